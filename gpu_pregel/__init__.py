@@ -1,0 +1,48 @@
+"""GPU-accelerated graph processing on one superstep clock.
+
+Names are loaded on first use, so that importing the package costs little and touches no device.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.connected_components import Components as Components
+    from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.generators import grid as grid
+    from gpu_pregel.generators import kronecker as kronecker
+    from gpu_pregel.generators import uniform as uniform
+    from gpu_pregel.graph import Graph as Graph
+    from gpu_pregel.io import read_graph as read_graph
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "Components": "gpu_pregel.algorithms.connected_components",
+    "Graph": "gpu_pregel.graph",
+    "connected_components": "gpu_pregel.algorithms.connected_components",
+    "errors": "gpu_pregel",
+    "grid": "gpu_pregel.generators",
+    "kronecker": "gpu_pregel.generators",
+    "read_graph": "gpu_pregel.io",
+    "uniform": "gpu_pregel.generators",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
+    if _HOME[name] == __name__:
+        return import_module(f"{__name__}.{name}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,1 @@
+"""Graph algorithms: each file holds one, readable from top to bottom."""

@@ -1,0 +1,80 @@
+"""Every error that gpu_pregel raises on purpose.
+
+Each is also the built-in exception that a caller would expect, and its message names what is at fault (file and
+line, argument, vertex) and what to do about it.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class GpuPregelError(Exception):
+    """Base of all errors of this package."""
+
+
+class ArgumentError(GpuPregelError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class ArgumentTypeError(GpuPregelError, TypeError):
+    """An argument has a type or dtype that cannot be used."""
+
+
+class GraphError(GpuPregelError, ValueError):
+    """The arrays or objects given do not make a graph."""
+
+
+class FormatError(GpuPregelError, ValueError):
+    """A file does not hold what its format asks for.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    problem : str
+        What is wrong, and what to do.
+    line : int, optional
+        Number of the line at fault, from 1.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None) -> None:
+        self.path = os.fspath(path)
+        self.line = line
+        self.problem = problem
+        super().__init__(f"{self.path}{f', line {line}' if line is not None else ''}: {problem}")
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
+        return type(self), (self.path, self.problem, self.line)
+
+
+class MissingFileError(GpuPregelError, FileNotFoundError):
+    """A file that was to be read is not there."""
+
+
+class NotAFileError(GpuPregelError, IsADirectoryError):
+    """A folder was given where a file is needed."""
+
+
+class UnreadableFileError(GpuPregelError, OSError):
+    """The operating system would not let a file be read."""
+
+
+class WriteError(GpuPregelError, OSError):
+    """Output could not be written; nothing half-written was left behind."""
+
+
+class NotEnoughMemoryError(GpuPregelError, MemoryError):
+    """The work needs more memory than there is; said before it begins."""
+
+
+class DeviceError(GpuPregelError, RuntimeError):
+    """The device asked for does not exist or cannot be used."""
+
+
+class MissingPackageError(GpuPregelError, ImportError):
+    """An optional package is needed for what was asked."""
+
+
+class VerificationError(GpuPregelError, AssertionError):
+    """A result does not have the properties that its reference checker asks for."""

@@ -1,0 +1,110 @@
+"""Atomic operations on elements of arrays, as LLVM instructions, for kernels that run on several CPU threads.
+
+All have relaxed (monotonic) ordering except ``compare_and_swap``, which is sequentially consistent: kernels here
+exchange single words, and threads are joined before anyone else reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def _element_pointer(context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any) -> Any:
+    view = context.make_array(array_type)(context, builder, array)
+    index = context.cast(builder, index, index_type, types.intp)
+    return cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
+
+
+def _is_integer_array(array: Any) -> bool:
+    return isinstance(array, types.Array) and array.ndim == 1 and isinstance(array.dtype, types.Integer)
+
+
+@intrinsic
+def load(typingctx: Any, array: Any, index: Any) -> Any:
+    """``array[index]``, read anew each time although other threads may write it."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
+        )
+        return builder.load_atomic(pointer, "monotonic", array.dtype.bitwidth // 8)
+
+    return array.dtype(array, index), codegen
+
+
+@intrinsic
+def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """``array[index] = value`` in one piece, although other threads may read it."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
+        )
+        word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        builder.store_atomic(word, pointer, "monotonic", array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), codegen
+
+
+@intrinsic
+def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add ``value`` to ``array[index]`` and return what stood there before."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
+        )
+        word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        return builder.atomic_rmw("add", pointer, word, "monotonic")
+
+    return array.dtype(array, index, value), codegen
+
+
+@intrinsic
+def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desired: Any) -> Any:
+    """Set ``array[index]`` to ``desired`` if it holds ``expected``; return whether it did."""
+    if not _is_integer_array(array):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
+        )
+        old = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        new = context.cast(builder, arguments[3], signature.args[3], array.dtype)
+        result = builder.cmpxchg(pointer, old, new, "seq_cst", "seq_cst")
+        return builder.extract_value(result, 1)
+
+    return types.boolean(array, index, expected, desired), codegen
+
+
+@intrinsic
+def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
+    """Ask the processor to bring ``array[index]`` near; touches nothing, and the index may be out of range."""
+    if not isinstance(array, types.Array) or array.ndim != 1:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element_pointer(
+            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
+        )
+        byte_pointer = ir.PointerType(ir.IntType(8))
+        word = ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        builder.call(function, [builder.bitcast(pointer, byte_pointer), word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen

@@ -1,0 +1,70 @@
+"""How kernels are compiled: one decorator, and a cache on disk that notices a change in any kernel's source.
+
+Numba's own cache looks only at the file of the compiled function, so that an edited callee in another file would go
+unnoticed; here the stamp covers every file of this folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import caching
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@functools.cache
+def _source_stamp() -> str:
+    """Digest of all kernel sources."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+class _StampedLocator:
+    """Mixed into Numba's cache locators: the stamp is that of the whole folder."""
+
+    def get_source_stamp(self) -> str:
+        return _source_stamp()
+
+
+class _InUserDirectory(_StampedLocator, caching.UserProvidedCacheLocator):
+    pass
+
+
+class _InTree(_StampedLocator, caching.InTreeCacheLocator):
+    pass
+
+
+class _UserWide(_StampedLocator, caching.UserWideCacheLocator):
+    pass
+
+
+class _CacheImplementation(caching.CompileResultCacheImpl):
+    _locator_classes = [_InUserDirectory, _InTree, _UserWide]
+
+
+class _KernelCache(caching.FunctionCache):
+    _impl_class = _CacheImplementation
+
+
+def jit(function: Function) -> Function:
+    """Compile ``function`` for the CPU: without the GIL, cached on disk, division by zero as NumPy has it."""
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    # Where no cache directory can be written the kernel is compiled anew in each process.
+    with contextlib.suppress(RuntimeError, OSError):
+        dispatcher._cache = _KernelCache(dispatcher.py_func)
+    return cast(Function, dispatcher)
+
+
+def inline(function: Function) -> Function:
+    """Compile a helper that only other kernels call; it is cached as part of them."""
+    return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
