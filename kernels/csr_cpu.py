@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.kernels.hash_cpu import mix
 from gpu_pregel.kernels.jit import inline, jit
 from gpu_pregel.kernels.work_cpu import claim
 
@@ -187,15 +188,6 @@ def expand_sources(work: Any, indptr: Any, src: Any) -> None:
             for e in range(indptr[u], indptr[u + 1]):
                 src[e] = u
         first, last = claim(work)
-
-
-@inline
-def mix(x: Any) -> Any:
-    """Scramble 64 bits so that each output bit depends on all input bits (splitmix64's finalizer, Steele 2014)."""
-    x = np.uint64(x)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @jit

@@ -1,0 +1,41 @@
+"""The CPU as a device: NumPy arrays, and Numba kernels on the threads of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.threads import Tick, parallel, thread_count
+
+_SERIAL_SIZE = 1 << 12
+"""So few items take less time than waking the threads."""
+_MIN_CHUNK, _MAX_CHUNK = 1 << 10, 1 << 14
+_CHUNKS_PER_THREAD = 8
+
+
+class CpuDevice:
+    """Runs kernels on ``threads`` threads of the processor."""
+
+    name = "cpu"
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = thread_count(threads)
+
+    def kernels(self, family: str) -> ModuleType:
+        """The CPU's kernels of one family, such as "components"."""
+        return import_module(f"gpu_pregel.kernels.{family}_cpu")
+
+    def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        """An uninitialised array on this device."""
+        return np.empty(shape, dtype)
+
+    def launch(self, kernel: Callable[..., Any], size: int, *arguments: Any, tick: Tick | None = None) -> None:
+        """Run ``kernel`` over ``size`` items and wait for it."""
+        chunk = size
+        if size > _SERIAL_SIZE:
+            chunk = max(_MIN_CHUNK, min(_MAX_CHUNK, -(-size // (_CHUNKS_PER_THREAD * self.threads))))
+        parallel(kernel, size, chunk, *arguments, threads=self.threads, tick=tick)
