@@ -1,0 +1,236 @@
+"""The formats by name and suffix, and ``read_graph`` and ``save_graph``, which choose among them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_pregel._arguments import check_choice, check_num_vertices
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
+from gpu_pregel.host.csr import WEIGHT_DTYPES
+from gpu_pregel.host.threads import thread_count
+from gpu_pregel.io._files import open_file, suffixes
+
+if TYPE_CHECKING:
+    from gpu_pregel.graph import Graph
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its suffixes, the module that reads and writes it, and which options only some formats have."""
+
+    module: str
+    suffixes: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    compressible: bool = True
+
+
+FORMATS = {
+    "edgelist": Format(
+        "edgelist",
+        (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
+        options=("num_vertices", "renumber"),
+    ),
+    "matrix-market": Format("matrix_market", (".mtx",)),
+    "metis": Format("metis", (".graph",)),
+    "graphalytics": Format("graphalytics", (".v", ".e"), compressible=False),
+    "gemini": Format("gemini", (".bin",), options=("num_vertices", "renumber")),
+    "gemini-weighted": Format("gemini", (".wbin",), options=("num_vertices", "renumber")),
+    "gapbs": Format("gapbs", (".sg", ".wsg")),
+    "parquet": Format(
+        "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "columns"), compressible=False
+    ),
+    "pregel": Format("native", (".pregel",), compressible=False),
+}
+
+
+def choose_format(path: str, format: str | None) -> str:
+    """The name of the format asked for, or of the one that the suffix of ``path`` means."""
+    suffix, compression = suffixes(path)
+    if format is not None:
+        check_choice("format", format, tuple(FORMATS))
+        chosen = format
+    else:
+        names = [name for name, entry in FORMATS.items() if suffix in entry.suffixes]
+        if not names:
+            known = "; ".join(f"{name}: {' '.join(entry.suffixes)}" for name, entry in FORMATS.items())
+            raise FormatError(path, f"the suffix {suffix!r} means no format: pass format=, or use one of {known}")
+        chosen = names[0]
+    if compression and not FORMATS[chosen].compressible:
+        raise FormatError(path, f"{chosen} files are not compressed as a whole: decompress it, or choose another suffix")
+    return chosen
+
+
+def read_graph(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    directed: bool | None = None,
+    weighted: bool | None = None,
+    weight_dtype: Any = None,
+    num_vertices: int | None = None,
+    renumber: bool | str = "auto",
+    duplicates: str = "keep",
+    self_loops: str = "keep",
+    threads: int | None = None,
+    progress: bool = False,
+    columns: Sequence[str] | None = None,
+) -> Graph:
+    """Read a graph from a file.
+
+    ======================  ==================================  =====================================================
+    format                  suffixes                            holds
+    ======================  ==================================  =====================================================
+    edgelist                .txt .el .wel .edges .edgelist      lines ``source destination [weight]``, separated by
+                            .tsv .csv .snap                     blanks, tabs, commas or semicolons; ``#`` and ``%``
+                                                                begin comments; .csv and .tsv may have a header
+    matrix-market           .mtx                                a square sparse matrix (coordinate)
+    metis                   .graph                              the neighbours of each vertex, undirected
+    graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
+    gemini                  .bin                                pairs of uint32
+    gemini-weighted         .wbin                               uint32, uint32, float32
+    gapbs                   .sg .wsg                            GAPBS's serialized CSR, int32 weights
+    parquet                 .parquet .pq                        a table of edges
+    pregel                  .pregel                             this package's own: CSR, used where it lies in the file
+    ======================  ==================================  =====================================================
+
+    All but graphalytics, parquet and pregel may be compressed: ``.gz``, ``.zst`` or ``.zstd`` follows the suffix.
+
+    Parameters
+    ----------
+    path : path
+        The file. A .pregel file stays mapped into memory and must not be changed while the graph is in use.
+    format : str, optional
+        A name from the table; by default the suffix decides.
+    directed : bool, optional
+        Whether edges have a direction. By default as the file says; if it does not, they have none (False). False for
+        a file with directions adds the other one; True for an undirected file keeps both directions of each edge.
+    weighted : bool, optional
+        By default weights are read where the file has them. True refuses a file without, False leaves them out.
+    weight_dtype : dtype, optional
+        int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
+        text (int64 for METIS and for integer matrices), else as in the file.
+    num_vertices : int, optional
+        Ids are ``0`` to ``num_vertices - 1``; for formats that do not say so themselves (edgelist, gemini, parquet).
+    renumber : {"auto", True, False}
+        As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
+    duplicates, self_loops : {"keep", "drop"}
+        Of several equal edges "drop" keeps the one of smallest weight.
+    threads : int, optional
+        Default: the processors that this process may use.
+    progress : bool, default False
+        Show progress bars on stderr.
+    columns : sequence of str, optional
+        parquet only: the columns of source, destination and, if there are three, weight. By default ``src`` and
+        ``dst`` (or source and target, from and to), else the first two, and ``weight``, ``weights`` or ``value``.
+
+    Raises
+    ------
+    FormatError
+        The file does not hold what its format asks for; names the file and, for text, the line.
+    MissingFileError, NotAFileError, UnreadableFileError
+        The file cannot be opened.
+    ArgumentError
+        An option that the format does not have.
+    NotEnoughMemoryError
+        The graph does not fit in memory.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "triangle.el")
+    >>> _ = path.write_text("0 1\\n1 2\\n2 0\\n")
+    >>> gp.read_graph(path)
+    <Graph: 3 vertices, 6 stored edges, undirected>
+    """
+    from gpu_pregel.io._options import ReadOptions
+
+    name = os.fspath(path)
+    chosen = choose_format(name, format)
+    check_choice("duplicates", duplicates, ("keep", "drop"))
+    check_choice("self_loops", self_loops, ("keep", "drop"))
+    if renumber not in (True, False, "auto"):
+        raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
+    for option, given in (
+        ("num_vertices", num_vertices is not None),
+        ("renumber", renumber != "auto"),
+        ("columns", columns is not None),
+    ):
+        if given and option not in FORMATS[chosen].options:
+            raise ArgumentError(f"the format {chosen} has no option {option}=: leave it out")
+    options = ReadOptions(
+        directed=directed,
+        weighted=weighted,
+        weight_dtype=None if weight_dtype is None else _weight_dtype(weight_dtype),
+        num_vertices=None if num_vertices is None else check_num_vertices(num_vertices),
+        renumber=renumber,
+        duplicates=duplicates,
+        self_loops=self_loops,
+        threads=thread_count(threads),
+        progress=progress,
+        columns=None if columns is None else _column_names(columns),
+    )
+    open_file(name).close()
+    graph: Graph = _module(chosen).read(name, options)
+    return graph
+
+
+def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Write a graph to a file, whole or not at all.
+
+    Undirected edges are written once where the format allows. The user's ids are kept by edgelist, graphalytics,
+    parquet and pregel; the others hold vertex numbers. Vertices without edges at the end of the numbering are lost in
+    edgelist and gemini files, which hold edges only; .pregel keeps everything.
+
+    Parameters
+    ----------
+    graph : Graph
+    path : path
+        Replaced if it exists.
+    format : str, optional
+        See :func:`read_graph`; by default the suffix decides.
+
+    Raises
+    ------
+    WriteError
+        The operating system refused; nothing half-written is left behind.
+    ArgumentError
+        The format cannot hold this graph, weights or directions, say.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "pair.pregel")
+    >>> gp.Graph.from_edgelist([0], [1]).save(path)
+    >>> gp.read_graph(path)
+    <Graph: 2 vertices, 2 stored edges, undirected>
+    """
+    name = os.fspath(path)
+    _module(choose_format(name, format)).write(graph, name)
+
+
+def _module(format: str) -> Any:
+    return import_module(f"gpu_pregel.io.{FORMATS[format].module}")
+
+
+def _weight_dtype(weight_dtype: Any) -> np.dtype[Any]:
+    try:
+        dtype = np.dtype(weight_dtype)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype not in WEIGHT_DTYPES:
+        raise ArgumentTypeError(f"weight_dtype must be {', '.join(map(str, WEIGHT_DTYPES))}, not {weight_dtype!r}")
+    return dtype
+
+
+def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+        raise ArgumentTypeError(f"columns must be a sequence of names, not {columns!r}")
+    if len(columns) not in (2, 3):
+        raise ArgumentError(f"columns must name source, destination and perhaps weight, not {len(columns)} columns")
+    return tuple(columns)

@@ -1,0 +1,141 @@
+"""How a graph is to be read, and the making of one from what a file holds under these options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel._arguments import as_weights
+from gpu_pregel.errors import FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.host import csr as host_csr
+from gpu_pregel.host.threads import thread_count
+from gpu_pregel.io._files import naming
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """The arguments of ``read_graph``, checked; None leaves a choice to the file."""
+
+    directed: bool | None = None
+    weighted: bool | None = None
+    weight_dtype: np.dtype[Any] | None = None
+    num_vertices: int | None = None
+    renumber: bool | str = "auto"
+    duplicates: str = "keep"
+    self_loops: str = "keep"
+    threads: int | None = None
+    progress: bool = False
+    columns: tuple[str, ...] | None = None
+
+    def wants_weights(self, path: str, has_weights: bool) -> bool:
+        """Whether to take weights, refused where they are asked for and the file has none."""
+        if self.weighted and not has_weights:
+            raise FormatError(path, "holds no weights: leave weighted=True out")
+        return has_weights and self.weighted is not False
+
+
+def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
+    """``values`` as ``dtype``, and the position of the first that is NaN or does not fit, or -1."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if values.dtype.kind == "f":
+            # 2^63 and 2^64 are floats, the limits below them are not.
+            fits = (values >= float(limits.min)) & (values < float(limits.max + 1)) & (np.trunc(values) == values)
+        else:
+            fits = np.asarray((values >= limits.min) & (values <= limits.max))
+        if not fits.all():
+            return values, int((~fits).argmax())
+        return values.astype(dtype, copy=False), -1
+    with np.errstate(over="ignore"):
+        cast = values.astype(dtype, copy=False)
+    if values.dtype.kind != "f":
+        return cast, -1
+    faults = np.isnan(cast)
+    if cast.dtype.itemsize < values.dtype.itemsize:
+        faults |= np.isinf(cast) & np.isfinite(values)
+    return cast, int(faults.argmax()) if faults.any() else -1
+
+
+def weight_fault(value: object, dtype: np.dtype[Any]) -> str:
+    """Why ``value`` is no weight of ``dtype``."""
+    if value != value:
+        return "the weight is NaN: give it a number or drop the edge"
+    remedy = "weight_dtype='float64'" if dtype.kind in "iu" else "another weight_dtype"
+    return f"the weight {value} is no {dtype}: pass {remedy}, or weighted=False to leave the weights out"
+
+
+def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:
+    """The weights as the dtype asked for, or a supported one."""
+    dtype = options.weight_dtype
+    if dtype is None:
+        with naming(path):
+            return as_weights(values, len(values))
+    cast, fault = cast_weights(values, dtype)
+    if fault >= 0:
+        raise FormatError(path, f"edge {fault:,}: {weight_fault(values[fault], dtype)}")
+    return cast
+
+
+def graph_from_edges(
+    path: str,
+    options: ReadOptions,
+    src: Array,
+    dst: Array,
+    weight: Array | None,
+    *,
+    directed: bool,
+    num_vertices: int | None = None,
+) -> Graph:
+    """Build a graph of a file's edges; ``num_vertices`` is what the file says, if it does."""
+    with naming(path):
+        return Graph.from_edgelist(
+            *(src, dst, weight),
+            num_vertices=options.num_vertices if num_vertices is None else num_vertices,
+            directed=directed,
+            renumber=options.renumber,
+            duplicates=options.duplicates,
+            self_loops=options.self_loops,
+            threads=options.threads,
+            progress=options.progress,
+        )
+
+
+def graph_from_rows(
+    path: str,
+    options: ReadOptions,
+    indptr: Array,
+    indices: Array,
+    weights: Array | None,
+    *,
+    directed: bool,
+    ids: Array | None = None,
+) -> Graph:
+    """Make a graph of a file's CSR, without a copy where it can be used as it is.
+
+    ``directed`` is what the file says. A directed file read as undirected gets the other direction of every edge; an
+    undirected one read as directed keeps both.
+    """
+    wanted = directed if options.directed is None else options.directed
+    with naming(path):
+        if weights is not None:
+            weights = checked_weights(path, options, weights)
+        graph = Graph.from_csr(
+            indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads
+        )
+        drop_duplicates, drop_self_loops = options.duplicates == "drop", options.self_loops == "drop"
+        if graph.is_directed == wanted and not (drop_duplicates or drop_self_loops):
+            return graph
+        workers = thread_count(options.threads)
+        csr = host_csr.build_csr(
+            *(host_csr.sources(graph.to_csr(), threads=workers), graph.indices, graph.weights, graph.num_vertices),
+            symmetric=directed and not wanted,
+            drop_duplicates=drop_duplicates,
+            drop_self_loops=drop_self_loops,
+            threads=workers,
+        )
+    return Graph(csr, directed=wanted, ids=graph.ids)

@@ -1,0 +1,127 @@
+"""Edge lists as text: an edge a line, ``source destination [weight]``, as SNAP, GAPBS, KONECT and spreadsheets have it.
+
+Also writes the lines of Matrix Market and Graphalytics files, which are edge lists below their headers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.host.threads import thread_count
+from gpu_pregel.io._files import Source, atomic_file, suffixes
+from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, read_lines, without_first_line
+from gpu_pregel.io._options import ReadOptions, graph_from_edges
+
+Array = np.ndarray[Any, Any]
+
+_COMMENTS = b"#%"
+_NUMBER = rb"[+-]?([0-9]|\.[0-9])"
+_EDGES_PER_WRITE = 1 << 20
+UNWEIGHTED = "Graph.from_csr(graph.indptr, graph.indices, directed=graph.is_directed)"
+"""How to leave the weights of a graph behind, for messages."""
+
+
+def read(path: str, options: ReadOptions) -> Graph:
+    """Read an edge list."""
+    suffix = suffixes(path)[0]
+    with Source(path) as source:
+        line, number, blocks = first_data_line(line_blocks(source), _COMMENTS)
+        if suffix in (".csv", ".tsv") and _is_header(line):
+            line, number, blocks = first_data_line(without_first_line(blocks), _COMMENTS)
+        layout = _layout(path, suffix, options, line, number)
+        workers = thread_count(options.threads)
+        columns = read_lines(source, blocks, layout, threads=workers, progress=options.progress)
+    weight = columns[2] if layout.weight is not None else None
+    return graph_from_edges(path, options, columns[0], columns[1], weight, directed=bool(options.directed))
+
+
+def _is_header(line: bytes) -> bool:
+    """Whether neither of the first two columns begins as a number."""
+    fields = line.replace(b'"', b"").split(_separator(line))[:2]
+    return bool(line) and not any(re.match(_NUMBER, field.strip()) for field in fields)
+
+
+def _separator(line: bytes) -> bytes | None:
+    return next((mark for mark in (b",", b";") if mark in line), None)
+
+
+def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: int) -> Layout:
+    """What the first edge tells about the lines."""
+    separator = _separator(line)
+    columns = len(line.split(separator)) if line else 3 if options.weighted else 2
+    if suffix == ".wel" and columns == 2 and line:
+        raise FormatError(path, "2 columns, but every line of a .wel file has a weight in the third", number)
+    if options.weighted and columns == 2:
+        raise FormatError(path, "2 columns, so there are no weights: leave weighted=True out", number)
+    weight = None
+    if columns > 2 and options.weighted is not False:
+        weight = options.weight_dtype or np.dtype(np.float64)
+    last = None
+    if options.num_vertices is not None and options.renumber is not True:
+        last = options.num_vertices - 1
+    return Layout(
+        columns=max(2, columns),
+        reason=f"the first edge (line {number}) has {columns}",
+        weight=weight,
+        separator=separator,
+        comments=_COMMENTS,
+        last=last,
+        last_reason=f"num_vertices is {options.num_vertices}; raise it, or pass renumber=True",
+    )
+
+
+def write(graph: Graph, path: str) -> None:
+    """Write an edge list; an undirected edge once, vertices by the user's ids."""
+    suffix = suffixes(path)[0]
+    if suffix == ".el" and graph.weights is not None:
+        raise ArgumentError(f"{path}: .el files hold no weights: name it .wel, or save {UNWEIGHTED}")
+    if suffix == ".wel" and graph.weights is None:
+        raise ArgumentError(f"{path}: .wel files hold weights, and the graph has none: name it .el")
+    if graph.ids is not None and graph.ids.dtype.kind not in "iu":
+        raise ArgumentError(f"{path}: edge lists hold integer ids: save as .parquet or .pregel")
+    with atomic_file(path) as file:
+        if suffix in (".txt", ".snap"):
+            kind = "Directed" if graph.is_directed else "Undirected"
+            file.write(f"# {kind} graph: {graph.num_vertices} vertices, {graph.num_edges} stored edges\n".encode())
+        write_edges(file, graph, separator={".csv": ",", ".tsv": "\t"}.get(suffix, " "), ids=graph.ids)
+
+
+def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:
+    """The edges as ``Graph.to_edgelist`` has them, some at a time, by vertex number (int64, uint32)."""
+    indptr, indices, weights = graph.to_csr()
+    first = 0
+    while first < graph.num_vertices:
+        end = max(first + 1, int(np.searchsorted(indptr, indptr[first] + _EDGES_PER_WRITE, side="right")) - 1)
+        part = slice(indptr[first], indptr[end])
+        src = np.repeat(np.arange(first, end), np.diff(indptr[first : end + 1]))
+        dst, weight = indices[part], None if weights is None else weights[part]
+        if not graph.is_directed:
+            once = src <= dst
+            src, dst, weight = src[once], dst[once], None if weight is None else weight[once]
+        yield src, dst, weight
+        first = end
+
+
+def write_edges(
+    file: BinaryIO, graph: Graph, *, separator: str, ids: Array | None = None, base: int = 0, swap: bool = False
+) -> None:
+    """Write a line per edge; vertices by ``ids``, or as numbers from ``base``; ``swap`` puts the destination first."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
+    for src, dst, weight in edge_chunks(graph):
+        if not len(src):
+            continue
+        ends = [src + base, dst.astype(np.int64) + base] if ids is None else [ids[src], ids[dst]]
+        columns = ends[::-1] if swap else ends
+        table = pa.table(columns + ([] if weight is None else [weight]), names=["0", "1", "2"][: 2 + (weight is not None)])
+        pa.csv.write_csv(table, file, options)
+
+

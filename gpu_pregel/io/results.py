@@ -1,0 +1,61 @@
+"""Results, a value per vertex, as Parquet, CSV or NumPy files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import FormatError
+from gpu_pregel.io._files import atomic_file, suffixes
+
+Array = np.ndarray[Any, Any]
+
+
+def save_result(path: str | os.PathLike[str], columns: dict[str, Array | list[Any]], array: Array) -> None:
+    """Write a result, whole or not at all: all columns, or the plain array, as the suffix says.
+
+    Parameters
+    ----------
+    path : path
+        ``.parquet`` and ``.pq`` take the columns, ``.csv`` too, with a header (``.gz`` and ``.zst`` may follow);
+        ``.npy`` takes ``array``.
+    columns : dict of str to array_like[n]
+    array : array[n]
+
+    Raises
+    ------
+    FormatError
+        Another suffix.
+    WriteError
+        The operating system refused; nothing half-written is left behind.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.csv")
+    >>> save_result(path, {"vertex": ["a", "b"], "label": np.array([0, 0])}, np.array([0, 0]))
+    >>> path.read_text().split()
+    ['"vertex","label"', '"a",0', '"b",0']
+    """
+    name = os.fspath(path)
+    suffix, compression = suffixes(name)
+    if suffix not in (".parquet", ".pq", ".csv", ".npy") or (compression and suffix != ".csv"):
+        raise FormatError(name, "results are written as .parquet, .csv, .csv.gz, .csv.zst or .npy: choose one of these")
+    if suffix == ".npy":
+        with atomic_file(name) as file:
+            np.save(file, array)
+        return
+    import pyarrow as pa
+
+    table = pa.table(columns)
+    with atomic_file(name) as file:
+        if suffix == ".csv":
+            import pyarrow.csv
+
+            pa.csv.write_csv(table, file)
+        else:
+            import pyarrow.parquet
+
+            pa.parquet.write_table(table, file)
