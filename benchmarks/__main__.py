@@ -1,0 +1,40 @@
+"""Command line of the benchmarks: ``python -m benchmarks SUBCOMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import build, cc, read, scaling, startup
+from gpu_pregel.host.threads import available_threads
+
+SUBCOMMANDS = {"cc": cc, "build": build, "read": read, "scaling": scaling, "startup": startup}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a subcommand and return the exit status: 0, 1 for a wrong or failed result, 2 for a wrong command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    subparsers = parser.add_subparsers(dest="subcommand", required=True)
+    for name, module in SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(name, help=module.HELP, description=module.__doc__)
+        module.add_arguments(subparser)
+        subparser.add_argument("--threads", type=_positive, default=available_threads(), help="default: all processors")
+        subparser.add_argument("-o", "--output", type=Path, help="JSON file for the report")
+    parsed = parser.parse_args(arguments)
+    try:
+        return int(SUBCOMMANDS[parsed.subcommand].run(parsed))
+    except ValueError as error:
+        print(f"python -m benchmarks: {error}", file=sys.stderr)
+        return 2
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""Graphs that are measured: a spec such as ``kron:20`` or a path becomes files that every contestant can load."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpu_pregel as gp
+from benchmarks._measure import progress
+from gpu_pregel.generators import DEFAULT_SEED
+
+Array = np.ndarray[Any, Any]
+
+SEED = DEFAULT_SEED
+"""Seed of all generated graphs, so that everybody measures the same ones."""
+
+DEFAULT_CACHE = Path(__file__).parent / "work"
+
+_HEADER = struct.Struct("<?qq")
+_NAMES = {"kron": "Kronecker", "uniform": "Uniform random", "grid": "Grid"}
+
+
+@dataclass(frozen=True)
+class GraphFiles:
+    """One graph on disk: the same edges in each of the formats asked for."""
+
+    spec: str
+    title: str
+    vertices: int
+    stored_edges: int
+    paths: dict[str, Path]
+
+
+def generate(spec: str) -> gp.Graph:
+    """Generate the graph of a spec ``kron:SCALE``, ``uniform:SCALE`` or ``grid:SCALE``, of 2^SCALE vertices."""
+    kind, scale = _parse(spec)
+    if kind == "kron":
+        return gp.kronecker(scale, seed=SEED)
+    if kind == "uniform":
+        return gp.uniform(scale, seed=SEED)
+    return gp.grid(1 << (scale - scale // 2), 1 << (scale // 2), seed=SEED)
+
+
+def prepare(spec: str, cache: Path, suffixes: Iterable[str] = ()) -> GraphFiles:
+    """Write the graph of a spec or a path into ``cache`` as ``.sg`` and in the other formats, unless it is there.
+
+    A directed graph is made undirected, so that its components mean the same to all.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    title, stem, origin = _identify(spec)
+    paths = {suffix: cache / f"{stem}{suffix}" for suffix in {".sg", *suffixes}}
+    missing = [path for path in paths.values() if not path.exists()]
+    if missing:
+        progress(f"{spec}: writing {', '.join(path.name for path in missing)}")
+        if paths[".sg"].exists():
+            graph = gp.read_graph(paths[".sg"])
+        else:
+            graph = generate(spec) if origin is None else gp.read_graph(origin, directed=False)
+        for path in missing:
+            graph.save(path)
+    _, m, n = read_header(paths[".sg"])
+    return GraphFiles(spec, title, n, m, paths)
+
+
+def read_header(path: Path) -> tuple[bool, int, int]:
+    """Return ``(is_directed, stored edges, vertices)`` of a ``.sg`` file."""
+    with path.open("rb") as file:
+        directed, m, n = _HEADER.unpack(file.read(_HEADER.size))
+    return bool(directed), int(m), int(n)
+
+
+def read_serialized(path: Path) -> tuple[Array, Array]:
+    """Read a ``.sg`` file with NumPy alone, for peers without a reader of their own: int64[n + 1] and int32[m]."""
+    _, m, n = read_header(path)
+    with path.open("rb") as file:
+        file.seek(_HEADER.size)
+        return np.fromfile(file, np.int64, n + 1), np.fromfile(file, np.int32, m)
+
+
+def is_spec(text: str) -> bool:
+    """Whether ``text`` has the form of a generated graph's spec."""
+    return text.partition(":")[0] in _NAMES and ":" in text
+
+
+def _parse(spec: str) -> tuple[str, int]:
+    kind, _, scale = spec.partition(":")
+    if kind not in _NAMES or not scale.isdecimal():
+        raise ValueError(f"{spec!r} is no graph: give kron:SCALE, uniform:SCALE, grid:SCALE or the path of a file")
+    return kind, int(scale)
+
+
+def _identify(spec: str) -> tuple[str, str, Path | None]:
+    """Title for people, stem of the cached files, and the file that a path names."""
+    if is_spec(spec):
+        kind, scale = _parse(spec)
+        return f"{_NAMES[kind]}, scale {scale}", f"{kind}-{scale}-seed{SEED}", None
+    path = Path(spec)
+    if not path.is_file():
+        raise ValueError(f"{spec!r} is neither a file nor kron:SCALE, uniform:SCALE or grid:SCALE")
+    # A file that was changed since must not be answered from the cache.
+    state = os.stat(path)
+    return path.name, f"{path.stem}-{state.st_size:x}-{state.st_mtime_ns:x}", path

@@ -1,0 +1,162 @@
+"""Timing, statistics over trials, facts of the machine, and the two forms of a report: JSON and a table."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+Result = TypeVar("Result")
+
+_UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Seconds (or another unit) of several trials: the median, the quartiles and the least."""
+
+    trials: list[float]
+    median: float
+    minimum: float
+    quartiles: tuple[float, float]
+
+    @classmethod
+    def of(cls, trials: Iterable[float]) -> Summary:
+        """Summarise at least one figure."""
+        figures = [float(figure) for figure in trials]
+        lower, median, upper = np.percentile(figures, [25, 50, 75]).tolist()
+        return cls(figures, median, min(figures), (lower, upper))
+
+    @property
+    def spread(self) -> float:
+        """Distance of the quartiles as a share of the median."""
+        return (self.quartiles[1] - self.quartiles[0]) / self.median if self.median else 0.0
+
+
+def timed(function: Callable[..., Result], *arguments: Any, **options: Any) -> tuple[Result, float]:
+    """Call ``function`` and return its result and the wall seconds it took."""
+    start = time.perf_counter()
+    result = function(*arguments, **options)
+    return result, time.perf_counter() - start
+
+
+def in_turn(names: Sequence[str], trials: int, trial: Callable[[str], None], budget: float = float("inf")) -> None:
+    """Call ``trial(name)`` for every name, ``trials`` times over, so that a slow spell hits all alike.
+
+    Whoever has spent more than ``budget`` seconds takes no further turn.
+    """
+    spent = dict.fromkeys(names, 0.0)
+    for number in range(trials):
+        playing = [name for name in names if spent[name] <= budget]
+        progress(f"  trial {number + 1} of {trials}: {', '.join(playing)}")
+        for name in playing:
+            spent[name] += timed(trial, name)[1]
+
+
+def run_program(command: Sequence[str | Path], *, threads: int | None = None, timeout: float = 1800) -> str:
+    """Run a program and return what it printed; a failure becomes an error with the last line of its complaint."""
+    environment = dict(os.environ)
+    if threads is not None:
+        environment["OMP_NUM_THREADS"] = str(threads)
+    # Open MPI refuses root unless told otherwise, and containers often run as root.
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{name} did not finish within {timeout:.0f} s") from None
+    if done.returncode:
+        complaint = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        raise RuntimeError(f"{name} ended with status {done.returncode}: {complaint}")
+    return done.stdout
+
+
+def version_of(package: str) -> str:
+    """Version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def machine() -> dict[str, Any]:
+    """What a reader must know of the machine and the software to judge a figure."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "gpu_pregel": version_of("gpu-pregel"),
+        "numpy": version_of("numpy"),
+        "numba": version_of("numba"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def write_json(path: Path | None, report: dict[str, Any]) -> None:
+    """Write a report to ``path`` whole or not at all; do nothing if it is None."""
+    if path is None:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(report, indent=2) + "\n")
+    unfinished.replace(path)
+    progress(f"wrote {path}")
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Lines with aligned columns: the first to the left, the others to the right."""
+    lines = [list(heading), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def format_seconds(seconds: float | None) -> str:
+    """Write a duration for people with three digits that count: ``9.28 ms``, ``1.24 s``."""
+    if seconds is None:
+        return "-"
+    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= size), _UNITS[-1])
+    amount = seconds / size
+    return f"{amount:.{2 if amount < 10 else 1 if amount < 100 else 0}f} {unit}"
+
+
+def progress(message: str) -> None:
+    """Say on stderr what is going on."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,148 @@
+"""Building the CSR of random edges in memory, beside GAPBS's builder, and the memory that it takes at its peak."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gpu_pregel as gp
+from benchmarks._measure import (
+    Summary,
+    format_seconds,
+    in_turn,
+    machine,
+    progress,
+    run_program,
+    table,
+    timed,
+    write_json,
+)
+from benchmarks.peers.gapbs import Gapbs
+from gpu_pregel.host.memory import format_bytes
+
+HELP = "building the CSR of random edges, beside GAPBS; peak memory"
+EDGE_FACTOR = 16
+_BUILD_TIME = re.compile(r"^Build Time:\s*([\d.]+)", re.MULTILINE)
+
+Array = np.ndarray[Any, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommand's options."""
+    parser.add_argument("--scale", type=int, default=20, help="2^SCALE vertices, 16 edges each (default: 20)")
+    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print the table, write the report."""
+    threads, scale = arguments.threads, arguments.scale
+    memory = measure_memory(scale, threads)
+    src, dst = random_edges(scale)
+    trials: dict[str, list[float]] = {"gpu_pregel": []}
+    program = Gapbs.program()
+    if program is None:
+        progress(f"gapbs steps aside: {Gapbs.absent(threads)}")
+    else:
+        trials["gapbs"] = []
+    build(src, dst, scale, threads)  # compiles
+
+    def trial(name: str) -> None:
+        if name == "gpu_pregel":
+            trials[name].append(timed(build, src, dst, scale, threads)[1])
+        else:
+            assert program is not None
+            output = run_program([program, "-u", str(scale), "-k", str(EDGE_FACTOR), "-n", "1"], threads=threads)
+            trials[name].append(float(_BUILD_TIME.findall(output)[0]))
+
+    in_turn(list(trials), arguments.trials, trial)
+    summaries = {name: Summary.of(seconds) for name, seconds in trials.items()}
+    ours = summaries["gpu_pregel"].median
+    report = {
+        "benchmark": "build",
+        "machine": machine(),
+        "parameters": {"scale": scale, "edges": len(src), "trials": arguments.trials, "threads": threads},
+        "contestants": [
+            {
+                "name": name,
+                "trials": each.trials,
+                "median": each.median,
+                "minimum": each.minimum,
+                "quartiles": each.quartiles,
+                "ratio": ours / each.median,
+            }
+            for name, each in summaries.items()
+        ],
+        "memory": memory,
+    }
+    rows = [
+        [name, format_seconds(each.median), f"{ours / each.median:.2f}", f"{100 * each.spread:.0f}%"]
+        for name, each in summaries.items()
+    ]
+    print(table(["", "median", "ours/theirs", "spread"], rows))
+    print(format_memory(memory))
+    write_json(arguments.output, report)
+    return 0
+
+
+def random_edges(scale: int) -> tuple[Array, Array]:
+    """Sources and destinations, uint32[16 * 2^scale] each."""
+    n = 1 << scale
+    random = np.random.default_rng(1)
+    return tuple(random.integers(0, n, EDGE_FACTOR * n, dtype=np.uint32) for _ in range(2))  # type: ignore[return-value]
+
+
+def build(src: Array, dst: Array, scale: int, threads: int) -> gp.Graph:
+    """Build as GAPBS's build time counts it: both directions stored, duplicates and self-loops kept."""
+    return gp.Graph.from_edgelist(src, dst, num_vertices=1 << scale, threads=threads)
+
+
+def measure_memory(scale: int, threads: int) -> dict[str, int]:
+    """Peak memory of building in a fresh process, and what it is held against, in bytes."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_memory_of_building, (scale, threads))
+
+
+def format_memory(memory: dict[str, int]) -> str:
+    """One line for people."""
+    return (
+        f"peak memory {format_bytes(memory['peak'])} "
+        f"(input {format_bytes(memory['input'])}, CSR {format_bytes(memory['csr'])}); "
+        f"input + CSR + one scratch copy are {format_bytes(memory['allowance'])}"
+    )
+
+
+def _memory_of_building(scale: int, threads: int) -> dict[str, int]:
+    build(*random_edges(4), 4, threads)  # loads the code, which is not the graph's memory
+    src, dst = random_edges(scale)
+    before = _reset_peak()
+    graph = build(src, dst, scale, threads)
+    extra = _peak() - before
+    given = src.nbytes + dst.nbytes
+    # One scratch copy: the stored edges as pairs of numbers of 4 bytes.
+    allowance = given + graph.nbytes + 8 * graph.num_edges
+    return {"input": given, "csr": graph.nbytes, "peak": given + extra, "allowance": allowance}
+
+
+def _reset_peak() -> int:
+    """Let the kernel forget this process's peak, and return what it holds now.
+
+    ``ru_maxrss`` would not do: a new process starts with that of the one that started it.
+    """
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def _peak() -> int:
+    return _status("VmHWM")
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {field}: memory is measured on Linux only")

@@ -1,0 +1,192 @@
+"""Connected components beside the peers: every contestant loads the same file, and they run in turn."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
+from benchmarks._measure import Summary, format_seconds, in_turn, machine, progress, table, write_json
+from benchmarks.peers import OURS, PEERS
+from benchmarks.peers._contestant import Contestant, Loading
+
+HELP = "connected components beside GAPBS, Gemini, NetworKit, SciPy and rustworkx"
+DEFAULT_GRAPHS = "kron:20,uniform:20,grid:22"
+
+
+@dataclass
+class Entry:
+    """What one contestant did on one graph, as the report has it."""
+
+    name: str
+    version: str
+    load: float | None = None
+    convert: float | None = None
+    first: float | None = None
+    components: int | None = None
+    median: float | None = None
+    minimum: float | None = None
+    quartiles: tuple[float, float] | None = None
+    ratio: float | None = None
+    trials: list[float] = field(default_factory=list)
+    runs: list[list[float]] = field(default_factory=list)
+    error: str | None = None
+
+    def loaded(self, loading: Loading) -> None:
+        """Take in what ``open`` told."""
+        self.load, self.convert, self.first = loading.load, loading.convert, loading.first
+        self.components = loading.components
+
+    def finish(self) -> None:
+        """Summarise the trials."""
+        if self.trials and self.error is None:
+            summary = Summary.of(self.trials)
+            self.median, self.minimum, self.quartiles = summary.median, summary.minimum, summary.quartiles
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommand's options."""
+    parser.add_argument("--graphs", default=DEFAULT_GRAPHS, help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
+    parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
+    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
+    parser.add_argument("--runs", type=int, default=5, help="runs in a turn, whose median counts (default: 5)")
+    parser.add_argument("--budget", type=float, default=300, help="seconds after which one takes no more turns")
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+    parser.add_argument("--plot", type=Path, help="picture to draw, .svg or .png")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print the table, write the report; 1 if a contestant failed or disagrees."""
+    contestants, stepped_aside = choose(arguments.peers, arguments.threads)
+    graphs = []
+    for spec in arguments.graphs.split(","):
+        files = prepare(spec, arguments.cache, {contestant.suffix for contestant in contestants})
+        entries = contest(files, contestants, arguments)
+        graphs.append(describe(files, entries))
+        print(format_graph(graphs[-1]), end="\n\n", flush=True)
+    errors = [f"{graph['spec']}: {error}" for graph in graphs for error in graph["errors"]]
+    report = {
+        "benchmark": "cc",
+        "machine": machine(),
+        "parameters": {
+            "graphs": arguments.graphs.split(","),
+            "trials": arguments.trials,
+            "runs": arguments.runs,
+            "budget": arguments.budget,
+            "threads": arguments.threads,
+        },
+        "stepped_aside": stepped_aside,
+        "graphs": graphs,
+        "errors": errors,
+    }
+    for error in errors:
+        print(f"ERROR {error}")
+    write_json(arguments.output, report)
+    if arguments.plot:
+        from benchmarks.plot import draw
+
+        draw(report, arguments.plot)
+        progress(f"wrote {arguments.plot}")
+    return 1 if errors else 0
+
+
+def choose(peers: str, threads: int) -> tuple[list[type[Contestant]], dict[str, str]]:
+    """Ours and those of the peers that can take part, and why the others step aside."""
+    names = list(PEERS) if peers == "all" else [] if peers == "none" else peers.split(",")
+    if unknown := [name for name in names if name not in PEERS]:
+        raise ValueError(f"no such peer: {', '.join(unknown)}; there are {', '.join(PEERS)}")
+    contestants = [OURS]
+    stepped_aside = {}
+    for name in names:
+        reason = PEERS[name][0].absent(threads)
+        if reason is None:
+            contestants += PEERS[name]
+        else:
+            stepped_aside[name] = reason
+            progress(f"{name} steps aside: {reason}")
+    return contestants, stepped_aside
+
+
+def contest(files: GraphFiles, contestants: list[type[Contestant]], arguments: argparse.Namespace) -> list[Entry]:
+    """Let all of them load the graph, then take their turns."""
+    entries = {contestant.name: Entry(contestant.name, contestant.version()) for contestant in contestants}
+    running: dict[str, Contestant] = {}
+    for contestant in contestants:
+        progress(f"{files.spec}: {contestant.name} loads and runs once")
+        try:
+            one = contestant()
+            entries[contestant.name].loaded(one.open(files.paths[contestant.suffix], files.vertices, arguments.threads))
+            running[contestant.name] = one
+        except Exception as error:
+            entries[contestant.name].error = f"{type(error).__name__}: {error}"
+
+    def trial(name: str) -> None:
+        entry = entries[name]
+        if entry.error is not None:
+            return
+        try:
+            outcome = running[name].trial(arguments.runs)
+        except Exception as error:
+            entry.error = f"{type(error).__name__}: {error}"
+            return
+        entry.runs.append(outcome.runs)
+        entry.trials.append(median(outcome.runs))
+        if outcome.components != entry.components:
+            entry.error = f"found {entry.components:,} components at first and {outcome.components:,} later"
+
+    progress(files.spec)
+    in_turn(list(running), arguments.trials, trial, arguments.budget)
+    for entry in entries.values():
+        entry.finish()
+    return list(entries.values())
+
+
+def describe(files: GraphFiles, entries: list[Entry]) -> dict[str, Any]:
+    """The report of one graph: ratios to our median, and whose number of components is not ours."""
+    ours = entries[0]
+    errors = []
+    for entry in entries:
+        if entry.error is None and ours.error is None and entry.components != ours.components:
+            entry.error = f"{entry.components:,} components, but {ours.name} finds {ours.components:,}"
+        if entry.error is not None:
+            errors.append(f"{entry.name}: {entry.error}")
+        elif entry.median and ours.median:
+            entry.ratio = ours.median / entry.median
+    return {
+        "spec": files.spec,
+        "title": files.title,
+        "vertices": files.vertices,
+        "stored_edges": files.stored_edges,
+        "components": ours.components,
+        "contestants": [asdict(entry) for entry in entries],
+        "errors": errors,
+    }
+
+
+def format_graph(graph: dict[str, Any]) -> str:
+    """A table of the contestants; ratio is our median over theirs, spread the quartiles' distance in percent."""
+    rows = []
+    for entry in graph["contestants"]:
+        if entry["median"] is None:
+            rows.append([entry["name"], "failed", *["-"] * 7])
+            continue
+        lower, upper = entry["quartiles"]
+        rows.append(
+            [
+                entry["name"],
+                format_seconds(entry["median"]),
+                "-" if entry["ratio"] is None else f"{entry['ratio']:.2f}",
+                f"{100 * (upper - lower) / entry['median']:.0f}%",
+                format_seconds(entry["minimum"]),
+                format_seconds(entry["first"]),
+                format_seconds(entry["load"]),
+                format_seconds(entry["convert"] or None),
+                f"{entry['components']:,}" + (" !" if entry["error"] else ""),
+            ]
+        )
+    heading = ["", "median", "ours/theirs", "spread", "least", "first", "load", "convert", "components"]
+    title = f"{graph['title']}: {graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges"
+    return f"{title}\n{table(heading, rows)}"

@@ -1,0 +1,35 @@
+"""gpu_pregel itself, measured by the rules that hold for everybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gpu_pregel as gp
+from benchmarks.peers._contestant import PythonContestant
+
+
+class GpuPregel(PythonContestant):
+    """``gp.connected_components`` on the CPU; its own reader, hence nothing to convert."""
+
+    name = "gpu_pregel"
+    package = "gpu_pregel"
+    converts = False
+
+    @classmethod
+    def version(cls) -> str:
+        """Version of the package."""
+        return gp.__version__
+
+    def load(self, path: Path) -> gp.Graph:
+        """Read the graph."""
+        graph: gp.Graph = gp.read_graph(path)
+        return graph
+
+    def compute(self, graph: gp.Graph, threads: int) -> gp.Components:
+        """Label the components."""
+        return gp.connected_components(graph, threads=threads)
+
+    def count(self, result: Any) -> int:
+        """Number of labels."""
+        return int(result.count)

@@ -1,0 +1,44 @@
+"""rustworkx (Rust behind Python, one thread)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers._contestant import PythonContestant
+
+_EDGES_AT_ONCE = 1 << 20
+
+
+class Rustworkx(PythonContestant):
+    """``number_connected_components``, which spares it the Python sets of ``connected_components``."""
+
+    name = "rustworkx"
+    package = "rustworkx"
+
+    def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
+        """Make a ``PyGraph``; in pieces, as it takes edges only as Python tuples."""
+        from rustworkx import PyGraph
+
+        indptr, indices = loaded
+        n = len(indptr) - 1
+        src = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+        once = src <= indices
+        src, dst = src[once], indices[once]
+        graph: Any = PyGraph(multigraph=True, node_count_hint=n, edge_count_hint=len(src))
+        graph.add_nodes_from([None] * n)
+        for begin in range(0, len(src), _EDGES_AT_ONCE):
+            piece = slice(begin, begin + _EDGES_AT_ONCE)
+            graph.extend_from_edge_list(list(zip(src[piece].tolist(), dst[piece].tolist(), strict=True)))
+        return graph
+
+    def compute(self, graph: Any, threads: int) -> Any:  # noqa: ARG002
+        """Count the components."""
+        import rustworkx
+
+        return rustworkx.number_connected_components(graph)
+
+    def count(self, result: Any) -> int:
+        """The number itself."""
+        return int(result)
