@@ -119,23 +119,11 @@ class LineParser:
         return batches
 
     def _parse_by_arrow(self, text: bytes, separator: bytes) -> list[list[Array]]:
-        import pyarrow as pa
-        import pyarrow.csv
-
         layout = self._layout
-        if b"x" in text or b"X" in text:
-            raise pa.ArrowInvalid("Arrow would take hexadecimal numbers")
-        names = [str(column) for column in range(layout.columns)]
-        types = dict.fromkeys(names[: layout.ids], pa.int64())
+        types = ["int64"] * layout.ids
         if layout.weight is not None:
-            types[names[layout.ids]] = pa.int64() if layout.weight.kind in "iu" else pa.float64()
-        table = pa.csv.read_csv(
-            pa.BufferReader(text),
-            pa.csv.ReadOptions(use_threads=self._threads > 1, block_size=_ARROW_BYTES, column_names=names),
-            pa.csv.ParseOptions(delimiter=separator.decode(), quote_char=False),
-            pa.csv.ConvertOptions(column_types=types, include_columns=list(types), null_values=[]),
-        )
-        return [[column.to_numpy() for column in batch.columns] for batch in table.to_batches()]
+            types.append("int64" if layout.weight.kind in "iu" else "float64")
+        return parse_by_arrow(text, separator, types, layout.columns, threads=self._threads)
 
     def _normalised(self, block: bytes) -> bytes:
         """The lines with one separator between columns and nothing else that Arrow does not know."""
@@ -211,6 +199,46 @@ class LineParser:
         return value
 
 
+def parse_by_arrow(
+    text: bytes, separator: bytes, types: list[str], columns: int, *, threads: int
+) -> list[list[Array]]:
+    """The first columns of lines of so many columns, in batches; ``pyarrow.ArrowInvalid`` where they are not such."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    if b"x" in text or b"X" in text:
+        raise pa.ArrowInvalid("Arrow would take hexadecimal numbers")
+    names = [str(column) for column in range(columns)]
+    used = dict(zip(names, map(pa.type_for_alias, types), strict=False))
+    table = pa.csv.read_csv(
+        pa.BufferReader(text),
+        pa.csv.ReadOptions(use_threads=threads > 1, block_size=_ARROW_BYTES, column_names=names),
+        pa.csv.ParseOptions(delimiter=separator.decode(), quote_char=False),
+        pa.csv.ConvertOptions(column_types=used, include_columns=list(used), null_values=[]),
+    )
+    return [[column.to_numpy() for column in batch.columns] for batch in table.to_batches()]
+
+
+def line_of_row(path: str, row: int, comments: bytes, *, skip: int = 0, blank_rows: bool = False) -> int:
+    """The number of the line that holds ``row``, counted from 0 without comments and the first ``skip`` lines.
+
+    Blank lines are rows only if ``blank_rows``.
+    """
+    with Source(path) as source:
+        for block, number in line_blocks(source):
+            for offset, raw in enumerate(block.split(b"\n")[: block.count(b"\n") or 1]):
+                line = raw.strip()
+                if line[:1] in comments if line else not (blank_rows and skip == 0):
+                    continue
+                if skip:
+                    skip -= 1
+                elif row == 0:
+                    return number + offset
+                else:
+                    row -= 1
+    raise AssertionError("the file has fewer rows")
+
+
 def _separator(block: bytes) -> bytes:
     """What the first line has between its columns, one tab or else blanks."""
     line = block[: block.find(b"\n") + 1 or len(block)]
@@ -244,7 +272,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-class _Growing:
+class Growing:
     """An array that values are added to; ids are kept in 32 bits until one needs more."""
 
     def __init__(self, dtype: np.dtype[Any], room: int) -> None:
@@ -252,6 +280,7 @@ class _Growing:
         self.length = 0
 
     def add(self, values: Array) -> None:
+        """Append values."""
         end = self.length + len(values)
         if end > len(self._array):
             self._array.resize(end + end // 8, refcheck=False)
@@ -263,6 +292,7 @@ class _Growing:
         self.length = end
 
     def finish(self) -> Array:
+        """The array; nothing can be added any more."""
         self._array.resize(self.length, refcheck=False)
         return self._array
 
@@ -274,14 +304,14 @@ def read_lines(source: Source, blocks: Iterator[Block], layout: Layout, *, threa
     """
     parser = LineParser(source.path, layout, threads=threads)
     dtypes = [np.dtype(np.uint32)] * layout.ids + ([layout.weight] if layout.weight is not None else [])
-    columns: list[_Growing] = []
+    columns: list[Growing] = []
     with Progress("reading", shown=progress) as bar:
         for block, number in blocks:
             batches = parser.parse(block, number)
             if not columns:
                 rows = sum(len(batch[0]) for batch in batches)
                 room = _expected_rows(source, rows, len(block), sum(dtype.itemsize for dtype in dtypes))
-                columns = [_Growing(dtype, room) for dtype in dtypes]
+                columns = [Growing(dtype, room) for dtype in dtypes]
             for batch in batches:
                 for column, values in zip(columns, batch, strict=True):
                     column.add(values)
