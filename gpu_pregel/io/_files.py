@@ -156,4 +156,4 @@ def _check_target(target: Path) -> None:
 def write_array(file: BinaryIO, array: Array) -> None:
     """Write an array's bytes as they lie in memory."""
     if array.size:
-        file.write(memoryview(np.ascontiguousarray(array)).cast("B"))
+        file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

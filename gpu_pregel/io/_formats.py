@@ -62,7 +62,9 @@ def choose_format(path: str, format: str | None) -> str:
             raise FormatError(path, f"the suffix {suffix!r} means no format: pass format=, or use one of {known}")
         chosen = names[0]
     if compression and not FORMATS[chosen].compressible:
-        raise FormatError(path, f"{chosen} files are not compressed as a whole: decompress it, or choose another suffix")
+        raise FormatError(
+            path, f"{chosen} files are not compressed as a whole: decompress it, or choose another suffix"
+        )
     return chosen
 
 
@@ -81,7 +83,7 @@ def read_graph(
     progress: bool = False,
     columns: Sequence[str] | None = None,
 ) -> Graph:
-    """Read a graph from a file.
+    r"""Read a graph from a file.
 
     ======================  ==================================  =====================================================
     format                  suffixes                            holds
@@ -144,7 +146,7 @@ def read_graph(
     --------
     >>> import gpu_pregel as gp, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "triangle.el")
-    >>> _ = path.write_text("0 1\\n1 2\\n2 0\\n")
+    >>> _ = path.write_text("0 1\n1 2\n2 0\n")
     >>> gp.read_graph(path)
     <Graph: 3 vertices, 6 stored edges, undirected>
     """
@@ -164,6 +166,7 @@ def read_graph(
         if given and option not in FORMATS[chosen].options:
             raise ArgumentError(f"the format {chosen} has no option {option}=: leave it out")
     options = ReadOptions(
+        format=chosen,
         directed=directed,
         weighted=weighted,
         weight_dtype=None if weight_dtype is None else _weight_dtype(weight_dtype),
@@ -211,7 +214,8 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     <Graph: 2 vertices, 2 stored edges, undirected>
     """
     name = os.fspath(path)
-    _module(choose_format(name, format)).write(graph, name)
+    chosen = choose_format(name, format)
+    _module(chosen).write(graph, name, chosen)
 
 
 def _module(format: str) -> Any:
@@ -220,7 +224,7 @@ def _module(format: str) -> Any:
 
 def _weight_dtype(weight_dtype: Any) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(weight_dtype)
+        dtype: np.dtype[Any] = np.dtype(weight_dtype)
     except TypeError:
         dtype = np.dtype(object)
     if dtype not in WEIGHT_DTYPES:

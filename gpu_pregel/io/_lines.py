@@ -199,9 +199,7 @@ class LineParser:
         return value
 
 
-def parse_by_arrow(
-    text: bytes, separator: bytes, types: list[str], columns: int, *, threads: int
-) -> list[list[Array]]:
+def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int, *, threads: int) -> list[list[Array]]:
     """The first columns of lines of so many columns, in batches; ``pyarrow.ArrowInvalid`` where they are not such."""
     import pyarrow as pa
     import pyarrow.csv
@@ -284,10 +282,10 @@ class Growing:
         end = self.length + len(values)
         if end > len(self._array):
             self._array.resize(end + end // 8, refcheck=False)
-        if self._array.dtype == np.uint32 and values.dtype == np.int64 and len(values):
-            # A negative number is a large one here.
-            if values.view(np.uint64).max() > _UINT32_MAX:
-                self._array = self._array.astype(np.int64)
+        narrow = self._array.dtype == np.uint32 and values.dtype == np.int64 and len(values) > 0
+        # A negative number is a large one as uint64.
+        if narrow and values.view(np.uint64).max() > _UINT32_MAX:
+            self._array = self._array.astype(np.int64)
         self._array[self.length : end] = values
         self.length = end
 

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 class ReadOptions:
     """The arguments of ``read_graph``, checked; None leaves a choice to the file."""
 
+    format: str = "edgelist"
     directed: bool | None = None
     weighted: bool | None = None
     weight_dtype: np.dtype[Any] | None = None
@@ -124,9 +125,7 @@ def graph_from_rows(
     with naming(path):
         if weights is not None:
             weights = checked_weights(path, options, weights)
-        graph = Graph.from_csr(
-            indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads
-        )
+        graph = Graph.from_csr(indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads)
         drop_duplicates, drop_self_loops = options.duplicates == "drop", options.self_loops == "drop"
         if graph.is_directed == wanted and not (drop_duplicates or drop_self_loops):
             return graph

@@ -76,7 +76,7 @@ def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: i
     )
 
 
-def write(graph: Graph, path: str) -> None:
+def write(graph: Graph, path: str, _format: str) -> None:
     """Write an edge list; an undirected edge once, vertices by the user's ids."""
     suffix = suffixes(path)[0]
     if suffix == ".el" and graph.weights is not None:
@@ -121,7 +121,7 @@ def write_edges(
             continue
         ends = [src + base, dst.astype(np.int64) + base] if ids is None else [ids[src], ids[dst]]
         columns = ends[::-1] if swap else ends
-        table = pa.table(columns + ([] if weight is None else [weight]), names=["0", "1", "2"][: 2 + (weight is not None)])
+        table = pa.table(
+            columns + ([] if weight is None else [weight]), names=["0", "1", "2"][: 2 + (weight is not None)]
+        )
         pa.csv.write_csv(table, file, options)
-
-

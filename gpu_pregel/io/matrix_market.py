@@ -65,7 +65,9 @@ def read(path: str, options: ReadOptions) -> Graph:
         workers = thread_count(options.threads)
         columns = read_lines(source, blocks, layout, threads=workers, progress=options.progress)
     if len(columns[0]) != header.entries:
-        raise FormatError(path, f"the size line announces {header.entries:,} entries, but there are {len(columns[0]):,}")
+        raise FormatError(
+            path, f"the size line announces {header.entries:,} entries, but there are {len(columns[0]):,}"
+        )
     for ids in columns[:2]:
         ids -= 1
     return _make_graph(path, options, header, columns[0], columns[1], columns[2] if weight is not None else None)
@@ -130,12 +132,10 @@ def _make_graph(
     return graph_from_edges(path, options, src, dst, weight, directed=directed, num_vertices=header.n)
 
 
-def write(graph: Graph, path: str) -> None:
+def write(graph: Graph, path: str, _format: str) -> None:
     """Write a Matrix Market file: general if directed, else the lower triangle of a symmetric matrix."""
-    if graph.weights is None:
-        field = "pattern"
-    else:
-        field = "real" if graph.weights.dtype.kind == "f" else "integer"
+    kind = None if graph.weights is None else graph.weights.dtype.kind
+    field = {None: "pattern", "f": "real"}.get(kind, "integer")
     n, entries = graph.num_vertices, graph.num_edges
     if not graph.is_directed:
         entries = (entries + _count_self_loops(graph)) // 2

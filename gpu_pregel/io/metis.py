@@ -73,7 +73,9 @@ def _parse_header(path: str, line: bytes, number: int) -> _Header:
     n, m = int(fields[0]), int(fields[1])
     fmt = fields[2].decode().zfill(3) if len(fields) > 2 else "000"
     if not re.fullmatch("[01]{3}", fmt):
-        raise FormatError(path, f"the fmt {fmt} must be three digits, 0 or 1: vertex sizes, vertex and edge weights", number)
+        raise FormatError(
+            path, f"the fmt {fmt} must be three digits, 0 or 1: vertex sizes, vertex and edge weights", number
+        )
     constraints = int(fields[3]) if len(fields) > 3 else 1
     if n > MAX_VERTICES:
         raise FormatError(path, f"{n:,} vertices are more than the {MAX_VERTICES:,} of a graph", number)
@@ -169,7 +171,7 @@ def _check_neighbours(path: str, header: _Header, lengths: Array, neighbours: Ar
         )
 
 
-def write(graph: Graph, path: str) -> None:
+def write(graph: Graph, path: str, _format: str) -> None:
     """Write a METIS graph, which is undirected, without self-loops and with positive integer weights if any."""
     indptr, indices, weights = graph.to_csr()
     if graph.is_directed:

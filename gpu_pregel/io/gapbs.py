@@ -1,0 +1,97 @@
+"""GAPBS's serialized graphs: a CSR, and if directed a CSC, of 64-bit offsets and 32-bit neighbours; little-endian.
+
+The layout is that of ``WriteSerializedGraph`` in GAPBS's writer.h: one byte whether directed, int64 m, int64 n, then
+offsets and neighbours; in .wsg files each neighbour is followed by an int32 weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.host.csr import CSR, MAX_VERTICES
+from gpu_pregel.io._files import atomic_file, load_bytes, suffixes, write_array
+from gpu_pregel.io._options import ReadOptions, graph_from_rows
+from gpu_pregel.io.edgelist import UNWEIGHTED
+
+Array = np.ndarray[Any, Any]
+
+_HEADER_BYTES = 17
+_MAX_VERTICES = int(np.iinfo(np.int32).max)
+_ROWS_PER_WRITE = 1 << 20
+
+
+def read(path: str, options: ReadOptions) -> Graph:
+    """Read a serialized graph; of a directed one the out-edges."""
+    pairs = _has_weights(path, bool(options.weighted))
+    wanted = options.wants_weights(path, pairs)
+    data = load_bytes(path)
+    directed, m, n = _parse_header(path, data, 8 if pairs else 4)
+    start = _HEADER_BYTES + 8 * (n + 1)
+    indptr = np.array(data[_HEADER_BYTES:start].view("<i8"))
+    if pairs:
+        entries = data[start : start + 8 * m].view("<i4").reshape(m, 2)
+        indices, weights = np.array(entries[:, 0]), np.array(entries[:, 1]) if wanted else None
+    else:
+        indices, weights = np.array(data[start : start + 4 * m].view("<i4")), None
+    # A negative neighbour is beyond n when it is taken as unsigned.
+    return graph_from_rows(path, options, indptr, indices.view(np.uint32), weights, directed=directed)
+
+
+def _has_weights(path: str, otherwise: bool) -> bool:
+    """Whether neighbours have weights, which the suffix tells where it is one of the format's."""
+    return {".sg": False, ".wsg": True}.get(suffixes(path)[0], otherwise)
+
+
+def _parse_header(path: str, data: Array, entry_bytes: int) -> tuple[bool, int, int]:
+    """Whether the graph is directed, m and n, after a check that the file has the size that follows from them."""
+    if len(data) < _HEADER_BYTES:
+        raise FormatError(path, f"has {len(data)} bytes, and the header alone has {_HEADER_BYTES}: it is truncated")
+    m, n = map(int, data[1:_HEADER_BYTES].view("<i8"))
+    if data[0] > 1 or m < 0 or not 0 <= n <= MAX_VERTICES:
+        raise FormatError(path, f"the header is damaged: directed {data[0]}, {m:,} stored edges, {n:,} vertices")
+    directed = bool(data[0])
+    size = _HEADER_BYTES + (1 + directed) * (8 * (n + 1) + entry_bytes * m)
+    if len(data) != size:
+        state = "truncated" if len(data) < size else "too long"
+        raise FormatError(
+            path,
+            f"has {len(data):,} bytes, but a{'' if directed else 'n un'}{' ' * directed}directed graph of {n:,} "
+            f"vertices and {m:,} stored edges takes {size:,}: it is {state}, or its suffix wrong (.sg without weights, "
+            f".wsg with)",
+        )
+    return directed, m, n
+
+
+def write(graph: Graph, path: str, _format: str) -> None:
+    """Write a serialized graph that GAPBS can read, by vertex number."""
+    pairs = _has_weights(path, graph.weights is not None)
+    if graph.num_vertices > _MAX_VERTICES:
+        raise ArgumentError(f"{path}: GAPBS numbers vertices in 31 bits, which {graph.num_vertices:,} do not fit")
+    if pairs and graph.weights is None:
+        raise ArgumentError(f"{path}: .wsg files hold weights, and the graph has none: name it .sg")
+    if not pairs and graph.weights is not None:
+        raise ArgumentError(f"{path}: .sg files hold no weights: name it .wsg, or save {UNWEIGHTED}")
+    if graph.weights is not None and graph.weights.dtype != np.int32:
+        raise ArgumentError(
+            f"{path}: .wsg files hold int32 weights, not {graph.weights.dtype}: build the graph with int32 weights"
+        )
+    with atomic_file(path) as file:
+        file.write(bytes([graph.is_directed]))
+        write_array(file, np.array([graph.num_edges, graph.num_vertices], "<i8"))
+        _write_csr(file, graph.to_csr())
+        if graph.is_directed:
+            _write_csr(file, graph.csc)
+
+
+def _write_csr(file: BinaryIO, csr: CSR) -> None:
+    write_array(file, csr.indptr)
+    if csr.weights is None:
+        write_array(file, csr.indices)
+        return
+    for first in range(0, len(csr.indices), _ROWS_PER_WRITE):
+        part = slice(first, first + _ROWS_PER_WRITE)
+        write_array(file, np.stack([csr.indices[part].view(np.int32), csr.weights[part]], axis=1))

@@ -1,0 +1,56 @@
+"""Gemini's binary edge lists: records of two uint32, followed by a float32 where there are weights; little-endian."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.io._files import atomic_file, load_bytes, write_array
+from gpu_pregel.io._options import ReadOptions, cast_weights, checked_weights, graph_from_edges, weight_fault
+from gpu_pregel.io.edgelist import UNWEIGHTED, edge_chunks
+
+Array = np.ndarray[Any, Any]
+
+_PAIR = np.dtype([("src", "<u4"), ("dst", "<u4")])
+_TRIPLE = np.dtype([("src", "<u4"), ("dst", "<u4"), ("weight", "<f4")])
+_RECORDS = {"gemini": _PAIR, "gemini-weighted": _TRIPLE}
+
+
+def read(path: str, options: ReadOptions) -> Graph:
+    """Read a binary edge list."""
+    record = _RECORDS[options.format]
+    wanted = options.wants_weights(path, record is _TRIPLE)
+    data = load_bytes(path)
+    if len(data) % record.itemsize:
+        raise FormatError(
+            path,
+            f"has {len(data):,} bytes, which is no multiple of the {record.itemsize} bytes of an edge: "
+            f"it is truncated or of another format",
+        )
+    edges = data.view(record)
+    src, dst = np.ascontiguousarray(edges["src"]), np.ascontiguousarray(edges["dst"])
+    weight = checked_weights(path, options, np.ascontiguousarray(edges["weight"])) if wanted else None
+    return graph_from_edges(path, options, src, dst, weight, directed=bool(options.directed))
+
+
+def write(graph: Graph, path: str, format: str) -> None:
+    """Write a binary edge list by vertex number; an undirected edge once."""
+    record = _RECORDS[format]
+    if (record is _TRIPLE) != (graph.weights is not None):
+        remedy = f"name it .wbin, or save {UNWEIGHTED}" if record is _PAIR else "name it .bin"
+        raise ArgumentError(f"{path}: {format} files hold {'no ' * (record is _PAIR)}weights: {remedy}")
+    if graph.weights is not None:
+        _, fault = cast_weights(graph.weights, np.dtype(np.float32))
+        if fault >= 0:
+            problem = weight_fault(graph.weights[fault], np.dtype(np.float32))
+            raise ArgumentError(f"{path}: {format} files hold float32 weights: {problem}")
+    with atomic_file(path) as file:
+        for src, dst, weight in edge_chunks(graph):
+            edges = np.empty(len(src), record)
+            edges["src"], edges["dst"] = src, dst
+            if weight is not None:
+                edges["weight"] = weight
+            write_array(file, edges.view(np.uint8))

@@ -1,0 +1,148 @@
+"""LDBC Graphalytics graphs: X.v with an id a line, X.e with ``source destination [weight]``, and X.properties.
+
+The format is that of the LDBC Graphalytics benchmark specification, section 2.2.3 (the edge-vertex-list format).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.host.csr import MAX_VERTICES
+from gpu_pregel.host.threads import thread_count
+from gpu_pregel.io._files import Source, atomic_file, open_file
+from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, line_of_row, read_lines
+from gpu_pregel.io._options import ReadOptions, graph_from_edges
+from gpu_pregel.io.edgelist import write_edges
+
+Array = np.ndarray[Any, Any]
+
+_DENSE = 16
+"""A table of all ids up to the largest is used while it has fewer than this many entries per vertex."""
+
+
+def _paths(path: str) -> tuple[str, str, str]:
+    """The vertex, edge and properties files that belong to any one of them."""
+    stem = path[:-2] if path.lower().endswith((".v", ".e")) else path
+    return stem + ".v", stem + ".e", stem + ".properties"
+
+
+def read(path: str, options: ReadOptions) -> Graph:
+    """Read a pair of files; vertices are numbered by ascending id."""
+    vertex_path, edge_path, properties_path = _paths(path)
+    open_file(edge_path).close()
+    ids = _read_ids(vertex_path, options)
+    directed = _read_direction(properties_path) if options.directed is None else options.directed
+    src, dst, weight = _read_edges(edge_path, options)
+    src, dst = _numbers(edge_path, ids, src), _numbers(edge_path, ids, dst)
+    graph = graph_from_edges(edge_path, options, src, dst, weight, directed=directed, num_vertices=len(ids))
+    if len(ids) == 0 or (ids[0] == 0 and ids[-1] == len(ids) - 1):
+        return graph
+    return Graph(graph.to_csr(), directed=directed, ids=ids)
+
+
+def _read_ids(path: str, options: ReadOptions) -> Array:
+    """The vertices' ids, ascending, int64."""
+    layout = Layout(columns=1, reason="a vertex has 1", ids=1, first=None)
+    with Source(path) as source:
+        blocks = line_blocks(source)
+        (ids,) = read_lines(source, blocks, layout, threads=thread_count(options.threads), progress=options.progress)
+    if len(ids) > MAX_VERTICES:
+        raise FormatError(path, f"{len(ids):,} vertices are more than the {MAX_VERTICES:,} of a graph")
+    ids = ids.astype(np.int64, copy=False)
+    if (np.diff(ids) > 0).all():
+        return ids
+    order = np.argsort(ids, kind="stable")
+    same = np.diff(ids[order]) == 0
+    if same.any():
+        row = int(order[1:][same].min())
+        raise FormatError(path, f"the id {ids[row]} stands on an earlier line too", line_of_row(path, row, b""))
+    return ids[order]
+
+
+def _read_direction(path: str) -> bool:
+    """Whether the properties file says that the graph is directed; False where there is none."""
+    if not Path(path).exists():
+        return False
+    with open_file(path) as file:
+        text = file.read().decode("utf-8", "replace")
+    found = re.search(r"(?m)^\s*graph\.\S+\.directed\s*[=:]\s*(\S+)\s*$", text)
+    if found is None:
+        return False
+    if found[1].lower() not in ("true", "false"):
+        line = text.count("\n", 0, found.start(1)) + 1
+        raise FormatError(path, f"directed is {found[1]!r}: it must be true or false", line)
+    return found[1].lower() == "true"
+
+
+def _read_edges(path: str, options: ReadOptions) -> tuple[Array, Array, Array | None]:
+    with Source(path) as source:
+        line, number, blocks = first_data_line(line_blocks(source), b"")
+        columns = len(line.split()) if line else 3 if options.weighted else 2
+        weight = None
+        if options.wants_weights(path, columns > 2):
+            weight = options.weight_dtype or np.dtype(np.float64)
+        layout = Layout(
+            columns=max(2, columns),
+            reason=f"the first edge (line {number}) has {columns}",
+            weight=weight,
+            first=None,
+        )
+        arrays = read_lines(source, blocks, layout, threads=thread_count(options.threads), progress=options.progress)
+    return arrays[0], arrays[1], arrays[2] if weight is not None else None
+
+
+def _numbers(path: str, ids: Array, ends: Array) -> Array:
+    """The vertex numbers of the ids that edges name."""
+    if len(ends) == 0:
+        return ends
+    n = len(ids)
+    if n and ids[0] >= 0 and ids[-1] < _DENSE * n:
+        table = np.full(int(ids[-1]) + 1, n, np.uint32)
+        table[ids] = np.arange(n, dtype=np.uint32)
+        known = (ends >= 0) & (ends < len(table))
+        numbers = table[np.where(known, ends, 0)]
+        known &= numbers < n
+    else:
+        ends = ends.astype(np.int64, copy=False)
+        numbers = np.searchsorted(ids, ends).astype(np.uint32)
+        known = ids[np.minimum(numbers, n - 1)] == ends if n else np.zeros(len(ends), bool)
+    if not known.all():
+        row = int((~known).argmax())
+        line = line_of_row(path, row, b"")
+        raise FormatError(path, f"the id {ends[row]} is not in the vertex file: add it there", line)
+    return numbers
+
+
+def write(graph: Graph, path: str, _format: str) -> None:
+    """Write the pair of files and the properties; vertices by the user's ids."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    if graph.ids is not None and graph.ids.dtype.kind not in "iu":
+        raise ArgumentError(f"{path}: Graphalytics files hold integer ids: save as .parquet or .pregel")
+    vertex_path, edge_path, properties_path = _paths(path)
+    ids = np.arange(graph.num_vertices) if graph.ids is None else graph.ids
+    name = Path(vertex_path).name[:-2]
+    with (
+        atomic_file(properties_path) as properties,
+        atomic_file(vertex_path) as vertices,
+        atomic_file(edge_path) as edges,
+    ):
+        pa.csv.write_csv(pa.table({"id": ids}), vertices, pa.csv.WriteOptions(include_header=False))
+        write_edges(edges, graph, separator=" ", ids=graph.ids)
+        lines = [
+            f"graph.{name}.vertex-file = {name}.v",
+            f"graph.{name}.edge-file = {name}.e",
+            f"graph.{name}.meta.vertices = {graph.num_vertices}",
+            f"graph.{name}.directed = {str(graph.is_directed).lower()}",
+        ]
+        if graph.weights is not None:
+            kind = "real" if graph.weights.dtype.kind == "f" else "int"
+            lines += [f"graph.{name}.edge-properties.names = weight", f"graph.{name}.edge-properties.types = {kind}"]
+        properties.write(("\n".join(lines) + "\n").encode())

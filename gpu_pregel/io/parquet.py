@@ -1,0 +1,100 @@
+"""Parquet tables of edges: a column of sources, one of destinations and perhaps one of weights."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.graph import Graph
+from gpu_pregel.io._files import atomic_file, naming
+from gpu_pregel.io._options import ReadOptions, checked_weights
+
+_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+_WEIGHTS = ("weight", "weights", "value")
+_METADATA = b"gpu_pregel"
+
+
+def read(path: str, options: ReadOptions) -> Graph:
+    """Read a table of edges; what this package wrote keeps its direction and its isolated vertices."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    try:
+        with pa.parquet.ParquetFile(path, memory_map=True) as file:
+            schema = file.schema_arrow
+            source, target, weight = _choose_columns(path, options, schema.names)
+            names = [source, target] if weight is None else [source, target, weight]
+            table = file.read(columns=names, use_threads=options.threads != 1)
+    except (pa.ArrowException, OSError) as error:
+        raise FormatError(path, f"is no Parquet file that can be read ({error})") from error
+    about = _about(path, schema)
+    directed, num_vertices, renumber = options.directed, options.num_vertices, options.renumber
+    if directed is None:
+        directed = bool(about.get("directed"))
+    if about.get("ids") is True and renumber == "auto":
+        renumber = True if num_vertices is None else renumber
+    elif num_vertices is None and renumber is not True:
+        num_vertices = about.get("num_vertices")
+    if weight is not None and options.weight_dtype is not None:
+        column = table[weight]
+        if column.null_count:
+            raise FormatError(path, f"the column {weight!r} has {column.null_count:,} nulls: give every edge a weight")
+        table = table.set_column(2, weight, pa.array(checked_weights(path, options, column.to_numpy())))
+    with naming(path):
+        return Graph.from_arrow(
+            *(table, source, target, weight),
+            num_vertices=num_vertices,
+            directed=directed,
+            renumber=renumber,
+            duplicates=options.duplicates,
+            self_loops=options.self_loops,
+            threads=options.threads,
+            progress=options.progress,
+        )
+
+
+def _choose_columns(path: str, options: ReadOptions, names: list[str]) -> tuple[str, str, str | None]:
+    """The columns asked for, or those of usual names, or the first two."""
+    if options.columns is not None:
+        for name in options.columns:
+            if name not in names:
+                raise ArgumentError(f"{path} has no column {name!r}: there are {', '.join(map(repr, names))}")
+        source, target, *rest = options.columns
+        weight = rest[0] if rest else None
+    else:
+        if len(names) < 2:
+            raise FormatError(path, f"has {len(names)} columns: edges need a source and a destination")
+        source, target = next((pair for pair in _ENDS if set(pair) <= set(names)), (names[0], names[1]))
+        weight = next((name for name in _WEIGHTS if name in names and name not in (source, target)), None)
+    if options.wants_weights(path, weight is not None):
+        return source, target, weight
+    return source, target, None
+
+
+def _about(path: str, schema: Any) -> dict[str, Any]:
+    """What this package noted about the graph, if it wrote the file."""
+    text = (schema.metadata or {}).get(_METADATA)
+    if text is None:
+        return {}
+    try:
+        about = json.loads(text)
+        return {
+            "directed": bool(about["directed"]),
+            "num_vertices": int(about["num_vertices"]),
+            "ids": bool(about["ids"]),
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(
+            path, f"the metadata {_METADATA.decode()!r} are damaged ({error!r}): write it again"
+        ) from error
+
+
+def write(graph: Graph, path: str, _format: str) -> None:
+    """Write a table ``src``, ``dst`` and perhaps ``weight``, by the user's ids; an undirected edge once."""
+    import pyarrow.parquet
+
+    about = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
+    table = graph.to_arrow().replace_schema_metadata({_METADATA: json.dumps(about)})
+    with atomic_file(path) as file:
+        pyarrow.parquet.write_table(table, file)
