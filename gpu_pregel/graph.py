@@ -386,6 +386,14 @@ class Graph:
         return f"{self!r}, {format_bytes(self.nbytes)}".replace("<Graph: ", "").replace(">", "")
 
 
+def check_graph(graph: object) -> None:
+    """Raise ``ArgumentTypeError`` unless ``graph`` is a ``Graph``."""
+    if not isinstance(graph, Graph):
+        raise ArgumentTypeError(
+            f"graph must be a gpu_pregel Graph, not {type(graph).__name__}: make one with Graph.from_…"
+        )
+
+
 def _locked(csr: CSR) -> CSR:
     weights = None if csr.weights is None else read_only(csr.weights)
     return CSR(read_only(csr.indptr), read_only(csr.indices), weights)

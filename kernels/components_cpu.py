@@ -95,18 +95,21 @@ def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
     """Write the most frequent label of a sample of vertices to ``largest[0]``; work of one item."""
     first, last = claim(work)
     while first < last:
-        sample = np.empty(SAMPLES, labels.dtype)
+        # Count in a hash table of four times the sample's size; a slot's count is 0 while it is free.
+        slots = np.uint64(4 * SAMPLES)
+        counted = np.empty(slots, labels.dtype)
+        counts = np.zeros(slots, np.int64)
+        most = 0
         for i in range(SAMPLES):
-            sample[i] = labels[mix(np.uint64(i)) % np.uint64(len(labels))]
-        sample.sort()
-        longest = 0
-        begin = 0
-        for i in range(1, SAMPLES + 1):
-            if i == SAMPLES or sample[i] != sample[begin]:
-                if i - begin > longest:
-                    longest = i - begin
-                    largest[0] = sample[begin]
-                begin = i
+            label = labels[mix(np.uint64(i)) % np.uint64(len(labels))]
+            slot = mix(np.uint64(label)) % slots
+            while counts[slot] > 0 and counted[slot] != label:
+                slot = (slot + np.uint64(1)) % slots
+            counted[slot] = label
+            counts[slot] += 1
+            if counts[slot] > most:
+                most = counts[slot]
+                largest[0] = label
         first, last = claim(work)
 
 

@@ -65,6 +65,13 @@ def jit(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+def cache_directory() -> str | None:
+    """The folder that compiled kernels are kept in, or None where none can be written."""
+    with contextlib.suppress(RuntimeError, OSError):
+        return str(_KernelCache(cache_directory).cache_path)
+    return None
+
+
 def inline(function: Function) -> Function:
     """Compile a helper that only other kernels call; it is cached as part of them."""
     return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel._results import VertexResult
-from gpu_pregel.graph import Graph
+from gpu_pregel.graph import Graph, check_graph
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.phases import Phases
 
@@ -88,6 +88,8 @@ def connected_components(
 
     Raises
     ------
+    ArgumentTypeError
+        ``graph`` is no ``Graph``.
     DeviceError
         There is no such device.
 
@@ -98,6 +100,7 @@ def connected_components(
     >>> components.count, components.labels.tolist(), components.sizes().tolist()
     (2, [0, 0, 0, 3, 3], [3, 2])
     """
+    check_graph(graph)
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")

@@ -1,0 +1,164 @@
+"""Options and output that the commands share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from gpu_pregel.graph import Graph
+
+
+def whole_number(low: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from ``low``."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+        if value < low:
+            raise argparse.ArgumentTypeError(f"{value} is below {low}")
+        return value
+
+    return parse
+
+
+def grid_shape(text: str) -> tuple[int, int]:
+    """An argparse type: ``ROWSxCOLUMNS``, or ``ROWS`` for a square."""
+    rows, _, columns = text.lower().partition("x")
+    try:
+        return int(rows), int(columns or rows)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form ROWSxCOLUMNS, such as 2048x2048") from None
+
+
+def add_generator_options(parser: argparse.ArgumentParser, *, files: bool) -> None:
+    """Add the options that name a graph: a generator's, and ``-f`` if ``files``."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("-g", type=whole_number(0), metavar="SCALE", help="Kronecker graph of 2^SCALE vertices")
+    source.add_argument("-u", type=whole_number(0), metavar="SCALE", help="uniform random graph of 2^SCALE vertices")
+    source.add_argument("--grid", type=grid_shape, metavar="ROWSxCOLUMNS", help="road-like grid with holes")
+    if files:
+        source.add_argument("-f", metavar="FILE", help="read the graph from FILE")
+    parser.add_argument("-k", type=whole_number(0), default=16, metavar="DEGREE", help="edges drawn per vertex (16)")
+    parser.add_argument("--holes", type=float, default=0.1, metavar="SHARE", help="share of holes in a grid (0.1)")
+    parser.add_argument("--seed", type=whole_number(0), metavar="SEED", help="another seed gives another graph")
+
+
+def add_read_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of reading a file."""
+    parser.add_argument("--format", metavar="NAME", help="format of the file, if its suffix does not tell")
+    direction = parser.add_mutually_exclusive_group()
+    direction.add_argument(
+        "--directed", dest="directed", action="store_true", default=None, help="edges have a direction"
+    )
+    direction.add_argument("--undirected", dest="directed", action="store_false", help="edges have none")
+    parser.add_argument("--num-vertices", type=whole_number(0), metavar="N", help="ids are the numbers 0 to N - 1")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that computes."""
+    parser.add_argument("--threads", type=whole_number(1), metavar="T", help="default: all available processors")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+
+
+def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
+    """Generate or read the graph that the options name; return it and its name."""
+    import gpu_pregel as gp
+
+    common: dict[str, Any] = {"threads": options.threads, "progress": show_progress()}
+    if getattr(options, "f", None) is not None:
+        reading = {"directed": options.directed, "num_vertices": options.num_vertices}
+        return gp.read_graph(options.f, options.format, **reading, **common), options.f
+    if getattr(options, "directed", None) is not None or getattr(options, "num_vertices", None) is not None:
+        raise ArgumentError("--directed, --undirected and --num-vertices go with -f: generated graphs are undirected")
+    if options.seed is not None:
+        common["seed"] = options.seed
+    if options.g is not None:
+        return gp.kronecker(options.g, options.k, **common), f"kronecker {options.g}"
+    if options.u is not None:
+        return gp.uniform(options.u, options.k, **common), f"uniform {options.u}"
+    rows, columns = options.grid
+    return gp.grid(rows, columns, holes=options.holes, **common), f"grid {rows} x {columns}"
+
+
+def show_progress() -> bool:
+    """Whether somebody watches stderr."""
+    return sys.stderr.isatty()
+
+
+def say(label: str, text: str) -> None:
+    """Write a line for people on stderr."""
+    print(f"{label:<12}{text}", file=sys.stderr)
+
+
+def say_seconds(label: str, seconds: float, more: str = "") -> None:
+    """Write the time of a phase for people on stderr."""
+    say(label, f"{seconds:.3f} s{more}" if seconds >= 1 else f"{1000 * seconds:.2f} ms{more}")
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """Write data on stdout."""
+    print(json.dumps(answer, indent=2))
+
+
+class Stopwatch:
+    """How long a block took."""
+
+    seconds = 0.0
+
+
+@contextmanager
+def stopwatch() -> Iterator[Stopwatch]:
+    """Time a block."""
+    watch = Stopwatch()
+    begin = perf_counter()
+    try:
+        yield watch
+    finally:
+        watch.seconds = perf_counter() - begin
+
+
+@contextmanager
+def announce_compilation() -> Iterator[None]:
+    """Say on stderr, once, that kernels are being compiled: the first call on a machine takes seconds longer."""
+    from numba.core import event
+
+    class Announcer(event.Listener):  # type: ignore[misc]
+        said = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.said:
+                self.said = True
+                say("compiling", "kernels, once for this machine; later calls load them from the cache")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield
+
+
+def save_graph(graph: Graph, path: str, format: str | None) -> None:
+    """Write a graph, and say so."""
+    with stopwatch() as writing:
+        graph.save(path, format)
+    say_seconds("write", writing.seconds, f"  {path}")
+
+
+def summary(graph: Graph) -> dict[str, Any]:
+    """The size and kind of a graph, as data."""
+    return {
+        "num_vertices": graph.num_vertices,
+        "num_edges": graph.num_edges,
+        "directed": graph.is_directed,
+        "weights": None if graph.weights is None else str(graph.weights.dtype),
+    }

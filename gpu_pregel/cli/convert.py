@@ -1,0 +1,50 @@
+"""``gpu-pregel convert``: read a graph from a file and write it in another format."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from gpu_pregel.cli import _common
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "convert",
+        help="read a graph and write it in another format",
+        description="Read a graph and write it in the format that the suffix of OUTPUT names.",
+        epilog="example: gpu-pregel convert soc-LiveJournal1.txt.gz livejournal.pregel --directed",
+    )
+    parser.add_argument("f", metavar="INPUT", help="the file to read")
+    parser.add_argument("o", metavar="OUTPUT", help="the file to write")
+    _common.add_read_options(parser)
+    _common.add_run_options(parser)
+    parser.add_argument("--to", metavar="NAME", help="format to write, if the suffix does not tell")
+    for kind in ("duplicates", "self-loops"):
+        parser.add_argument(f"--drop-{kind}", action="store_true", help=f"leave {kind.replace('-', ' ')} out")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Carry the command out."""
+    import gpu_pregel as gp
+    from gpu_pregel.io import check_output
+
+    check_output(options.o, options.to)
+    with _common.announce_compilation(), _common.stopwatch() as reading:
+        graph = gp.read_graph(
+            options.f,
+            options.format,
+            directed=options.directed,
+            num_vertices=options.num_vertices,
+            duplicates="drop" if options.drop_duplicates else "keep",
+            self_loops="drop" if options.drop_self_loops else "keep",
+            threads=options.threads,
+            progress=_common.show_progress(),
+        )
+    _common.say("graph", f"{options.f}: {graph.describe()}")
+    _common.say_seconds("read", reading.seconds)
+    _common.save_graph(graph, options.o, options.to)
+    if options.json:
+        _common.print_json({**_common.summary(graph), "graph": options.f, "file": options.o})

@@ -1,0 +1,37 @@
+"""``gpu-pregel generate``: write a random graph to a file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from gpu_pregel.cli import _common
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "generate",
+        help="write a random graph to a file",
+        description="Generate a graph and write it in the format that the suffix of FILE names.",
+        epilog="example: gpu-pregel generate -g 20 -o kron20.sg",
+    )
+    _common.add_generator_options(parser, files=False)
+    _common.add_run_options(parser)
+    parser.add_argument("-o", required=True, metavar="FILE", help="where to write the graph")
+    parser.add_argument("--to", metavar="NAME", help="format to write, if the suffix does not tell")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Carry the command out."""
+    from gpu_pregel.io import check_output
+
+    check_output(options.o, options.to)
+    with _common.announce_compilation(), _common.stopwatch() as generating:
+        graph, name = _common.load_graph(options)
+    _common.say("graph", f"{name}: {graph.describe()}")
+    _common.say_seconds("generate", generating.seconds)
+    _common.save_graph(graph, options.o, options.to)
+    if options.json:
+        _common.print_json({**_common.summary(graph), "graph": name, "file": options.o})

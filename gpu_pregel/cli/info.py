@@ -1,0 +1,66 @@
+"""``gpu-pregel info``: versions, devices, threads and memory."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from gpu_pregel import __version__
+from gpu_pregel.cli import _common
+
+_PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "tqdm", "numba-cuda", "cupy-cuda12x", "cupy-cuda13x")
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("info", help="print versions, devices, threads and memory", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Carry the command out; what it prints is its data, so it goes to stdout."""
+    facts = collect()
+    if options.json:
+        _common.print_json(facts)
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {item}" for key, item in value.items())
+        elif isinstance(value, list):
+            value = ", ".join(value)
+        print(f"{name:<16}{value}")
+
+
+def collect() -> dict[str, Any]:
+    """What ``gpu-pregel info`` prints."""
+    from numba import config
+
+    from gpu_pregel.host.devices import DEVICES
+    from gpu_pregel.host.memory import available_memory, format_bytes
+    from gpu_pregel.host.threads import available_threads
+    from gpu_pregel.kernels.jit import cache_directory
+
+    memory = available_memory()
+    return {
+        "gpu_pregel": __version__,
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "platform": platform.platform(),
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "devices": [name for name in DEVICES if name != "auto"],
+        "threads": available_threads(),
+        "threading": "kernels run on this package's own threads and use none of Numba's threading layers",
+        "numba layer": f"{config.THREADING_LAYER} (priority: {' '.join(config.THREADING_LAYER_PRIORITY)})",
+        "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
+        "kernel cache": cache_directory() or "none can be written: kernels are compiled in every process",
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,24 @@
+"""Fixtures and settings for all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Deadlines would be clocks in tests; the first example of many also compiles kernels.
+settings.register_profile(
+    "suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of public graphs with known answers."""
+    folder = Path(os.environ.get("GPU_PREGEL_DATA") or Path(__file__).parents[2] / "shared" / "data")
+    if not folder.is_dir():
+        pytest.skip(f"no public graphs: GPU_PREGEL_DATA is not set, and there is no {folder}")
+    return folder

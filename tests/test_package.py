@@ -1,0 +1,82 @@
+"""Tests of the package as a whole: what importing costs, what is listed, what is public."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import gpu_pregel as gp
+
+ROOT = Path(__file__).parents[1]
+
+
+def run_python(program: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, timeout=60
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize("module", ["numpy", "numba", "cupy", "scipy", "pyarrow", "tqdm", "gpu_pregel.graph"])
+def test_importing_the_package_imports_nothing_heavy(module: str) -> None:
+    assert run_python(f"import sys, gpu_pregel; print({module!r} in sys.modules)") == "False"
+
+
+def test_building_the_command_lines_parser_imports_nothing_heavy() -> None:
+    program = "import sys; from gpu_pregel.cli import make_parser; make_parser(); print('numpy' in sys.modules)"
+    assert run_python(program) == "False"
+
+
+def test_public_names_are_few_loaded_lazily_and_documented() -> None:
+    assert len(gp.__all__) < 25
+    assert set(gp.__all__) <= set(dir(gp))
+    for name in gp.__all__:
+        assert getattr(gp, name).__doc__, f"{name} has no docstring"
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = gp.nothing
+
+
+def test_version_is_that_of_the_installed_package() -> None:
+    assert gp.__version__ == version("gpu-pregel")
+
+
+def test_every_folder_with_modules_is_listed_as_a_package() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    if not (ROOT / "gpu_pregel").is_dir():
+        pytest.skip("outside the checkout there are no folders to compare the list with")
+    found = set()
+    for name, folder in settings["package-dir"].items():
+        for path in (ROOT / folder).rglob("*.py"):
+            parts = path.parent.relative_to(ROOT / folder).parts
+            if not any((ROOT / folder).joinpath(*parts[: i + 1]).is_symlink() for i in range(len(parts))):
+                found.add(".".join([name, *parts]))
+    assert found == set(settings["packages"])
+
+
+def test_every_listed_package_can_be_imported() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    for package in settings["packages"]:
+        __import__(package)
+    # The typing marker is there too, in a wheel as in a checkout.
+    assert (Path(gp.__file__).parent / "py.typed").is_file()
+
+
+def test_modules_have_one_name_only() -> None:
+    program = "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"
+    assert run_python(program) == "[]"
+
+
+def test_every_error_is_also_a_built_in_exception() -> None:
+    from gpu_pregel import errors
+
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert len(classes) > 10
+    for error in classes:
+        if error is not errors.GpuPregelError:
+            assert issubclass(error, errors.GpuPregelError)
+            assert any(base.__module__ == "builtins" and base is not Exception for base in error.__mro__[2:-3])
+        assert error.__doc__
