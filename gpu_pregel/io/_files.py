@@ -12,7 +12,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpu_pregel.errors import FormatError, GraphError, MissingFileError, NotAFileError, UnreadableFileError, WriteError
+from gpu_pregel.errors import (
+    ArgumentTypeError,
+    FormatError,
+    GraphError,
+    MissingFileError,
+    NotAFileError,
+    UnreadableFileError,
+    WriteError,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -99,10 +107,10 @@ def load_bytes(path: str) -> Array:
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Say in which file a graph was at fault."""
+    """Say in which file a graph was at fault, or its ids or weights of no use."""
     try:
         yield
-    except GraphError as error:
+    except (GraphError, ArgumentTypeError) as error:
         raise FormatError(path, str(error)) from error
 
 

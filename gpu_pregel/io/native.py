@@ -40,7 +40,7 @@ def read(path: str, options: ReadOptions) -> Graph:
                 raise FormatError(path, f"has {file.num_record_batches} record batches instead of one: write it again")
             batch = file.get_batch(0)
             batch.validate()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is no .pregel file, or truncated ({error}): write it again") from error
     if batch.num_rows != 1:
         raise FormatError(path, f"has {batch.num_rows} rows instead of one: write it again")

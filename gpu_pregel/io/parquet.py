@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
+
 from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.graph import Graph
 from gpu_pregel.io._files import atomic_file, naming
 from gpu_pregel.io._options import ReadOptions, checked_weights
+
+Array = np.ndarray[Any, Any]
 
 _ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "value")
@@ -26,7 +30,7 @@ def read(path: str, options: ReadOptions) -> Graph:
             source, target, weight = _choose_columns(path, options, schema.names)
             names = [source, target] if weight is None else [source, target, weight]
             table = file.read(columns=names, use_threads=options.threads != 1)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is no Parquet file that can be read ({error})") from error
     about = _about(path, schema)
     directed, num_vertices, renumber = options.directed, options.num_vertices, options.renumber
@@ -36,11 +40,8 @@ def read(path: str, options: ReadOptions) -> Graph:
         renumber = True if num_vertices is None else renumber
     elif num_vertices is None and renumber is not True:
         num_vertices = about.get("num_vertices")
-    if weight is not None and options.weight_dtype is not None:
-        column = table[weight]
-        if column.null_count:
-            raise FormatError(path, f"the column {weight!r} has {column.null_count:,} nulls: give every edge a weight")
-        table = table.set_column(2, weight, pa.array(checked_weights(path, options, column.to_numpy())))
+    if weight is not None:
+        table = table.set_column(2, weight, pa.array(_weights(path, options, weight, table[weight])))
     with naming(path):
         return Graph.from_arrow(
             *(table, source, target, weight),
@@ -70,6 +71,19 @@ def _choose_columns(path: str, options: ReadOptions, names: list[str]) -> tuple[
     if options.wants_weights(path, weight is not None):
         return source, target, weight
     return source, target, None
+
+
+def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise FormatError(
+            path, f"the column {name!r} is {column.type}, no numbers: pass weighted=False to leave it out"
+        )
+    if column.null_count:
+        row = int(np.asarray(column.is_null()).argmax())
+        raise FormatError(path, f"the column {name!r} is null in row {row:,}: give every edge a weight")
+    return checked_weights(path, options, column.to_numpy())
 
 
 def _about(path: str, schema: Any) -> dict[str, Any]:
