@@ -51,10 +51,8 @@ def as_weights(weight: object, edges: int) -> Array:
             f"weight must have a dtype of {', '.join(map(str, WEIGHT_DTYPES))}, not {weights.dtype}"
         )
     if weights.dtype.newbyteorder("=") not in WEIGHT_DTYPES:
-        target = np.float32 if weights.dtype.kind == "f" else np.int32
-        if weights.dtype.itemsize > 8:
-            target = np.float64
-        weights = weights.astype(target)
+        wide = weights.dtype.itemsize > 8
+        weights = weights.astype("f8" if wide else "f4" if weights.dtype.kind == "f" else "i4")
     weights = np.ascontiguousarray(weights, weights.dtype.newbyteorder("="))
     if weights.dtype.kind == "f":
         missing = np.isnan(weights)

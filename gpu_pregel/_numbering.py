@@ -176,4 +176,3 @@ def _room_for(num_vertices: int | None, named: int) -> int:
             f"leave num_vertices out"
         )
     return named
-

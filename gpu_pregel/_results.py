@@ -13,6 +13,7 @@ from gpu_pregel.graph import Graph
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 Array = np.ndarray[Any, Any]
 
@@ -60,6 +61,12 @@ class VertexResult:
         """A data frame with a row per vertex, by the user's ids."""
         pandas = require("pandas", f"{type(self).__name__}.to_pandas")
         return pandas.DataFrame({"vertex": self._vertex_ids(), self.value_name: self._value_ids})
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table with a row per vertex, by the user's ids."""
+        import pyarrow as pa
+
+        return pa.table({"vertex": self._vertex_ids(), self.value_name: self._value_ids})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.

@@ -99,8 +99,8 @@ def from_pandas(
 ) -> Graph:
     """See ``Graph.from_pandas``."""
     source, target = _edge_columns(list(edges.columns), source, target, weight)
-    columns = [edges[name].to_numpy() for name in (source, target)]
-    return Graph.from_edgelist(*columns, None if weight is None else edges[weight].to_numpy(), **options)
+    src, dst = (edges[name].to_numpy() for name in (source, target))
+    return Graph.from_edgelist(src, dst, None if weight is None else edges[weight].to_numpy(), **options)
 
 
 def from_arrow(
@@ -139,7 +139,7 @@ def to_arrow(graph: Graph) -> pyarrow.Table:
 
 def from_dlpack(indptr: Any, indices: Any, weights: Any, *, directed: bool) -> Graph:
     """See ``Graph.from_dlpack``."""
-    arrays = []
+    arrays: list[Array | None] = []
     for name, tensor in (("indptr", indptr), ("indices", indices), ("weights", weights)):
         if tensor is None:
             arrays.append(None)

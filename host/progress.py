@@ -9,7 +9,7 @@ from gpu_pregel.host.threads import Tick
 
 
 class Progress:
-    """A context that shows a bar called ``name`` if ``shown``; ``tick`` is None otherwise, so that nothing is polled."""
+    """A context that shows a bar called ``name`` if ``shown``; otherwise ``tick`` is None and nothing is polled."""
 
     def __init__(self, name: str, *, shown: bool) -> None:
         self._name = name

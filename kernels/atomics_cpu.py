@@ -31,9 +31,7 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
-        )
+        pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         return builder.load_atomic(pointer, "monotonic", array.dtype.bitwidth // 8)
 
     return array.dtype(array, index), codegen
@@ -46,9 +44,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
-        )
+        pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
         builder.store_atomic(word, pointer, "monotonic", array.dtype.bitwidth // 8)
         return context.get_dummy_value()
@@ -63,9 +59,7 @@ def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
-        )
+        pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
         return builder.atomic_rmw("add", pointer, word, "monotonic")
 
@@ -79,9 +73,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
-        )
+        pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         old = context.cast(builder, arguments[2], signature.args[2], array.dtype)
         new = context.cast(builder, arguments[3], signature.args[3], array.dtype)
         result = builder.cmpxchg(pointer, old, new, "seq_cst", "seq_cst")
@@ -97,9 +89,7 @@ def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _element_pointer(
-            context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1]
-        )
+        pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         byte_pointer = ir.PointerType(ir.IntType(8))
         word = ir.IntType(32)
         function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, word, word, word])

@@ -18,7 +18,7 @@ SAMPLES = 1024
 """Vertices looked at to estimate the largest component (Afforest's number)."""
 ROWS_AHEAD = 32
 VERTICES_AHEAD = 16
-"""How far ahead a row, and the labels of its neighbours, are fetched: a label is a cache miss, which would be waited for."""
+"""How far ahead a row, and the labels of its neighbours, are fetched: each would be a cache miss to wait for."""
 
 
 @inline

@@ -20,9 +20,7 @@ DIGIT_BITS = 11
 
 
 @jit
-def count_buckets(
-    work: Any, src: Any, dst: Any, symmetric: Any, keep_loops: Any, shift: Any, counts: Any
-) -> None:
+def count_buckets(work: Any, src: Any, dst: Any, symmetric: Any, keep_loops: Any, shift: Any, counts: Any) -> None:
     """Count the stored edges of each bucket, one row of ``counts`` for each part of the input."""
     m = len(src)
     parts = len(counts)
@@ -85,7 +83,9 @@ def deal_to_buckets(
 
 
 @inline
-def _sort_by_digit(keys: Any, order: Any, size: Any, shift: Any, bits: Any, out: Any, out_order: Any, count: Any) -> Any:
+def _sort_by_digit(
+    keys: Any, order: Any, size: Any, shift: Any, bits: Any, out: Any, out_order: Any, count: Any
+) -> Any:
     """Stable counting sort of ``keys`` by the ``bits`` above ``shift``; ``order``, if any, moves along."""
     mask = np.uint64((1 << bits) - 1)
     low = np.uint64(shift)
@@ -93,9 +93,9 @@ def _sort_by_digit(keys: Any, order: Any, size: Any, shift: Any, bits: Any, out:
     for i in range(size):
         count[np.int64((keys[i] >> low) & mask)] += 1
     total = 0
-    for digit in range(1 << bits):
-        here = count[digit]
-        count[digit] = total
+    for value in range(1 << bits):
+        here = count[value]
+        count[value] = total
         total += here
     for i in range(size):
         digit = np.int64((keys[i] >> low) & mask)
@@ -130,14 +130,15 @@ def sort_buckets(
     keys = np.empty(largest, np.uint64)
     spare = np.empty(largest, np.uint64)
     count = np.empty(max(1 << bits, 1 << shift), np.int64)
+    order: Any
+    spare_order: Any
+    moved: Any
     if weights is not None:
         order = np.empty(largest, np.uint32)
         spare_order = np.empty(largest, np.uint32)
         moved = np.empty(largest, weights.dtype)
     else:
-        order = None
-        spare_order = None
-        moved = None
+        order = spare_order = moved = None
     bucket, last = claim(work)
     while bucket < last:
         begin = starts[bucket]

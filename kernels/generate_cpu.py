@@ -99,9 +99,7 @@ def grid_degrees(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, 
 
 
 @jit
-def grid_neighbors(
-    work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, indptr: Any, indices: Any
-) -> None:
+def grid_neighbors(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, indptr: Any, indices: Any) -> None:
     """Write the open neighbours of each open crossing in ascending order."""
     first, last = claim(work)
     while first < last:

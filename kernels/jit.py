@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numba
 from numba.core import caching
@@ -49,7 +48,7 @@ class _UserWide(_StampedLocator, caching.UserWideCacheLocator):
 
 
 class _CacheImplementation(caching.CompileResultCacheImpl):
-    _locator_classes = [_InUserDirectory, _InTree, _UserWide]
+    _locator_classes: ClassVar = [_InUserDirectory, _InTree, _UserWide]
 
 
 class _KernelCache(caching.FunctionCache):

@@ -266,6 +266,13 @@ def test_format_seconds(seconds: float | None, text: str) -> None:
     assert _measure.format_seconds(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(None, "-"), (2.664, "2.66"), (0.3812, "0.38"), (0.0953, "0.10"), (0.00417, "0.0042")]
+)
+def test_format_ratio(ratio: float | None, text: str) -> None:
+    assert _measure.format_ratio(ratio) == text
+
+
 def test_table_aligns_figures_to_the_right() -> None:
     assert _measure.table(["", "ms"], [["a", "1"], ["bcd", "234"]]) == "      ms\n---  ---\na      1\nbcd  234"
 

@@ -66,7 +66,9 @@ def test_every_listed_package_can_be_imported() -> None:
 
 
 def test_modules_have_one_name_only() -> None:
-    program = "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"
+    program = (
+        "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"
+    )
     assert run_python(program) == "[]"
 
 

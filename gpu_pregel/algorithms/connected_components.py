@@ -48,7 +48,8 @@ class Components(VertexResult):
 
     @cached_property
     def _roots(self) -> Array:
-        return self.labels == np.arange(len(self.labels), dtype=self.labels.dtype)
+        roots: Array = self.labels == np.arange(len(self.labels), dtype=self.labels.dtype)
+        return roots
 
     @cached_property
     def count(self) -> int:
@@ -57,11 +58,13 @@ class Components(VertexResult):
 
     def relabel(self) -> Array:
         """Number the components 0 to ``count - 1`` by their smallest vertex; uint32[n]."""
-        return (np.cumsum(self._roots, dtype=self.labels.dtype) - self.labels.dtype.type(1))[self.labels]
+        ranks: Array = np.cumsum(self._roots, dtype=self.labels.dtype) - self.labels.dtype.type(1)
+        return ranks[self.labels]
 
     def sizes(self) -> Array:
         """Number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
-        return np.bincount(self.labels, minlength=len(self.labels))[self._roots]
+        sizes: Array = np.bincount(self.labels, minlength=len(self.labels))
+        return sizes[self._roots]
 
     def __repr__(self) -> str:
         return f"<Components: {self.count:,} of {len(self.labels):,} vertices>"

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, FormatError, WriteError
 
 if TYPE_CHECKING:
     from gpu_pregel.graph import Graph
@@ -68,6 +68,14 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every command that computes."""
     parser.add_argument("--threads", type=whole_number(1), metavar="T", help="default: all available processors")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+
+
+def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
+    """Run a check of the output's name; what it refuses is a wrong call."""
+    try:
+        check(*arguments)
+    except (FormatError, WriteError) as error:
+        raise ArgumentError(str(error)) from error
 
 
 def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
@@ -132,15 +140,15 @@ def announce_compilation() -> Iterator[None]:
     """Say on stderr, once, that kernels are being compiled: the first call on a machine takes seconds longer."""
     from numba.core import event
 
-    class Announcer(event.Listener):  # type: ignore[misc]
+    class Announcer(event.Listener):
         said = False
 
-        def on_start(self, event: Any) -> None:
+        def on_start(self, _: Any) -> None:
             if not self.said:
                 self.said = True
                 say("compiling", "kernels, once for this machine; later calls load them from the cache")
 
-        def on_end(self, event: Any) -> None:
+        def on_end(self, _: Any) -> None:
             pass
 
     with event.install_listener("numba:compile", Announcer()):

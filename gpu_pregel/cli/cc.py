@@ -38,12 +38,11 @@ def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     import gpu_pregel as gp
     from gpu_pregel.host.devices import get_device
+    from gpu_pregel.io.results import check_result_path
 
     get_device(options.device)
     if options.o not in (None, "-"):
-        from gpu_pregel.io.results import check_result_path
-
-        check_result_path(options.o)
+        _common.check_before_work(check_result_path, options.o)
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
             _prepare(options)
@@ -78,7 +77,12 @@ def run(options: argparse.Namespace) -> None:
                 "verified": bool(options.v),
                 "device": components.stats["device"],
                 "threads": components.stats["threads"],
-                "seconds": {"prepare": preparing.seconds, "load": loading.seconds, "trials": trials, "phases": components.trace},
+                "seconds": {
+                    "prepare": preparing.seconds,
+                    "load": loading.seconds,
+                    "trials": trials,
+                    "phases": components.trace,
+                },
             }
         )
 
@@ -111,7 +115,9 @@ def _write(options: argparse.Namespace, components: Components) -> None:
         return
     with _common.stopwatch() as writing:
         if options.o == "-":
-            components.write_csv(sys.stdout.buffer)
+            from pyarrow import csv
+
+            csv.write_csv(components.to_arrow(), sys.stdout.buffer)
         else:
             components.save(options.o)
     _common.say_seconds("write", writing.seconds, f"  {options.o}")

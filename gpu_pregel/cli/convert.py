@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
     import gpu_pregel as gp
     from gpu_pregel.io import check_output
 
-    check_output(options.o, options.to)
+    _common.check_before_work(check_output, options.o, options.to)
     with _common.announce_compilation(), _common.stopwatch() as reading:
         graph = gp.read_graph(
             options.f,

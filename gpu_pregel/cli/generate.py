@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     from gpu_pregel.io import check_output
 
-    check_output(options.o, options.to)
+    _common.check_before_work(check_output, options.o, options.to)
     with _common.announce_compilation(), _common.stopwatch() as generating:
         graph, name = _common.load_graph(options)
     _common.say("graph", f"{name}: {graph.describe()}")

@@ -68,7 +68,8 @@ def _neighbors(indptr: Array, indices: Array, frontier: Array) -> Array:
     begins = indptr[frontier].astype(np.int64)
     degrees = indptr[frontier + 1] - begins
     steps = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    return indices[np.repeat(begins, degrees) + steps]
+    neighbors: Array = indices[np.repeat(begins, degrees) + steps]
+    return neighbors
 
 
 def _refuse(faulty: Array, message: str, labels: Array) -> None:

@@ -81,7 +81,8 @@ def test_ldbc_graphalytics_expected_components(data: Path, direction: str) -> No
     rows = [[int(x) for x in line.split()] for line in (folder / f"{direction}-input").read_text().splitlines()]
     vertices = {row[0] for row in rows}
     edges = [(row[0], v) for row in rows for v in row[1:]]
-    expected = dict(map(int, line.split()) for line in (folder / f"{direction}-output").read_text().splitlines())
+    lines = (folder / f"{direction}-output").read_text().splitlines()
+    expected = {int(vertex): int(label) for vertex, label in map(str.split, lines)}
     assert vertices == set(expected)
     src, dst = zip(*edges, strict=True)
     found = gp.connected_components(gp.Graph.from_edgelist(src, dst, directed=direction == "dir")).to_dict()

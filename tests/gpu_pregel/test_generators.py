@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import networkx
 import numpy as np
@@ -114,13 +114,13 @@ def test_smallest_graphs() -> None:
     [
         (lambda: gp.kronecker(-1), ArgumentError, "scale must be from 0 to 31, not -1"),
         (lambda: gp.kronecker(32), ArgumentError, "scale must be from 0 to 31, not 32"),
-        (lambda: gp.kronecker(3.5), ArgumentTypeError, r"scale must be a whole number, not 3\.5"),
+        (lambda: gp.kronecker(cast(int, 3.5)), ArgumentTypeError, r"scale must be a whole number, not 3\.5"),
         (lambda: gp.uniform(4, -1), ArgumentError, "edge_factor must be from 0"),
         (lambda: gp.uniform(4, seed=-1), ArgumentError, "seed must be from 0"),
         (lambda: gp.grid(-1), ArgumentError, "rows must be from 0"),
         (lambda: gp.grid(1 << 20, 1 << 20), ArgumentError, "columns must be from 0"),
         (lambda: gp.grid(3, holes=1.5), ArgumentError, r"holes must be a probability from 0 to 1, not 1\.5"),
-        (lambda: gp.grid(3, holes="many"), ArgumentError, "holes must be a probability"),
+        (lambda: gp.grid(3, holes=cast(float, "many")), ArgumentError, "holes must be a probability"),
     ],
 )
 def test_bad_arguments(call: Any, error: type[Exception], message: str) -> None:

@@ -56,7 +56,7 @@ def test_scipy_keeps_explicit_zeros_and_checks_the_shape() -> None:
     with pytest.raises(GraphError, match="not symmetric at vertex 0, neighbour 1"):
         gp.Graph.from_scipy(matrix, directed=False)
     with pytest.raises(ArgumentTypeError, match="not ndarray"):
-        gp.Graph.from_scipy(np.eye(2))  # type: ignore[arg-type]
+        gp.Graph.from_scipy(np.eye(2))
 
 
 def test_networkx_nodes_become_ids_and_weights_must_be_whole() -> None:

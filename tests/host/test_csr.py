@@ -111,7 +111,9 @@ def test_transposing_twice_gives_the_graph_back(graph: Any) -> None:
     back = transpose(csr, threads=2)
     assert rows_of(transpose(back, threads=2)) == rows_of(csr)
     pairs = sorted(zip(sources(csr, threads=1).tolist(), csr.indices.tolist(), strict=True))
-    assert sorted((v, u) for u, v in zip(sources(back, threads=1).tolist(), back.indices.tolist(), strict=True)) == pairs
+    assert (
+        sorted((v, u) for u, v in zip(sources(back, threads=1).tolist(), back.indices.tolist(), strict=True)) == pairs
+    )
 
 
 def as_csr(indptr: list[int], indices: list[int], weights: list[float] | None = None) -> CSR:

@@ -11,7 +11,14 @@ from gpu_pregel.host.memory import available_memory, format_bytes, require_memor
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (3 << 30, "3.0 GiB"), (5 << 50, "5120.0 TiB")],
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (3 << 30, "3.0 GiB"),
+        (5 << 50, "5120.0 TiB"),
+    ],
 )
 def test_bytes_for_people(size: int, text: str) -> None:
     assert format_bytes(size) == text

@@ -1,0 +1,168 @@
+"""Tests of the command line: answers, files, exit status, and where things are printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.cli import main
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.el"
+    path.write_text("0 1\n2 3\n3 4\n")
+    return path
+
+
+def test_cc_says_the_answer_on_stderr_and_nothing_on_stdout(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cc", "-f", str(pairs), "-v", "-n", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "2 components, the largest of 3 vertices (60.0% of the vertices)" in err
+    assert "verified" in err
+    assert "of 3 trials" in err
+    assert len([line for line in err.splitlines() if line.startswith("components")]) == 3
+
+
+def test_cc_prints_json_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cc", "-g", "8", "-k", "4", "--seed", "3", "--threads", "1", "--json", "-n", "2"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    graph = gp.kronecker(8, 4, seed=3)
+    expected = gp.connected_components(graph)
+    assert answer["components"] == expected.count
+    assert answer["largest"] == expected.sizes().max()
+    assert (answer["num_vertices"], answer["num_edges"]) == (256, graph.num_edges)
+    assert (answer["device"], answer["threads"], answer["verified"]) == ("cpu", 1, False)
+    assert len(answer["seconds"]["trials"]) == 2
+
+
+def test_cc_writes_every_format_of_results(pairs: Path, tmp_path: Path, capfdbinary: Any) -> None:
+    for name in ("labels.parquet", "labels.csv", "labels.npy"):
+        assert main(["cc", "-f", str(pairs), "-o", str(tmp_path / name)]) == 0
+    expected = {"vertex": [0, 1, 2, 3, 4], "component": [0, 0, 2, 2, 2]}
+    assert pyarrow.parquet.read_table(tmp_path / "labels.parquet").to_pydict() == expected
+    rows = b'"vertex","component"\n0,0\n1,0\n2,2\n3,2\n4,2\n'
+    assert (tmp_path / "labels.csv").read_bytes() == rows
+    assert np.load(tmp_path / "labels.npy").tolist() == expected["component"]
+    capfdbinary.readouterr()
+    command = [sys.executable, "-m", "gpu_pregel", "cc", "-f", str(pairs), "-o", "-"]
+    assert subprocess.run(command, capture_output=True, check=True, timeout=120).stdout == rows
+
+
+@pytest.mark.parametrize("source", [["-g", "7"], ["-u", "7"], ["--grid", "10x12"], ["--grid", "9", "--holes", "0.2"]])
+def test_generate_and_convert_give_the_same_graph(
+    source: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = str(tmp_path / "graph.pregel"), str(tmp_path / "graph.sg")
+    assert main(["generate", *source, "-o", first, "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert main(["convert", first, second]) == 0
+    one, two = gp.read_graph(first), gp.read_graph(second)
+    assert np.array_equal(one.indptr, two.indptr)
+    assert np.array_equal(one.indices, two.indices)
+    assert (made["num_vertices"], made["num_edges"]) == (one.num_vertices, one.num_edges)
+
+
+def test_convert_takes_options_of_reading(tmp_path: Path) -> None:
+    source = tmp_path / "odd.data"
+    source.write_text("0 1\n0 1\n1 1\n")
+    target = tmp_path / "out.parquet"
+    options = ["--format", "edgelist", "--directed", "--num-vertices", "9", "--drop-duplicates", "--drop-self-loops"]
+    assert main(["convert", str(source), str(target), *options]) == 0
+    graph = gp.read_graph(target)
+    assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (9, 1, True)
+
+
+def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    out = capsys.readouterr().out
+    for word in ("gpu_pregel", "numba", "devices", "threads", "threading", "kernel cache"):
+        assert word in out
+    assert main(["info", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["devices"] == ["cpu"]
+    assert facts["threads"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "required: {cc,generate,convert,info}"),
+        (["cc"], 2, "one of the arguments -g -u --grid -f is required"),
+        (["cc", "-g", "4", "-u", "4"], 2, "not allowed with"),
+        (["cc", "-g", "four"], 2, "'four' is no whole number"),
+        (["cc", "-g", "-4"], 2, "-4 is below 0"),
+        (["cc", "-g", "99"], 2, "scale must be from 0 to 31, not 99"),
+        (["cc", "-g", "4", "-n", "0"], 2, "0 is below 1"),
+        (["cc", "-g", "4", "--device", "cuda"], 2, "there is no device 'cuda'"),
+        (["cc", "-g", "4", "--directed"], 2, "go with -f"),
+        (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
+        (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
+        (["cc", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["generate", "-g", "4", "-o", "graph.xyz"], 2, "graph.xyz"),
+        (["convert", "a.el", "b.xyz"], 2, "b.xyz"),
+        (["generate", "-g", "4"], 2, "-o"),
+    ],
+)
+def test_a_wrong_call_or_failed_work_ends_with_its_status(
+    arguments: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        result = main(arguments)
+    except SystemExit as error:
+        assert isinstance(error.code, int)
+        result = error.code
+    assert result == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_bad_data_names_file_and_line_and_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "bad.el"
+    source.write_text("0 1\n1 x\n")
+    assert main(["cc", "-f", str(source), "-o", str(tmp_path / "labels.csv")]) == 1
+    assert f"{source}, line 2: " in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.el"]
+
+
+def test_a_reader_that_goes_away_is_no_error(pairs: Path) -> None:
+    command = f"{sys.executable} -m gpu_pregel cc -u 16 -o - 2>&1 >&3 | cat; exit ${{PIPESTATUS[0]}}"
+    shell = f"exec 3> >(head -n 1 >/dev/null); sleep 0.2; {command}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "Exception" not in done.stdout + done.stderr
+
+
+def test_progress_appears_on_a_terminal_only() -> None:
+    program = "from gpu_pregel.cli._common import show_progress; print(show_progress())"
+    master, slave = pty.openpty()
+    for stderr, expected in ((slave, "True\n"), (subprocess.PIPE, "False\n")):
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=stderr, text=True, check=True, timeout=60
+        )
+        assert done.stdout == expected
+    os.close(slave)
+    os.close(master)
+
+
+def test_compiling_is_announced_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "gpu_pregel", "cc", "-g", "6"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300).stderr
+        for _ in range(2)
+    ]
+    assert runs[0].count("compiling") == 1
+    assert "compiling" not in runs[1]
