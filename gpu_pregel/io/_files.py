@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -127,8 +126,8 @@ def atomic_file(path: str) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    check_target(path)
     try:
-        _check_target(target)
         try:
             with ExitStack() as stack:
                 file: Any = stack.enter_context(open(temporary, "xb"))
@@ -143,22 +142,29 @@ def atomic_file(path: str) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
-    except WriteError:
-        raise
     except OSError as error:
+        if isinstance(error, WriteError):
+            raise
         raise WriteError(f"{path} was not written: {error.strerror or error}; nothing was left behind") from error
 
 
-def _check_target(target: Path) -> None:
-    """Refuse to replace what is no plain file, a device above all."""
+def check_target(path: str) -> None:
+    """Raise ``WriteError`` if no file can be written there: there is no such folder, say, or ``path`` is one.
+
+    A device above all must not be replaced by a file.
+    """
+    target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        return
-    if stat.S_ISDIR(mode):
-        raise WriteError(f"{target} is a folder: name a file in it")
-    if not stat.S_ISREG(mode):
-        raise WriteError(f"{target} is no plain file: it cannot be replaced by one")
+        if target.is_dir():
+            raise WriteError(f"{path} is a folder: name a file in it")
+        if target.exists() and not target.is_file():
+            raise WriteError(f"{path} is no plain file: it cannot be replaced by one")
+        if not target.parent.is_dir():
+            raise WriteError(f"{path}: there is no folder {target.parent}: make it first")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise WriteError(f"{path}: the folder {target.parent} cannot be written to")
+    except PermissionError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def write_array(file: BinaryIO, array: Array) -> None:

@@ -14,7 +14,7 @@ from gpu_pregel._arguments import check_choice, check_num_vertices
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.host.csr import WEIGHT_DTYPES
 from gpu_pregel.host.threads import thread_count
-from gpu_pregel.io._files import open_file, suffixes
+from gpu_pregel.io._files import check_target, open_file, suffixes
 
 if TYPE_CHECKING:
     from gpu_pregel.graph import Graph
@@ -216,6 +216,28 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     name = os.fspath(path)
     chosen = choose_format(name, format)
     _module(chosen).write(graph, name, chosen)
+
+
+def check_output(path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Raise what :func:`save_graph` would raise for such a path and format, before there is a graph to be lost.
+
+    Raises
+    ------
+    FormatError
+        No format has this suffix.
+    WriteError
+        The folder is missing or cannot be written to.
+
+    Examples
+    --------
+    >>> check_output("graph.docx")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    gpu_pregel.errors.FormatError: graph.docx: the suffix '.docx' means no format: ...
+    """
+    name = os.fspath(path)
+    choose_format(name, format)
+    check_target(name)
 
 
 def _module(format: str) -> Any:

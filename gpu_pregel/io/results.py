@@ -8,9 +8,32 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
-from gpu_pregel.io._files import atomic_file, suffixes
+from gpu_pregel.io._files import atomic_file, check_target, suffixes
 
 Array = np.ndarray[Any, Any]
+
+
+def check_result_path(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a result file, or raise what :func:`save_result` would raise for it, before any work.
+
+    Raises
+    ------
+    FormatError
+        Another suffix than those of :func:`save_result`.
+    WriteError
+        The folder is missing or cannot be written to.
+
+    Examples
+    --------
+    >>> check_result_path("labels.csv.gz")
+    '.csv'
+    """
+    name = os.fspath(path)
+    suffix, compression = suffixes(name)
+    if suffix not in (".parquet", ".pq", ".csv", ".npy") or (compression and suffix != ".csv"):
+        raise FormatError(name, "results are written as .parquet, .csv, .csv.gz, .csv.zst or .npy: choose one of these")
+    check_target(name)
+    return suffix
 
 
 def save_result(path: str | os.PathLike[str], columns: dict[str, Array | list[Any]], array: Array) -> None:
@@ -40,9 +63,7 @@ def save_result(path: str | os.PathLike[str], columns: dict[str, Array | list[An
     ['"vertex","label"', '"a",0', '"b",0']
     """
     name = os.fspath(path)
-    suffix, compression = suffixes(name)
-    if suffix not in (".parquet", ".pq", ".csv", ".npy") or (compression and suffix != ".csv"):
-        raise FormatError(name, "results are written as .parquet, .csv, .csv.gz, .csv.zst or .npy: choose one of these")
+    suffix = check_result_path(name)
     if suffix == ".npy":
         with atomic_file(name) as file:
             np.save(file, array)
