@@ -157,6 +157,13 @@ def format_seconds(seconds: float | None) -> str:
     return f"{amount:.{2 if amount < 10 else 1 if amount < 100 else 0}f} {unit}"
 
 
+def format_ratio(ratio: float | None) -> str:
+    """Write a ratio with two digits that count, small ones too: ``0.004``, ``0.38``, ``2.66``."""
+    if ratio is None:
+        return "-"
+    return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
+
+
 def progress(message: str) -> None:
     """Say on stderr what is going on."""
     print(message, file=sys.stderr, flush=True)

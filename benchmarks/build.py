@@ -13,6 +13,7 @@ import numpy as np
 import gpu_pregel as gp
 from benchmarks._measure import (
     Summary,
+    format_ratio,
     format_seconds,
     in_turn,
     machine,
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         "memory": memory,
     }
     rows = [
-        [name, format_seconds(each.median), f"{ours / each.median:.2f}", f"{100 * each.spread:.0f}%"]
+        [name, format_seconds(each.median), format_ratio(ours / each.median), f"{100 * each.spread:.0f}%"]
         for name, each in summaries.items()
     ]
     print(table(["", "median", "ours/theirs", "spread"], rows))

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
-from benchmarks._measure import Summary, format_seconds, in_turn, machine, progress, table, write_json
+from benchmarks._measure import Summary, format_ratio, format_seconds, in_turn, machine, progress, table, write_json
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers._contestant import Contestant, Loading
 
@@ -178,7 +178,7 @@ def format_graph(graph: dict[str, Any]) -> str:
             [
                 entry["name"],
                 format_seconds(entry["median"]),
-                "-" if entry["ratio"] is None else f"{entry['ratio']:.2f}",
+                format_ratio(entry["ratio"]),
                 f"{100 * (upper - lower) / entry['median']:.0f}%",
                 format_seconds(entry["minimum"]),
                 format_seconds(entry["first"]),

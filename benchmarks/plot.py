@@ -49,16 +49,17 @@ def _panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> N
     colors = [_OURS if entry["name"] == OURS.name else _OTHERS for entry in entries]
     whiskers = {"fmt": "none", "ecolor": _INK, "elinewidth": 1, "capsize": 2.5, "zorder": 4}
     axis.errorbar(medians, places, xerr=[lower, upper], **whiskers)
+    farthest = max(median + above for median, above in zip(medians, upper, strict=True))
     logarithmic = max(medians) > _LOG_FROM * min(medians)
     if logarithmic:
         # A logarithmic axis has no zero for a bar to stand on, so the places are marked instead.
         axis.set_xscale("log")
-        axis.set_xlim(min(medians) / 2, max(medians) * 8)
+        axis.set_xlim(min(medians) / 2, farthest * 8)
         axis.hlines(places, min(medians) / 2, medians, color=colors, linewidth=1.6, zorder=2)
         axis.scatter(medians, places, s=58, color=colors, zorder=3)
         axis.set_ylim(-0.6, len(entries) - 0.4)
     else:
-        axis.set_xlim(0, max(medians) * 1.3)
+        axis.set_xlim(0, farthest * 1.25)
         axis.barh(places, medians, height=0.68, color=colors, zorder=2)
     for place, entry in zip(places, entries, strict=True):
         right = 1e3 * max(entry["median"], entry["quartiles"][1])
@@ -76,7 +77,7 @@ def _panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> N
     axis.spines["bottom"].set_color("#cbd2d9")
     axis.set_xlabel("milliseconds, logarithmic" if logarithmic else "milliseconds", fontsize=8, color=_MUTED)
     size = f"{_millions(graph['vertices'])} vertices, {_millions(graph['stored_edges'] / 2)} edges"
-    heading = {"loc": "left", "fontsize": 10.5, "color": _INK, "fontweight": "bold"}
+    heading = {"loc": "left", "fontsize": 10.5, "color": _INK, "fontweight": "bold", "pad": 8}
     axis.set_title(f"{graph['title']}: {size}", **heading)
 
 
@@ -100,7 +101,7 @@ def _words(figure: Any, report: dict[str, Any], height: float) -> None:
     parameters, machine = report["parameters"], report["machine"]
     threads = parameters["threads"]
     left = 0.02
-    figure.suptitle("Connected components", x=left, y=1 - 0.12 / height, ha="left", fontsize=15, color=_INK, va="top")
+    figure.text(left, 1 - 0.12 / height, "Connected components", fontsize=15, color=_INK, va="top")
     subtitle = (
         f"Time of the algorithm alone: median of {parameters['trials']} trials in turn, whiskers are quartiles; "
         f"in brackets, multiples of {OURS.name}'s time"
@@ -111,4 +112,4 @@ def _words(figure: Any, report: dict[str, Any], height: float) -> None:
         f"Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}; {machine['date'][:10]}"
     )
     figure.text(left, 0.1 / height, caption, fontsize=8, color=_MUTED)
-    figure.tight_layout(rect=(0, 0.3 / height, 1, 1 - 0.5 / height), h_pad=1.2)
+    figure.tight_layout(rect=(0, 0.3 / height, 1, 1 - 0.7 / height), h_pad=1.2)
