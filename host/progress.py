@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from time import time
 from types import TracebackType
 from typing import Any
 
 from gpu_pregel.host.threads import Tick
+
+_DELAY_SECONDS = 0.5
+"""Shorter work shows no bar."""
 
 
 class Progress:
@@ -15,6 +19,7 @@ class Progress:
         self._name = name
         self._shown = shown
         self._bar: Any = None
+        self._begin = time()
 
     def __enter__(self) -> Progress:
         return self
@@ -26,10 +31,13 @@ class Progress:
 
     def _update(self, done: int, size: int) -> None:
         if self._bar is None:
+            if time() - self._begin < _DELAY_SECONDS:
+                return
             from tqdm import tqdm
 
             bar_format = "{desc}: {percentage:3.0f}%|{bar}| {elapsed} < {remaining}"
-            self._bar = tqdm(total=size, desc=self._name, leave=False, delay=0.5, bar_format=bar_format)
+            self._bar = tqdm(total=size, desc=self._name, leave=False, bar_format=bar_format)
+            self._bar.start_t = self._begin
         self._bar.total = size
         self._bar.n = done
         self._bar.refresh()

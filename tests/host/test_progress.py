@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gpu_pregel.host import progress
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.phases import Phases
 from gpu_pregel.host.progress import Progress
@@ -19,12 +19,15 @@ def test_without_a_bar_nothing_is_polled_and_nothing_printed(capsys: pytest.Capt
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_is_drawn_on_stderr_once_the_work_is_long(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bar_is_drawn_on_stderr_once_the_work_is_long(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Progress("working", shown=True) as bar:
         assert bar.tick is not None
-        bar.tick(0, 10)
+        monkeypatch.setattr(progress, "_DELAY_SECONDS", 1000)
+        bar.tick(1, 10)
         assert capsys.readouterr().err == ""
-        time.sleep(0.6)
+        monkeypatch.setattr(progress, "_DELAY_SECONDS", 0)
         bar.tick(5, 10)
     out, err = capsys.readouterr()
     assert out == ""
