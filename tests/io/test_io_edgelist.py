@@ -1,0 +1,265 @@
+"""Edge lists as text."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, FormatError, NotEnoughMemoryError
+
+Put = Callable[[str, str | bytes], Path]
+
+READABLE: list[tuple[str, str, str | bytes, list[tuple[Any, ...]]]] = [
+    ("plain", "a.el", "0 1\n1 2\n", [(0, 1), (1, 2)]),
+    ("no newline at the end", "a.el", "0 1\n1 2", [(0, 1), (1, 2)]),
+    ("tabs", "a.snap", "0\t1\n1\t2\n", [(0, 1), (1, 2)]),
+    ("commas", "a.csv", "0,1\n1,2\n", [(0, 1), (1, 2)]),
+    ("commas and blanks", "a.txt", "0, 1\n1 , 2\n", [(0, 1), (1, 2)]),
+    ("semicolons", "a.csv", "0;1\n1;2\n", [(0, 1), (1, 2)]),
+    ("runs of blanks", "a.txt", "0   1\n1 2\n  2  3  \n", [(0, 1), (1, 2), (2, 3)]),
+    ("tabs and blanks mixed", "a.txt", "0 1\n1\t2\n2 \t 3\n", [(0, 1), (1, 2), (2, 3)]),
+    ("blanks after tabs", "a.txt", "0\t1\n1 2\n", [(0, 1), (1, 2)]),
+    ("comments anywhere", "a.txt", "# x 1 2\n% y\n0 1\n#\n  # z\n1 2\n# end", [(0, 1), (1, 2)]),
+    ("blank lines", "a.txt", "\n \n0 1\n\n\t\n1 2\n\n", [(0, 1), (1, 2)]),
+    ("CRLF", "a.txt", "# c\r\n0 1\r\n\r\n1 2\r\n", [(0, 1), (1, 2)]),
+    ("byte order mark", "a.csv", b"\xef\xbb\xbf0,1\n1,2\n", [(0, 1), (1, 2)]),
+    ("header", "a.csv", "src,dst\n0,1\n", [(0, 1)]),
+    ("header after a comment", "a.tsv", "# c\nfrom\tto\tvalue\n0\t1\t2.5\n", [(0, 1, 2.5)]),
+    ("header in quotes", "a.csv", '"a","b"\n"0","1"\n', [(0, 1)]),
+    ("header alone", "a.csv", "src,dst\n", []),
+    ("weights", "a.wel", "0 1 0.5\n1 2 3\n", [(0, 1, 0.5), (1, 2, 3.0)]),
+    ("weights of all kinds", "a.el", "0 1 1e3\n1 2 -.5\n2 3 inf\n", [(0, 1, 1000.0), (1, 2, -0.5), (2, 3, np.inf)]),
+    ("further columns", "a.txt", "0 1 0.5 x 9\n1 2 1 y 9\n", [(0, 1, 0.5), (1, 2, 1.0)]),
+    ("KONECT", "a.edges", "% sym positive\n% 2 3\n1 2 1 1163\n2 3 1 1164\n", [(1, 2, 1.0), (2, 3, 1.0)]),
+    ("leading zeros", "a.txt", "00 01\n", [(0, 1)]),
+    ("duplicates and self-loops", "a.txt", "0 1\n1 0\n0 0\n", [(0, 0), (0, 1), (0, 1)]),
+    ("large ids", "a.txt", "9223372036854775807 4294967296\n", [(4294967296, 9223372036854775807)]),
+    ("empty", "a.txt", "", []),
+    ("comments only", "a.txt", "# nothing\n", []),
+]
+
+
+@pytest.mark.parametrize("blocks", ["one block", "small blocks"])
+@pytest.mark.parametrize("name, content, expected", [row[1:] for row in READABLE], ids=[row[0] for row in READABLE])
+def test_reads(
+    name: str, content: str | bytes, expected: Any, blocks: str, put: Put, edges: Any, request: pytest.FixtureRequest
+) -> None:
+    if blocks == "small blocks":
+        request.getfixturevalue("small_blocks")
+    graph = gp.read_graph(put(name, content))
+    assert edges(graph) == expected
+    assert not graph.is_directed
+    assert (graph.weights is not None) == (bool(expected) and len(expected[0]) == 3)
+
+
+REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
+    ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a destination are needed", {}),
+    ("one column at first", "a.txt", "7\n", 1, "1 column", {}),
+    ("too many columns", "a.txt", "0 1\n1 2 3\n", 2, "3 columns ('1 2 3'), but the first edge (line 1) has 2", {}),
+    ("a column missing", "a.txt", "# c\n0 1 5\n1 2\n", 3, "2 columns ('1 2'), but the first edge (line 2) has 3", {}),
+    ("empty column", "a.csv", "0,1\n,2\n", 2, "the id '' is not an integer", {}),
+    ("not an integer", "a.txt", "0 1\nx 2\n", 2, "the id 'x' is not an integer", {}),
+    ("header where none may be", "a.txt", "src dst\n0 1\n", 1, "the id 'src' is not an integer", {}),
+    ("hexadecimal", "a.txt", "0 1\n0x10 2\n", 2, "the id '0x10' is not an integer", {}),
+    ("fraction", "a.txt", "0 1\n1.5 2\n", 2, "the id '1.5' has a fraction", {}),
+    ("negative", "a.txt", "0 1\n1 2\n-3 2\n", 3, "the id -3 is negative", {}),
+    ("negative in an odd block", "a.txt", "# c\n0  1\n\n1 -2\n", 4, "the id -2 is negative", {}),
+    ("beyond 64 bits", "a.txt", "0 1\n1 9223372036854775808\n", 2, "beyond 64 bits", {}),
+    ("no number", "a.wel", "0 1 1\n1 2 heavy\n", 2, "the weight 'heavy' is not a number", {}),
+    ("underscore", "a.wel", "0 1 1\n1 2 1_0\n", 2, "the weight '1_0' is not a number", {}),
+    ("NaN", "a.wel", "0 1 1\n1 2 nan\n", 2, "the weight is NaN", {}),
+    ("comment behind an edge", "a.txt", "0 1 # first\n", 1, "the weight '#' is not a number", {}),
+    ("no weights in .wel", "a.wel", "# c\n0 1\n", 2, "every line of a .wel file has a weight", {}),
+    ("no weights", "a.el", "0 1\n", 1, "leave weighted=True out", {"weighted": True}),
+    ("beyond num_vertices", "a.el", "0 1\n1 3\n", 2, "the id 3 is too large: num_vertices is 3", {"num_vertices": 3}),
+    ("fractional weight", "a.wel", "0 1 2\n1 2 .5\n", 2, "the weight 0.5 is no int32", {"weight_dtype": np.int32}),
+    ("large weight", "a.wel", "0 1 2147483648\n", 1, "2147483648 is no int32", {"weight_dtype": np.int32}),
+    ("negative weight", "a.wel", "0 1 -1\n", 1, "the weight -1 is no uint64", {"weight_dtype": np.uint64}),
+    ("weight beyond float32", "a.wel", "0 1 1e300\n", 1, "1e+300 is no float32", {"weight_dtype": np.float32}),
+    ("not text", "a.txt", b"\x1f\x8b\x00\xff\xfe", 1, "1 column ('\\x1f", {}),
+    ("too many ids", "a.txt", "0 99999999999\n", None, "renumber=True", {"renumber": False}),
+    ("wrong number of ids", "a.txt", "0 9\n", None, "leave num_vertices out", {"renumber": True, "num_vertices": 3}),
+]
+
+
+@pytest.mark.parametrize("blocks", ["one block", "small blocks"])
+@pytest.mark.parametrize(
+    "name, content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+)
+def test_refuses(
+    name: str,
+    content: str | bytes,
+    line: int | None,
+    problem: str,
+    options: dict[str, Any],
+    blocks: str,
+    put: Put,
+    refused: Any,
+    request: pytest.FixtureRequest,
+) -> None:
+    if blocks == "small blocks":
+        request.getfixturevalue("small_blocks")
+    refused(put(name, content), line, problem, **options)
+
+
+def test_options(put: Put, edges: Any) -> None:
+    path = put("a.txt", "0 1 5\n1 0 3\n1 1 2\n1 2 4\n")
+    assert edges(gp.read_graph(path, directed=True)) == [(0, 1, 5.0), (1, 0, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
+    assert edges(gp.read_graph(path, weighted=False, duplicates="drop", self_loops="drop")) == [(0, 1), (1, 2)]
+    assert edges(gp.read_graph(path, duplicates="drop")) == [(0, 1, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
+    assert gp.read_graph(path, num_vertices=9, threads=1).num_vertices == 9
+    assert gp.read_graph(path, renumber=True).ids is not None
+
+
+def test_empty_file_with_vertices(put: Put) -> None:
+    graph = gp.read_graph(put("a.txt", "# none\n"), num_vertices=4)
+    assert (graph.num_vertices, graph.num_edges) == (4, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float32", "float64"])
+def test_weight_dtype(dtype: str, put: Put) -> None:
+    graph = gp.read_graph(put("a.wel", "0 1 7\n1 2 3.0\n"), weight_dtype=dtype, directed=True)
+    assert graph.weights is not None
+    assert (graph.weights.dtype, graph.weights.tolist()) == (np.dtype(dtype), [7, 3])
+
+
+def test_integer_weights_keep_64_bits(put: Put) -> None:
+    largest = {"int64": 2**63 - 1, "uint64": 2**64 - 1}
+    for dtype, value in largest.items():
+        graph = gp.read_graph(put("a.wel", f"0 1 {value}\n"), weight_dtype=dtype, directed=True)
+        assert graph.weights is not None
+        assert graph.weights.tolist() == [value]
+
+
+def test_ids_change_width_midway(put: Put, small_blocks: None, edges: Any) -> None:
+    graph = gp.read_graph(put("a.txt", "0 1\n1 2\n5000000000 2\n3 1\n"))
+    assert edges(graph) == [(0, 1), (1, 2), (1, 3), (2, 5000000000)]
+
+
+def test_line_number_across_blocks(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_pregel.io._lines._BLOCK_BYTES", 1000)
+    lines = ["# comment", ""] + [f"{u} {u + 1}" for u in range(5000)]
+    lines[4321] = "17 -4"
+    refused(put("a.txt", "\n".join(lines)), 4322, "the id -4 is negative")
+
+
+@pytest.mark.parametrize("suffix", ["txt.gz", "TXT.ZST", "csv.zstd"])
+def test_compressed(suffix: str, put: Put, edges: Any) -> None:
+    text = b"src,dst\n0,1\n1,2\n" if "csv" in suffix else b"# c\n0 1\n1 2\n"
+    packed = gzip.compress(text) if suffix.endswith("gz") else pa.Codec("zstd").compress(text, asbytes=True)
+    assert edges(gp.read_graph(put(f"a.{suffix}", packed))) == [(0, 1), (1, 2)]
+
+
+def test_gzip_of_several_members(put: Put, edges: Any) -> None:
+    assert edges(gp.read_graph(put("a.txt.gz", gzip.compress(b"0 1\n1 ") + gzip.compress(b"2\n")))) == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+@pytest.mark.parametrize("damage", ["truncated", "plain text"])
+def test_damaged_compression(suffix: str, damage: str, put: Put, refused: Any) -> None:
+    text = b"".join(b"%d %d\n" % (u, u * 7 % 1000) for u in range(1000))
+    packed = gzip.compress(text) if suffix == "gz" else pa.Codec("zstd").compress(text, asbytes=True)
+    content = packed[: len(packed) // 2] if damage == "truncated" else text
+    refused(put(f"a.txt.{suffix}", content), None, "is no whole")
+
+
+def test_too_little_memory(put: Put, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_pregel.host.memory.available_memory", lambda: 1000)
+    path = put("a.txt", "".join(f"{u} {u + 1}\n" for u in range(1000)))
+    with pytest.raises(NotEnoughMemoryError, match=re.escape(str(path))):
+        gp.read_graph(path)
+
+
+def test_endless_line(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch, small_blocks: None) -> None:
+    monkeypatch.setattr("gpu_pregel.io._lines._LONGEST_LINE", 100)
+    refused(put("a.txt", b"0 1\n" + bytes(500)), 2, "is this text?")
+
+
+def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr("gpu_pregel.host.progress.Progress._update", lambda self, done, size: seen.append((done, size)))
+    path = put("a.txt", "0 1\n1 2\n")
+    gp.read_graph(path, progress=True)
+    assert (8, 8) in seen
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("suffix", ["txt", "el", "csv", "tsv", "edges.gz", "snap.zst"])
+@pytest.mark.parametrize("directed", [False, True])
+@given(pairs=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=40))
+def test_round_trip(
+    suffix: str, directed: bool, pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory, equal: Any
+) -> None:
+    graph = gp.Graph.from_edgelist(
+        [u for u, _ in pairs], [v for _, v in pairs], num_vertices=21, directed=directed
+    )
+    path = tmp_path_factory.getbasetemp() / f"round.{suffix}"
+    graph.save(path)
+    assert equal(gp.read_graph(path, directed=directed, num_vertices=21), graph)
+
+
+@given(weights=st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
+def test_weights_come_back_to_the_bit(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
+    src = list(range(len(weights)))
+    graph = gp.Graph.from_edgelist(src, [u + 1 for u in src], weights, directed=True)
+    path = tmp_path_factory.getbasetemp() / "weights.wel"
+    graph.save(path)
+    assert gp.read_graph(path, directed=True).weights.tobytes() == graph.weights.tobytes()  # type: ignore[union-attr]
+
+
+def test_written_text(tmp_path: Path) -> None:
+    graph = gp.Graph.from_edgelist([1000, 7, 7], [7, 1000, 7], [1, 2, 3])
+    for suffix, separator in (("wel", " "), ("csv", ","), ("tsv", "\t")):
+        path = tmp_path / f"a.{suffix}"
+        graph.save(path)
+        lines = [f"7{separator}7{separator}3", f"7{separator}1000{separator}1", f"7{separator}1000{separator}2"]
+        assert path.read_text() == "\n".join(lines) + "\n"
+    graph.save(tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text().startswith("# Undirected graph: 2 vertices, 5 stored edges\n7 7 3\n")
+
+
+def test_written_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equal: Any) -> None:
+    monkeypatch.setattr("gpu_pregel.io.edgelist._EDGES_PER_WRITE", 10)
+    graph = gp.uniform(6, edge_factor=4, seed=1)
+    graph.save(tmp_path / "a.el")
+    assert equal(gp.read_graph(tmp_path / "a.el", num_vertices=graph.num_vertices), graph)
+
+
+def test_not_written(tmp_path: Path) -> None:
+    plain = gp.Graph.from_edgelist([0], [1])
+    heavy = gp.Graph.from_edgelist([0], [1], [2.0])
+    named = gp.Graph.from_edgelist(["a"], ["b"])
+    for graph, name, problem in (
+        (plain, "a.wel", "name it .el"),
+        (heavy, "a.el", "name it .wel"),
+        (named, "a.txt", "integer ids"),
+    ):
+        with pytest.raises(ArgumentError, match=problem):
+            graph.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_snap_graphs(data: Path) -> None:
+    votes = gp.read_graph(data / "snap" / "wiki-Vote.txt", directed=True, renumber=True)
+    assert (votes.num_vertices, votes.num_edges) == (7115, 103689)
+    systems = gp.read_graph(data / "snap" / "as20graph.txt", directed=True, renumber=True)
+    assert (systems.num_vertices, systems.num_edges) == (6474, 26467)
+
+
+def test_error_can_be_pickled(put: Put) -> None:
+    import pickle
+
+    with pytest.raises(FormatError) as caught:
+        gp.read_graph(put("a.txt", "x y\n"))
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.line) == (str(caught.value), 1)
