@@ -13,6 +13,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.graph import Graph
 from gpu_pregel.host.csr import CSR, MAX_VERTICES
+from gpu_pregel.host.memory import require_memory
 from gpu_pregel.io._files import atomic_file, load_bytes, suffixes, write_array
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
 from gpu_pregel.io.edgelist import UNWEIGHTED
@@ -30,6 +31,7 @@ def read(path: str, options: ReadOptions) -> Graph:
     wanted = options.wants_weights(path, pairs)
     data = load_bytes(path)
     directed, m, n = _parse_header(path, data, 8 if pairs else 4)
+    require_memory(len(data), f"reading {path}")
     start = _HEADER_BYTES + 8 * (n + 1)
     indptr = np.array(data[_HEADER_BYTES:start].view("<i8"))
     if pairs:

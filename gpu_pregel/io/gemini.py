@@ -8,6 +8,8 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.graph import Graph
+from gpu_pregel.host.csr import building_memory
+from gpu_pregel.host.memory import require_memory
 from gpu_pregel.io._files import atomic_file, load_bytes, write_array
 from gpu_pregel.io._options import ReadOptions, cast_weights, checked_weights, graph_from_edges, weight_fault
 from gpu_pregel.io.edgelist import UNWEIGHTED, edge_chunks
@@ -31,6 +33,7 @@ def read(path: str, options: ReadOptions) -> Graph:
             f"it is truncated or of another format",
         )
     edges = data.view(record)
+    require_memory(len(data) + building_memory(0, len(edges), 4 if wanted else 0), f"reading {path}")
     src, dst = np.ascontiguousarray(edges["src"]), np.ascontiguousarray(edges["dst"])
     weight = checked_weights(path, options, np.ascontiguousarray(edges["weight"])) if wanted else None
     return graph_from_edges(path, options, src, dst, weight, directed=bool(options.directed))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,12 @@ def refused() -> Callable[..., None]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read text in blocks of a few bytes, so that small files have many."""
     monkeypatch.setattr("gpu_pregel.io._lines._BLOCK_BYTES", 7)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[None]:
+    """Let the system refuse files of more than 4 KiB."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -200,9 +200,7 @@ def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 def test_round_trip(
     suffix: str, directed: bool, pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory, equal: Any
 ) -> None:
-    graph = gp.Graph.from_edgelist(
-        [u for u, _ in pairs], [v for _, v in pairs], num_vertices=21, directed=directed
-    )
+    graph = gp.Graph.from_edgelist([u for u, _ in pairs], [v for _, v in pairs], num_vertices=21, directed=directed)
     path = tmp_path_factory.getbasetemp() / f"round.{suffix}"
     graph.save(path)
     assert equal(gp.read_graph(path, directed=directed, num_vertices=21), graph)

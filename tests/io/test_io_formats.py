@@ -1,0 +1,206 @@
+"""What all formats share: the choice by suffix, files that cannot be opened, writing whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    FormatError,
+    MissingFileError,
+    NotAFileError,
+    UnreadableFileError,
+    WriteError,
+)
+from gpu_pregel.io import _files, _formats, check_output
+
+Put = Callable[[str, str | bytes], Path]
+
+NAMES = ["a.el", "a.txt.gz", "a.csv.zst", "a.mtx", "a.graph", "a.v", "a.bin", "a.sg", "a.parquet", "a.pregel"]
+
+
+def large_graph() -> gp.Graph:
+    """A graph that no format writes in less than 64 KiB."""
+    return gp.uniform(13, edge_factor=16, seed=1)
+
+
+@pytest.mark.parametrize("suffix", [suffix for entry in _formats.FORMATS.values() for suffix in entry.suffixes])
+def test_every_suffix_is_known_in_any_case(suffix: str) -> None:
+    chosen = _formats.choose_format(f"graph{suffix}", None)
+    assert suffix in _formats.FORMATS[chosen].suffixes
+    assert _formats.choose_format(f"graph{suffix.upper()}", None) == chosen
+    for compression in (".gz", ".zst", ".zstd", ".GZ"):
+        if _formats.FORMATS[chosen].compressible:
+            assert _formats.choose_format(f"graph{suffix}{compression}", None) == chosen
+        else:
+            with pytest.raises(FormatError, match="decompress it"):
+                _formats.choose_format(f"graph{suffix}{compression}", None)
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a", "a.gz", "el"])
+def test_unknown_suffix(name: str, put: Put) -> None:
+    path = put(name, "0 1\n")
+    with pytest.raises(FormatError, match=r"means no format: pass format=, or use one of edgelist: \.txt \.el"):
+        gp.read_graph(path)
+    with pytest.raises(FormatError, match="means no format"):
+        gp.Graph.from_edgelist([0], [1]).save(path)
+    with pytest.raises(ArgumentError, match="format must be 'edgelist' or 'matrix-market' or"):
+        gp.read_graph(path, "word")
+    assert gp.read_graph(put("b.docx", "0 1\n"), "edgelist").num_edges == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / name
+    with pytest.raises(MissingFileError, match=re.escape(str(path))):
+        gp.read_graph(path)
+    path.mkdir()
+    with pytest.raises(NotAFileError, match=re.escape(str(path))):
+        gp.read_graph(path)
+
+    def forbid(*arguments: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("builtins.open", forbid)
+    with pytest.raises(UnreadableFileError, match=f"{re.escape(str(path))} cannot be read: Permission denied"):
+        gp.read_graph(path)
+
+
+@pytest.mark.parametrize(
+    "name, options, problem",
+    [
+        ("a.graph", {"columns": ("a", "b")}, "the format metis has no option columns="),
+        ("a.graph", {"num_vertices": 3}, "the format metis has no option num_vertices="),
+        ("a.sg", {"renumber": True}, "the format gapbs has no option renumber="),
+        ("a.el", {"columns": ("a", "b")}, "the format edgelist has no option columns="),
+        ("a.parquet", {"columns": ("a",)}, "columns must name source, destination and perhaps weight"),
+        ("a.el", {"duplicates": "sum"}, "duplicates must be 'keep' or 'drop'"),
+        ("a.el", {"self_loops": False}, "self_loops must be 'keep' or 'drop'"),
+        ("a.el", {"renumber": "never"}, "renumber must be"),
+        ("a.el", {"threads": 0}, "threads must be"),
+        ("a.el", {"num_vertices": -1}, "num_vertices must be"),
+    ],
+)
+def test_bad_options(name: str, options: Any, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=problem):
+        gp.read_graph(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"weight_dtype": "int8"}, {"weight_dtype": "number"}, {"columns": "ab"}, {"columns": (1, 2)}]
+)
+def test_options_of_a_wrong_type(options: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentTypeError, match=next(iter(options))):
+        gp.read_graph(tmp_path / "a.parquet", **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_format_outranks_the_suffix(name: str, tmp_path: Path, equal: Any) -> None:
+    if name == "a.v":
+        pytest.skip("graphalytics files need their names")
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
+    chosen = _formats.choose_format(name, None)
+    graph.save(tmp_path / "graph.data", chosen)
+    assert equal(gp.read_graph(tmp_path / "graph.data", chosen), graph)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: None) -> None:
+    graph = large_graph()
+    with pytest.raises(WriteError, match=re.escape(str(tmp_path / "a."))) as caught:
+        graph.save(tmp_path / name)
+    assert "nothing was left behind" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("failure", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
+def test_a_full_disk_and_ctrl_c_keep_the_old_file(
+    name: str, failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equal: Any
+) -> None:
+    old = gp.Graph.from_edgelist([0, 1], [1, 2])
+    old.save(tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    real_replace, graph = os.replace, large_graph()
+
+    def fail(source: Any, target: Any) -> None:
+        assert Path(source).stat().st_size > 0
+        raise failure
+
+    monkeypatch.setattr(_files.os, "replace", fail)
+    expected = "No space left on device; nothing was left behind" if isinstance(failure, OSError) else None
+    with pytest.raises(WriteError if isinstance(failure, OSError) else KeyboardInterrupt, match=expected):
+        graph.save(tmp_path / name)
+    monkeypatch.setattr(_files.os, "replace", real_replace)
+    assert sorted(tmp_path.iterdir()) == before
+    assert equal(gp.read_graph(tmp_path / name), old)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_open = open
+    monkeypatch.setattr(
+        "builtins.open", lambda path, mode="r": real_open("/dev/full", "wb") if mode == "xb" else real_open(path, mode)
+    )
+    with pytest.raises(WriteError, match="No space left on device"):
+        large_graph().save(tmp_path / "a.el")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("check", [check_output, gp.Graph.from_edgelist([0], [1]).save])
+def test_targets_that_cannot_be(check: Callable[[Path], None], tmp_path: Path) -> None:
+    (tmp_path / "folder.el").mkdir()
+    with pytest.raises(WriteError, match="is a folder"):
+        check(tmp_path / "folder.el")
+    with pytest.raises(WriteError, match="there is no folder"):
+        check(tmp_path / "missing" / "a.el")
+    os.mkfifo(tmp_path / "pipe.el")
+    with pytest.raises(WriteError, match="is no plain file"):
+        check(tmp_path / "pipe.el")
+    assert stat.S_ISFIFO((tmp_path / "pipe.el").stat().st_mode)
+    with pytest.raises(FormatError, match="means no format"):
+        check(tmp_path / "a.docx")
+
+
+def test_links_are_followed(tmp_path: Path, equal: Any) -> None:
+    graph = gp.Graph.from_edgelist([0], [1])
+    (tmp_path / "link.el").symlink_to(tmp_path / "real.el")
+    graph.save(tmp_path / "link.el")
+    assert (tmp_path / "link.el").is_symlink()
+    assert equal(gp.read_graph(tmp_path / "real.el"), graph)
+
+
+def test_pipes_can_be_read(tmp_path: Path, edges: Any) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"0 1\n1 2\n")
+    os.close(writing)
+    try:
+        assert edges(gp.read_graph(f"/dev/fd/{reading}", "edgelist")) == [(0, 1), (1, 2)]
+    finally:
+        os.close(reading)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_formats_keep(name: str, directed: bool, tmp_path: Path, equal: Any) -> None:
+    if name == "a.graph" and directed:
+        pytest.skip("METIS files are undirected")
+    graph = gp.uniform(8, edge_factor=4, seed=3)
+    if directed:
+        src, dst, _ = graph.to_edgelist()
+        graph = gp.Graph.from_edgelist(src, dst, num_vertices=graph.num_vertices, directed=True)
+    graph.save(tmp_path / name)
+    read = gp.read_graph(tmp_path / name, directed=directed)
+    assert read.is_directed == directed
+    assert np.array_equal(read.indices, graph.indices)

@@ -1,0 +1,84 @@
+"""Gemini's binary edge lists."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError
+
+Put = Callable[[str, str | bytes], Path]
+
+PAIRS = np.array([[0, 1], [1, 2], [2, 2]], "<u4").tobytes()
+TRIPLES = b"".join(
+    np.array(pair, "<u4").tobytes() + np.array(w, "<f4").tobytes() for *pair, w in [(0, 1, 0.5), (1, 2, 3)]
+)
+
+
+def test_reads(put: Put, edges: Any) -> None:
+    path = put("a.bin", PAIRS)
+    assert edges(gp.read_graph(path)) == [(0, 1), (1, 2), (2, 2)]
+    assert edges(gp.read_graph(put("b.bin", np.array([3, 1], "<u4").tobytes()), directed=True)) == [(3, 1)]
+    assert gp.read_graph(path, num_vertices=10).num_vertices == 10
+    assert edges(gp.read_graph(path, self_loops="drop")) == [(0, 1), (1, 2)]
+    assert edges(gp.read_graph(put("a.bin.gz", gzip.compress(PAIRS)))) == [(0, 1), (1, 2), (2, 2)]
+    assert gp.read_graph(put("empty.bin", b""), num_vertices=3).num_vertices == 3
+
+
+def test_reads_weights(put: Put, edges: Any) -> None:
+    path = put("a.wbin", TRIPLES)
+    graph = gp.read_graph(path)
+    assert edges(graph) == [(0, 1, 0.5), (1, 2, 3.0)]
+    assert graph.weights is not None
+    assert graph.weights.dtype == np.float32
+    assert gp.read_graph(path, weighted=False).weights is None
+    assert edges(gp.read_graph(put("b.dat", TRIPLES), "gemini-weighted")) == [(0, 1, 0.5), (1, 2, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "name, content, problem, options",
+    [
+        ("a.bin", PAIRS[:-1], "has 23 bytes, which is no multiple of the 8 bytes", {}),
+        ("a.wbin", PAIRS[:16], "has 16 bytes, which is no multiple of the 12 bytes", {}),
+        ("a.bin", PAIRS, "leave weighted=True out", {"weighted": True}),
+        ("a.bin", PAIRS, "src[2] is 2, but num_vertices is 2", {"num_vertices": 2}),
+        ("a.wbin", PAIRS[:8] + np.array(np.nan, "<f4").tobytes(), "NaN", {}),
+        ("a.wbin", TRIPLES, "edge 0: the weight 0.5 is no int32", {"weight_dtype": "int32"}),
+    ],
+)
+def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
+    refused(put(name, content), None, problem, **options)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("name", ["a.bin", "a.wbin", "a.wbin.zst"])
+def test_round_trip(directed: bool, name: str, tmp_path: Path, equal: Any) -> None:
+    random = np.random.default_rng(5)
+    src, dst = random.integers(0, 30, (2, 100))
+    weights = random.random(100, np.float32) if "w" in name else None
+    graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=30, directed=directed)
+    graph.save(tmp_path / name)
+    assert equal(gp.read_graph(tmp_path / name, directed=directed, num_vertices=30), graph)
+
+
+def test_undirected_edges_are_written_once(tmp_path: Path) -> None:
+    gp.Graph.from_edgelist([2, 2, 1], [1, 2, 0]).save(tmp_path / "a.bin")
+    assert np.fromfile(tmp_path / "a.bin", "<u4").reshape(-1, 2).tolist() == [[0, 1], [1, 2], [2, 2]]
+
+
+def test_not_written(tmp_path: Path) -> None:
+    plain = gp.Graph.from_edgelist([0], [1])
+    for graph, name, problem in (
+        (plain, "a.wbin", "name it .bin"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.bin", "name it .wbin"),
+        (gp.Graph.from_edgelist([0], [1], [1e300]), "a.wbin", "float32"),
+    ):
+        with pytest.raises(ArgumentError, match=problem):
+            graph.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,120 @@
+"""Parquet tables of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError
+
+Put = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Callable[..., Path]:
+    """Write a Parquet file of these columns; return its path."""
+
+    def write(**columns: Any) -> Path:
+        pyarrow.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+        return tmp_path / "t.parquet"
+
+    return write
+
+
+def test_columns_by_name(table: Any, edges: Any) -> None:
+    ends = [5, 6], [6, 7]
+    for source, target in (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to")):
+        assert edges(gp.read_graph(table(**{target: ends[1], "x": [0, 0], source: ends[0]}), directed=True)) == [
+            (5, 6),
+            (6, 7),
+        ]
+    for weight in ("weight", "weights", "value"):
+        path = table(a=ends[0], b=ends[1], c=[1, 1], **{weight: [0.5, 2.0]})
+        assert edges(gp.read_graph(path)) == [(5, 6, 0.5), (6, 7, 2.0)]
+        assert edges(gp.read_graph(path, weighted=False)) == [(5, 6), (6, 7)]
+
+
+def test_columns_that_are_asked_for(table: Any, edges: Any) -> None:
+    path = table(src=[1], dst=[2], weight=[9], a=[3], b=[4], c=[7])
+    assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4)]
+    graph = gp.read_graph(path, columns=["b", "a", "c"], directed=True, weight_dtype="float32")
+    assert edges(graph) == [(4, 3, 7.0)]
+    with pytest.raises(ArgumentError, match="has no column 'z': there are 'src', 'dst'"):
+        gp.read_graph(path, columns=("a", "z"))
+
+
+def test_names_as_ids(table: Any) -> None:
+    graph = gp.read_graph(table(src=["ann", "bob"], dst=["bob", "cid"]))
+    assert graph.ids is not None
+    assert graph.ids.tolist() == ["ann", "bob", "cid"]
+
+
+REFUSED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    ("one column", {"src": [1]}, "has 1 columns: edges need a source and a destination", {}),
+    ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
+    ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
+    ("negative id", {"src": [1, -1], "dst": [2, 2]}, "src[1] is -1", {}),
+    ("fractional ids", {"src": [1.5], "dst": [2.5]}, "vertex ids are integers or strings", {}),
+    ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),
+    ("weights that are no numbers", {"src": [1], "dst": [2], "weight": ["x"]}, "is string, no numbers", {}),
+    (
+        "weights that do not fit",
+        {"src": [1], "dst": [2], "weight": [0.5]},
+        "0.5 is no int32",
+        {"weight_dtype": "int32"},
+    ),
+    ("no weights", {"src": [1], "dst": [2]}, "leave weighted=True out", {"weighted": True}),
+]
+
+
+@pytest.mark.parametrize("columns, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_refuses(columns: Any, problem: str, options: Any, table: Any, refused: Any) -> None:
+    refused(table(**columns), None, problem, **options)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"], ids=["empty", "short", "damaged"])
+def test_refuses_what_is_no_parquet(content: bytes, put: Put, refused: Any) -> None:
+    refused(put("a.parquet", content), None, "is no Parquet file")
+
+
+def test_refuses_damaged_metadata(tmp_path: Path, refused: Any) -> None:
+    table = pa.table({"src": [0], "dst": [1]}).replace_schema_metadata({"gpu_pregel": "{"})
+    pyarrow.parquet.write_table(table, tmp_path / "a.pq")
+    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' are damaged")
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("dtype", [None, "int32", "uint64", "float32", "float64"])
+def test_round_trip(directed: bool, dtype: str | None, tmp_path: Path, equal: Any) -> None:
+    random = np.random.default_rng(3)
+    src, dst = random.integers(0, 30, (2, 80))
+    weights = None if dtype is None else random.integers(0, 9, 80).astype(dtype)
+    graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=100, directed=directed)
+    graph.save(tmp_path / "a.parquet")
+    assert equal(gp.read_graph(tmp_path / "a.parquet"), graph)
+
+
+@pytest.mark.parametrize("ids", [["x", "y", "z"], [2**40, 7, 2**50]], ids=["names", "sparse"])
+def test_round_trip_of_ids(ids: list[Any], tmp_path: Path, equal: Any) -> None:
+    graph = gp.Graph.from_edgelist([ids[0], ids[1]], [ids[1], ids[2]], [1.0, 2.0])
+    graph.save(tmp_path / "a.parquet")
+    assert equal(gp.read_graph(tmp_path / "a.parquet"), graph)
+
+
+def test_options_override_what_was_noted(tmp_path: Path) -> None:
+    gp.Graph.from_edgelist([0], [1], directed=True, num_vertices=5).save(tmp_path / "a.parquet")
+    graph = gp.read_graph(tmp_path / "a.parquet", directed=False, num_vertices=9)
+    assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (9, 2, False)
+
+
+def test_empty_graph(tmp_path: Path, equal: Any) -> None:
+    graph = gp.Graph.from_edgelist([], [], num_vertices=3)
+    graph.save(tmp_path / "a.parquet")
+    assert equal(gp.read_graph(tmp_path / "a.parquet"), graph)

@@ -1,0 +1,58 @@
+"""Files of results."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from gpu_pregel.errors import FormatError, WriteError
+from gpu_pregel.io import save_result
+from gpu_pregel.io.results import check_result_path
+
+COLUMNS: dict[str, Any] = {"vertex": ["a", "b"], "label": np.array([0, 1], np.uint32)}
+LABELS = np.array([0, 1], np.uint32)
+
+
+def test_parquet(tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.PQ"):
+        save_result(tmp_path / name, COLUMNS, LABELS)
+        table = pyarrow.parquet.read_table(tmp_path / name)
+        assert table.to_pydict() == {"vertex": ["a", "b"], "label": [0, 1]}
+
+
+def test_csv(tmp_path: Path) -> None:
+    save_result(tmp_path / "a.csv", COLUMNS, LABELS)
+    assert (tmp_path / "a.csv").read_text() == '"vertex","label"\n"a",0\n"b",1\n'
+    save_result(tmp_path / "a.csv.gz", COLUMNS, LABELS)
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
+
+
+def test_npy(tmp_path: Path) -> None:
+    save_result(tmp_path / "a.npy", COLUMNS, LABELS)
+    array = np.load(tmp_path / "a.npy")
+    assert array.dtype == np.uint32
+    assert array.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.npy.gz", "a.parquet.zst"])
+def test_unknown_suffix(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"\.parquet, \.csv, \.csv\.gz, \.csv\.zst or \.npy"):
+        save_result(tmp_path / name, COLUMNS, LABELS)
+    with pytest.raises(FormatError, match=r"results are written as"):
+        check_result_path(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.csv.zst", "a.npy"])
+def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: None) -> None:
+    many = np.random.default_rng(1).integers(0, 2**60, 10_000)
+    with pytest.raises(WriteError, match="nothing was left behind"):
+        save_result(tmp_path / name, {"value": many}, many)
+    with pytest.raises(WriteError, match="there is no folder"):
+        check_result_path(tmp_path / "missing" / name)
+    assert list(tmp_path.iterdir()) == []
