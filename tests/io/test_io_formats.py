@@ -23,7 +23,7 @@ from gpu_pregel.errors import (
     UnreadableFileError,
     WriteError,
 )
-from gpu_pregel.io import _files, _formats, check_output
+from gpu_pregel.io import _formats, check_output
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -138,11 +138,11 @@ def test_a_full_disk_and_ctrl_c_keep_the_old_file(
         assert Path(source).stat().st_size > 0
         raise failure
 
-    monkeypatch.setattr(_files.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     expected = "No space left on device; nothing was left behind" if isinstance(failure, OSError) else None
     with pytest.raises(WriteError if isinstance(failure, OSError) else KeyboardInterrupt, match=expected):
         graph.save(tmp_path / name)
-    monkeypatch.setattr(_files.os, "replace", real_replace)
+    monkeypatch.setattr("os.replace", real_replace)
     assert sorted(tmp_path.iterdir()) == before
     assert equal(gp.read_graph(tmp_path / name), old)
 

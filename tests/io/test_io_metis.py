@@ -19,7 +19,7 @@ Put = Callable[[str, str | bytes], Path]
 # The graphs of figures 2 and 3 of METIS's manual are of this kind: a path 1-2-3 with a pendant 4 on 2.
 STAR = [(0, 1), (1, 2), (1, 3)]
 HEAVY = [(0, 1, 5), (1, 2, 6), (1, 3, 7)]
-READABLE: list[tuple[str, str, list[tuple[int, ...]]]] = [
+READABLE: list[tuple[str, str, list[Any]]] = [
     ("plain", "4 3\n2\n1 3 4\n2\n2\n", STAR),
     ("no newline at the end", "4 3\n2\n1 3 4\n2\n2", STAR),
     ("comments and blanks", "% c\n 4  3 \n2\n% d\n  1\t3 4 \n2\n %\n2\n\n\n", STAR),
