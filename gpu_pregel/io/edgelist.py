@@ -33,7 +33,9 @@ def read(path: str, options: ReadOptions) -> Graph:
     with Source(path) as source:
         line, number, blocks = first_data_line(line_blocks(source), _COMMENTS)
         if suffix in (".csv", ".tsv") and _is_header(line):
+            header, header_number = line, number
             line, number, blocks = first_data_line(without_first_line(blocks), _COMMENTS)
+            _check_header(path, header, header_number, line)
         layout = _layout(path, suffix, options, line, number)
         workers = thread_count(options.threads)
         columns = read_lines(source, blocks, layout, threads=workers, progress=options.progress)
@@ -45,6 +47,16 @@ def _is_header(line: bytes) -> bool:
     """Whether neither of the first two columns begins as a number."""
     fields = line.replace(b'"', b"").split(_separator(line))[:2]
     return bool(line) and not any(re.match(_NUMBER, field.strip()) for field in fields)
+
+
+def _check_header(path: str, header: bytes, number: int, first: bytes) -> None:
+    """Refuse headers that tell of a column of row numbers, as pandas and R write them by default."""
+    names = [name.strip() for name in header.replace(b'"', b"").split(_separator(header))]
+    if not names[0]:
+        raise FormatError(path, "the first column has no name: if it counts rows, write the table without", number)
+    columns = len(first.split(_separator(first)))
+    if first and len(names) != columns:
+        raise FormatError(path, f"the header names {len(names)} columns, but the first edge has {columns}", number)
 
 
 def _separator(line: bytes) -> bytes | None:

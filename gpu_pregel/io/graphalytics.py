@@ -102,7 +102,9 @@ def _numbers(path: str, ids: Array, ends: Array) -> Array:
     if len(ends) == 0:
         return ends
     n = len(ids)
-    if n and ids[0] >= 0 and ids[-1] < _DENSE * n:
+    if n and ids[0] == 0 and ids[-1] == n - 1:
+        numbers, known = ends, (ends >= 0) & (ends < n)
+    elif n and ids[0] >= 0 and ids[-1] < _DENSE * n:
         table = np.full(int(ids[-1]) + 1, n, np.uint32)
         table[ids] = np.arange(n, dtype=np.uint32)
         known = (ends >= 0) & (ends < len(table))

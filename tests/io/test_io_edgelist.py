@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -86,6 +86,8 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
     ("large weight", "a.wel", "0 1 2147483648\n", 1, "2147483648 is no int32", {"weight_dtype": np.int32}),
     ("negative weight", "a.wel", "0 1 -1\n", 1, "the weight -1 is no uint64", {"weight_dtype": np.uint64}),
     ("weight beyond float32", "a.wel", "0 1 1e300\n", 1, "1e+300 is no float32", {"weight_dtype": np.float32}),
+    ("row numbers", "a.csv", ",src,dst\n0,5,6\n", 1, "the first column has no name", {}),
+    ("row numbers of R", "a.csv", 'src,dst\n"1",5,6\n', 1, "names 2 columns, but the first edge has 3", {}),
     ("not text", "a.txt", b"\x1f\x8b\x00\xff\xfe", 1, "1 column ('\\x1f", {}),
     ("too many ids", "a.txt", "0 99999999999\n", None, "renumber=True", {"renumber": False}),
     ("wrong number of ids", "a.txt", "0 9\n", None, "leave num_vertices out", {"renumber": True, "num_vertices": 3}),
@@ -196,6 +198,7 @@ def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 @pytest.mark.parametrize("suffix", ["txt", "el", "csv", "tsv", "edges.gz", "snap.zst"])
 @pytest.mark.parametrize("directed", [False, True])
+@settings(max_examples=25)
 @given(pairs=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=40))
 def test_round_trip(
     suffix: str, directed: bool, pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory, equal: Any
@@ -206,6 +209,7 @@ def test_round_trip(
     assert equal(gp.read_graph(path, directed=directed, num_vertices=21), graph)
 
 
+@settings(max_examples=25)
 @given(weights=st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
 def test_weights_come_back_to_the_bit(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
     src = list(range(len(weights)))

@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,3 +206,12 @@ def test_what_formats_keep(name: str, directed: bool, tmp_path: Path, equal: Any
     read = gp.read_graph(tmp_path / name, directed=directed)
     assert read.is_directed == directed
     assert np.array_equal(read.indices, graph.indices)
+
+
+def test_reading_imports_no_pandas(tmp_path: Path) -> None:
+    """Arrow imports pandas for some conversions, which takes longer than reading most files."""
+    names = [name for name in NAMES if name != "a.parquet"]
+    for name in names:
+        gp.Graph.from_edgelist([0, 1], [1, 2]).save(tmp_path / name)
+    code = f"import sys, gpu_pregel as gp\nfor name in {names}: gp.read_graph(name)\nassert 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

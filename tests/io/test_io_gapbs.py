@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -100,6 +100,7 @@ def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("name", ["round.sg", "round.wsg", "round.wsg.gz"])
+@settings(max_examples=25)
 @given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=30))
 def test_round_trip(
     directed: bool, name: str, pairs: Any, tmp_path_factory: pytest.TempPathFactory, equal: Any

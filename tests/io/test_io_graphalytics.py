@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -75,6 +75,8 @@ REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
     ("unknown id", "1\n2\n", "1 2\n\n2 3\n", "e", 3, "the id 3 is not in the vertex file", {}),
     ("unknown id, far", "1\n900000000\n", "1 900000000\n5 1\n", "e", 2, "the id 5 is not in the vertex file", {}),
     ("unknown negative id", "1\n2\n", "-1 2\n", "e", 1, "the id -1 is not in the vertex file", {}),
+    ("unknown id after all numbers", "0\n1\n", "0 1\n1 2\n", "e", 2, "the id 2 is not in the vertex file", {}),
+    ("unknown negative number", "0\n1\n", "0 1\n-1 1\n", "e", 2, "the id -1 is not in the vertex file", {}),
     ("no vertices", "", "1 2\n", "e", 1, "the id 1 is not in the vertex file", {}),
     ("duplicate id", "3\n1\n\n3\n", "", "v", 4, "the id 3 stands on an earlier line too", {}),
     ("two ids on a line", "1\n2 3\n", "", "v", 2, "2 columns ('2 3'), but a vertex has 1", {}),
@@ -112,6 +114,7 @@ def test_missing_half(missing: str, put: Put, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=25)
 @given(
     ids=st.lists(st.integers(0, 2**62), unique=True, min_size=1, max_size=12),
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), max_size=30),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.io
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -151,6 +151,7 @@ def test_weights(put: Put) -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("dtype", [None, "int32", "float64"])
+@settings(max_examples=25)
 @given(entries=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(-9, 9)), max_size=30))
 def test_round_trip_and_scipy(
     directed: bool, dtype: str | None, entries: list[Any], tmp_path_factory: pytest.TempPathFactory, equal: Any

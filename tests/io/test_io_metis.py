@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -101,6 +101,7 @@ def test_wing(data: Path) -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=25)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)).filter(lambda pair: pair[0] != pair[1])),
     seed=st.integers(0, 99),

@@ -120,7 +120,7 @@ def test_truncated_anywhere(graph: gp.Graph, tmp_path: Path, put: Put, refused: 
         refused(put("b.pregel", content[:size]), None, "is no .pregel file, or truncated")
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(data=st.data(), graph=st.sampled_from([NUMBERS, NAMES]))
 def test_damaged_anywhere(data: Any, graph: gp.Graph, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever bytes change, the file is refused or holds a graph whose edges stay within it."""
