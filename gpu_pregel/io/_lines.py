@@ -206,6 +206,8 @@ def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int
 
     if b"x" in text or b"X" in text:
         raise pa.ArrowInvalid("Arrow would take hexadecimal numbers")
+    if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+        raise pa.ArrowInvalid("Arrow would take a carriage return for the end of a line")
     names = [str(column) for column in range(columns)]
     used = dict(zip(names, map(pa.type_for_alias, types), strict=False))
     table = pa.csv.read_csv(
@@ -225,7 +227,7 @@ def line_of_row(path: str, row: int, comments: bytes, *, skip: int = 0, blank_ro
     """
     with Source(path) as source:
         for block, number in line_blocks(source):
-            for offset, raw in enumerate(block.split(b"\n")[: block.count(b"\n") or 1]):
+            for offset, raw in enumerate(block.removesuffix(b"\n").split(b"\n")):
                 line = raw.strip()
                 if line[:1] in comments if line else not (blank_rows and skip == 0):
                     continue

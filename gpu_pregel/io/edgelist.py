@@ -52,7 +52,7 @@ def _is_header(line: bytes) -> bool:
 def _check_header(path: str, header: bytes, number: int, first: bytes) -> None:
     """Refuse headers that tell of a column of row numbers, as pandas and R write them by default."""
     names = [name.strip() for name in header.replace(b'"', b"").split(_separator(header))]
-    if not names[0]:
+    if not names or not names[0]:
         raise FormatError(path, "the first column has no name: if it counts rows, write the table without", number)
     columns = len(first.split(_separator(first)))
     if first and len(names) != columns:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, FormatError, NotEnoughMemoryError
+from gpu_pregel.io._lines import LineParser
 
 Put = Callable[[str, str | bytes], Path]
 
@@ -112,6 +113,53 @@ def test_refuses(
     if blocks == "small blocks":
         request.getfixturevalue("small_blocks")
     refused(put(name, content), line, problem, **options)
+
+
+PIECES = [
+    "0",
+    "1",
+    "23",
+    "-1",
+    "+1",
+    "1.5",
+    "1.",
+    "1e3",
+    "nan",
+    "-inf",
+    "x",
+    "0x1",
+    "#",
+    '"',
+    " ",
+    " ",
+    "\t",
+    "  ",
+    "\r",
+    "\r\n",
+]
+LINES = st.one_of(
+    st.sampled_from(["0 1", "2\t3", "4,5", " 6  7 ", "0 1 2.5", "# c", ""]),
+    st.lists(st.sampled_from(PIECES), max_size=7).map("".join),
+)
+
+
+@settings(max_examples=150)
+@given(lines=st.lists(LINES, max_size=6), name=st.sampled_from(["a.txt", "a.csv", "a.wel"]))
+def test_arrow_and_python_agree(lines: list[str], name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A block that Arrow parses holds what the slower parser, which follows the grammar, finds in it."""
+    path = tmp_path_factory.getbasetemp() / name
+    path.write_bytes("\n".join(lines).encode())
+
+    def outcome() -> Any:
+        try:
+            return [None if part is None else part.tolist() for part in gp.read_graph(path).to_csr()]
+        except FormatError as error:
+            return str(error)
+
+    found = outcome()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LineParser, "parse", lambda self, *block: [self._parse_by_line(*block)])
+        assert outcome() == found
 
 
 def test_options(put: Put, edges: Any) -> None:

@@ -78,6 +78,8 @@ REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
     ("unknown id after all numbers", "0\n1\n", "0 1\n1 2\n", "e", 2, "the id 2 is not in the vertex file", {}),
     ("unknown negative number", "0\n1\n", "0 1\n-1 1\n", "e", 2, "the id -1 is not in the vertex file", {}),
     ("no vertices", "", "1 2\n", "e", 1, "the id 1 is not in the vertex file", {}),
+    ("unknown id at the end", "1\n2\n", "1 2\n1 3", "e", 2, "the id 3 is not in the vertex file", {}),
+    ("duplicate id at the end", "3\n1\n\n3", "", "v", 4, "the id 3 stands on an earlier line too", {}),
     ("duplicate id", "3\n1\n\n3\n", "", "v", 4, "the id 3 stands on an earlier line too", {}),
     ("two ids on a line", "1\n2 3\n", "", "v", 2, "2 columns ('2 3'), but a vertex has 1", {}),
     ("no id", "1\nx\n", "", "v", 2, "the id 'x' is not an integer", {}),

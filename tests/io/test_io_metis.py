@@ -58,6 +58,7 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
     ("too many vertices", "4294967295 0\n", 1, "more than"),
     ("too few lines", "% c\n4 3\n2\n1 3 4\n2\n", 2, "announces 4 vertices, but there are 3 lines"),
     ("too many lines", "2 1\n2\n1\n% c\n\n1\n", 6, "one line more than the 2 vertices"),
+    ("a line more at the end", "2 1\n2\n1\n1", 4, "one line more than the 2 vertices"),
     ("too few edges", "4 4\n2\n1 3 4\n2\n2\n", 1, "announces 4 edges, so 8 neighbours, but there are 6"),
     ("too many edges", "4 2\n2\n1 3 4\n2\n2\n", 1, "announces 2 edges, so 4 neighbours, but there are 6"),
     ("vertex 0", "% c\n2 1\n2\n% c\n0\n", 5, "the neighbour 0 is no vertex"),
