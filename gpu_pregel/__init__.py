@@ -16,18 +16,26 @@ if TYPE_CHECKING:
     from gpu_pregel.generators import kronecker as kronecker
     from gpu_pregel.generators import uniform as uniform
     from gpu_pregel.graph import Graph as Graph
+    from gpu_pregel.host.program import Aggregator as Aggregator
+    from gpu_pregel.host.program import Combiner as Combiner
+    from gpu_pregel.host.program import VertexProgram as VertexProgram
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.running import run as run
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "Aggregator": "gpu_pregel.host.program",
+    "Combiner": "gpu_pregel.host.program",
     "Components": "gpu_pregel.algorithms.connected_components",
     "Graph": "gpu_pregel.graph",
+    "VertexProgram": "gpu_pregel.host.program",
     "connected_components": "gpu_pregel.algorithms.connected_components",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.generators",
     "kronecker": "gpu_pregel.generators",
     "read_graph": "gpu_pregel.io",
+    "run": "gpu_pregel.running",
     "uniform": "gpu_pregel.generators",
 }
 

@@ -68,6 +68,21 @@ class NotEnoughMemoryError(GpuPregelError, MemoryError):
     """The work needs more memory than there is; said before it begins."""
 
 
+class ProgramError(GpuPregelError, TypeError):
+    """A function of a vertex program cannot be compiled, or returns what cannot be stored."""
+
+
+class SuperstepLimitError(GpuPregelError, RuntimeError):
+    """A run had vertices active still when it reached ``max_supersteps``; ``result`` is what it had by then."""
+
+    def __init__(self, max_supersteps: int | None, result: object) -> None:
+        self.result = result
+        super().__init__(
+            f"vertices were active still after max_supersteps={max_supersteps}: raise it, pass on_limit='return', or "
+            f"read the partial result from this error's .result"
+        )
+
+
 class DeviceError(GpuPregelError, RuntimeError):
     """The device asked for does not exist or cannot be used."""
 

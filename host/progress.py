@@ -47,3 +47,34 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+class SuperstepProgress:
+    """A context that counts supersteps on stderr if ``shown``, beginning once the run is long."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
+        self._bar: Any = None
+        self._begin = time()
+
+    def __enter__(self) -> SuperstepProgress:
+        return self
+
+    def observe(self, row: dict[str, Any]) -> None:
+        """Take a row of the trace in."""
+        if not self._shown or time() - self._begin < _DELAY_SECONDS:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            self._bar = tqdm(desc="superstep", unit="", leave=False, bar_format="{desc} {n} [{elapsed}]{postfix}")
+            self._bar.start_t = self._begin
+        self._bar.n = row["superstep"]
+        self._bar.set_postfix_str(f"{row['direction']}, {row['active_vertices']:,} active", refresh=False)
+        self._bar.update(0)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()

@@ -52,18 +52,29 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, index, value), codegen
 
 
-@intrinsic
-def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add ``value`` to ``array[index]`` and return what stood there before."""
+def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> Any:
+    """Signature and code of LLVM's atomicrmw."""
     if not _is_integer_array(array):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        return builder.atomic_rmw("add", pointer, word, "monotonic")
+        return builder.atomic_rmw(operation, pointer, word, "monotonic")
 
     return array.dtype(array, index, value), codegen
+
+
+@intrinsic
+def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add ``value`` to ``array[index]`` and return what stood there before."""
+    return _read_modify_write("add", array, index, value)
+
+
+@intrinsic
+def fetch_and_or(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Set the bits of ``value`` in ``array[index]`` and return what stood there before."""
+    return _read_modify_write("or", array, index, value)
 
 
 @intrinsic

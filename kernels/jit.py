@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -64,10 +65,51 @@ def jit(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+class _ProgramLocator(_StampedLocator, caching.UserProvidedCacheLocator):
+    """Keeps a program's kernels beside those of the package, whatever file or prompt its functions come from."""
+
+    def __init__(self, folder: str) -> None:
+        self._cache_path = folder
+
+    def get_disambiguator(self) -> str:
+        return ""
+
+
+class _ProgramImplementation(caching.CompileResultCacheImpl):
+    def __init__(self, name: str, folder: str) -> None:
+        self._locator = _ProgramLocator(folder)
+        self._filename_base = f"{name}.py{sys.version_info[0]}{sys.version_info[1]}"
+
+
+class _ProgramCache(caching.FunctionCache):
+    """A cache whose key is a name that tells all that a kernel depends on."""
+
+    def __init__(self, py_func: Callable[..., Any], name: str, folder: str) -> None:
+        self._name = repr(py_func)
+        self._py_func = py_func
+        self._impl = _ProgramImplementation(name, folder)
+        self._cache_path = folder
+        self._cache_file = caching.IndexDataCacheFile(folder, self._impl.filename_base, _source_stamp())
+        self.enable()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return sig, codegen.magic_tuple()
+
+
+def jit_program(function: Function, name: str | None) -> Function:
+    """Compile a kernel made for one vertex program, cached on disk by ``name`` if there is one."""
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    folder = cache_directory()
+    if name is not None and folder is not None:
+        dispatcher._cache = _ProgramCache(dispatcher.py_func, name, folder)
+    return cast(Function, dispatcher)
+
+
+@functools.cache
 def cache_directory() -> str | None:
     """The folder that compiled kernels are kept in, or None where none can be written."""
     with contextlib.suppress(RuntimeError, OSError):
-        return str(_KernelCache(cache_directory).cache_path)
+        return str(_KernelCache(jit_program).cache_path)
     return None
 
 

@@ -33,9 +33,17 @@ class CpuDevice:
         """An uninitialised array on this device."""
         return np.empty(shape, dtype)
 
-    def launch(self, kernel: Callable[..., Any], size: int, *arguments: Any, tick: Tick | None = None) -> None:
-        """Run ``kernel`` over ``size`` items and wait for it."""
-        chunk = size
-        if size > _SERIAL_SIZE:
+    def launch(
+        self,
+        kernel: Callable[..., Any],
+        size: int,
+        *arguments: Any,
+        chunk: int | None = None,
+        tick: Tick | None = None,
+    ) -> None:
+        """Run ``kernel`` over ``size`` items, handed out by ``chunk``, and wait for it."""
+        if chunk is None and size <= _SERIAL_SIZE:
+            chunk = size
+        elif chunk is None:
             chunk = max(_MIN_CHUNK, min(_MAX_CHUNK, -(-size // (_CHUNKS_PER_THREAD * self.threads))))
         parallel(kernel, size, chunk, *arguments, threads=self.threads, tick=tick)

@@ -8,7 +8,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet
@@ -121,8 +121,7 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
     try:
         result = main(arguments)
     except SystemExit as error:
-        assert isinstance(error.code, int)
-        result = error.code
+        result = cast(int, error.code)
     assert result == status
     out, err = capsys.readouterr()
     assert out == ""

@@ -1,0 +1,172 @@
+"""``run``: a vertex program on a graph, from the call to the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel._arguments import check_choice, check_integer
+from gpu_pregel._results import VertexResult
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
+from gpu_pregel.graph import Graph, check_graph
+from gpu_pregel.host.compiling import compile_program
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.master import Limits, run_supersteps
+from gpu_pregel.host.numeric import NumericRun
+from gpu_pregel.host.partitions import partition_graph
+from gpu_pregel.host.program import VertexProgram
+from gpu_pregel.host.progress import SuperstepProgress
+from gpu_pregel.kernels.program_cpu import aggregated_type
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class ProgramResult(VertexResult):
+    """What a vertex program left at the vertices.
+
+    Attributes
+    ----------
+    values : array[n] or tuple of arrays
+        The final values by vertex number; a tuple if the program's value is one.
+    supersteps : int
+        Rows of the trace, superstep 0 included.
+    status : str
+        "completed", "halted" (by ``halt``) or "max_supersteps".
+    """
+
+    values: Any
+    status: str
+
+    value_name = "value"
+
+    @property
+    def supersteps(self) -> int:
+        """Number of supersteps, 0 included."""
+        return len(self.trace)
+
+    @property
+    def _values(self) -> Array:
+        if not isinstance(self.values, tuple):
+            array: Array = self.values
+            return array
+        names = [(f"value{k}", part.dtype) for k, part in enumerate(self.values)]
+        table: Array = np.empty(len(self.values[0]), names)
+        for (name, _), part in zip(names, self.values, strict=True):
+            table[name] = part
+        return table
+
+    def __repr__(self) -> str:
+        return f"<ProgramResult: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
+
+
+def run(
+    graph: Graph,
+    program: VertexProgram,
+    *,
+    device: str = "auto",
+    mode: str = "auto",
+    partitions: int = 1,
+    threads: int | None = None,
+    max_supersteps: int | None = None,
+    on_limit: str = "raise",
+    deterministic: bool = True,
+    progress: bool = False,
+) -> ProgramResult:
+    """Run a vertex program until no vertex is active.
+
+    Parameters
+    ----------
+    graph : Graph
+    program : VertexProgram
+    device : {"auto", "cpu"}
+    mode : {"auto", "push", "pull"}
+        "auto" pushes while active edges are below 1/20 of the stored ones, and pulls otherwise.
+    partitions : int, default 1
+        Vertex ranges that the edges are cut into.
+    threads : int, optional
+        Default: the processors that this process may use.
+    max_supersteps : int, optional
+        3 runs the supersteps 0, 1 and 2. Reaching it is an error unless the program is ``active="always"``.
+    on_limit : {"raise", "return"}
+        "return" gives the partial result instead of the error.
+    deterministic : bool, default True
+        False lets floating-point sums push, in an order that differs from run to run.
+    progress : bool, default False
+        Show the superstep on stderr.
+
+    Returns
+    -------
+    ProgramResult
+        With ``values``, ``supersteps``, ``status`` and ``trace``.
+
+    Raises
+    ------
+    ProgramError
+        A function of the program cannot be compiled, or returns what its declared dtype cannot hold.
+    SuperstepLimitError
+        ``max_supersteps`` was reached; ``error.result`` is the partial result.
+    ArgumentError
+        ``mode="push"`` is forced on a program that cannot push, say.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> hops = gp.VertexProgram(
+    ...     value=np.int64,
+    ...     init=lambda ctx: 0 if ctx.vertex == 0 else -1,
+    ...     initially_active=lambda ctx: ctx.vertex == 0,
+    ...     message=lambda value, ctx: value + 1,
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    ... )
+    >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
+    [0, 1, 2, 3]
+    """
+    check_graph(graph)
+    if not isinstance(program, VertexProgram):
+        raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
+    check_choice("mode", mode, ("auto", "push", "pull"))
+    check_choice("on_limit", on_limit, ("raise", "return"))
+    check_integer("partitions", partitions, 1, 1 << 16)
+    if max_supersteps is not None:
+        check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
+    target = get_device(device, threads=threads)
+    compiled = compile_program(program, has_weights=graph.weights is not None)
+    obstacle = _push_obstacle(program, compiled, deterministic)
+    if mode == "push" and obstacle:
+        raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
+    always = program.active == "always"
+    parts = partition_graph(graph.to_csr(), None if mode == "push" else graph.csc, partitions, threads=target.threads)
+    in_degrees = graph.in_degrees if compiled.uses_in_degree else graph.out_degrees
+    state = NumericRun(compiled, parts, graph.out_degrees, in_degrees, target, always=always)
+    halt = program.halt
+    shape = aggregated_type(tuple(program.aggregators))
+    limits = Limits(
+        max_supersteps=max_supersteps,
+        always=always,
+        halt=None if halt is None else lambda totals: halt(shape(*totals)),
+        mode=mode,
+        can_push=obstacle is None,
+        stored_edges=graph.num_edges,
+    )
+    with SuperstepProgress(shown=progress) as bar:
+        outcome = run_supersteps(state, limits, bar.observe)
+    values = state.values if compiled.value.is_tuple else state.values[0]
+    seconds = sum(row["seconds"] for row in outcome.trace)
+    stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
+    result = ProgramResult(graph=graph, stats=stats, trace=outcome.trace, values=values, status=outcome.status)
+    if outcome.status == "max_supersteps" and on_limit == "raise":
+        raise SuperstepLimitError(max_supersteps, result)
+    return result
+
+
+def _push_obstacle(program: VertexProgram, compiled: Any, deterministic: bool) -> str | None:
+    """Why a program cannot push, or None."""
+    if compiled.push is None:
+        return "messages are tuples, and only single numbers are combined atomically"
+    if program.combine == "sum" and compiled.message.dtypes[0].kind == "f" and deterministic:
+        return "the sum of floating-point messages would depend on their order (deterministic=False allows it)"
+    return None

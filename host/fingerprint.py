@@ -1,0 +1,133 @@
+"""A digest of functions with all that their result depends on: code, constants, closures, globals, callees.
+
+Numba's own key leaves out globals and callees, so that after an edit of either it would answer with the old code.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+from collections.abc import Callable, Iterable
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_LIBRARIES = ("numpy", "numba", "math", "cmath", "operator", "builtins", "gpu_pregel")
+
+
+class Fingerprint:
+    """Collects what functions depend on.
+
+    Attributes
+    ----------
+    names : set of str
+        All global and attribute names that the code and its callees use.
+    is_complete : bool
+        False if something was met whose content cannot be told; the digest then is of this process only.
+    """
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []
+        self.names: set[str] = set()
+        self.is_complete = True
+
+    def add(self, *things: Any) -> None:
+        """Take functions, constants or containers of them in."""
+        for thing in things:
+            self._visit(thing)
+
+    def hexdigest(self) -> str:
+        """The digest of all that was added."""
+        return self._digest.hexdigest()
+
+    def _note(self, *words: object) -> None:
+        for word in words:
+            text = word if isinstance(word, bytes) else str(word).encode()
+            self._digest.update(len(text).to_bytes(8, "little") + text)
+
+    def _visit(self, thing: Any) -> None:
+        if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
+            self._note(type(thing).__name__, repr(thing))
+        elif isinstance(thing, np.dtype):
+            self._note("dtype", thing.str)
+        elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
+            array = np.asarray(thing)
+            self._note("array", array.dtype.str, array.shape, array.tobytes())
+        elif isinstance(thing, (tuple, list, frozenset, set)):
+            self._visit_all(
+                type(thing).__name__, sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing
+            )
+        elif isinstance(thing, dict):
+            self._visit_all("dict", (part for item in thing.items() for part in item))
+        elif isinstance(thing, ModuleType):
+            self._note("module", thing.__name__, getattr(thing, "__version__", ""))
+        elif isinstance(thing, CodeType):
+            self._visit_code(thing)
+        else:
+            self._visit_object(thing)
+
+    def _visit_all(self, kind: str, things: Iterable[Any]) -> None:
+        parts = list(things)
+        self._note(kind, len(parts))
+        for part in parts:
+            self._visit(part)
+
+    def _visit_object(self, thing: Any) -> None:
+        function = getattr(thing, "py_func", thing)
+        if id(function) in self._seen:
+            self._note("again", self._seen[id(function)])
+            return
+        self._seen[id(function)] = len(self._seen)
+        self._kept.append(function)
+        module = (getattr(function, "__module__", None) or "").split(".")[0]
+        if isinstance(function, FunctionType) and module not in _LIBRARIES:
+            self._visit_function(function)
+        elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or module in _LIBRARIES:
+            self._note("library", module, getattr(function, "__qualname__", None) or getattr(function, "__name__", ""))
+        else:
+            self.is_complete = False
+            self._note("unknown", id(thing))
+
+    def _visit_function(self, function: Callable[..., Any]) -> None:
+        code = function.__code__
+        self._note("function")
+        self._visit_code(code)
+        self._visit(getattr(function, "__defaults__", None))
+        self._visit(getattr(function, "__kwdefaults__", None))
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self._note("closure", name)
+            self._visit(cell.cell_contents)
+        for name in sorted(_all_names(code)):
+            self._visit_name(name, function.__globals__, _all_names(code))
+
+    def _visit_name(self, name: str, namespace: dict[str, Any], attributes: set[str]) -> None:
+        if name not in namespace:
+            if hasattr(builtins, name):
+                self._note("builtin", name)
+            return
+        value = namespace[name]
+        self._note("global", name)
+        self._visit(value)
+        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in _LIBRARIES:
+            for attribute in sorted(attributes):
+                if attribute in vars(value):
+                    self._note("attribute", attribute)
+                    self._visit(vars(value)[attribute])
+
+    def _visit_code(self, code: CodeType) -> None:
+        self.names |= _all_names(code)
+        self._note("code", code.co_code, code.co_argcount, code.co_flags, getattr(code, "co_exceptiontable", b""))
+        self._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
+        self._visit_all("constants", code.co_consts)
+
+
+def _all_names(code: CodeType) -> set[str]:
+    """Global and attribute names of a function and of those defined inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _all_names(constant)
+    return names

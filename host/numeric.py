@@ -1,0 +1,191 @@
+"""Numeric vertices: the state of a run of a vertex program, and its phases on the partitions of a device."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.host.compiling import CompiledProgram
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.partitions import Partition, full_bitmap
+from gpu_pregel.kernels.bits_cpu import WORD_BITS
+from gpu_pregel.kernels.program_cpu import BLOCK_WORDS
+
+Array = np.ndarray[Any, Any]
+
+_SERIAL_EDGES = 1 << 13
+"""So few edges take less time than waking the threads."""
+_ROW_CHUNK = 256
+_WORD_CHUNK = 16
+
+
+class Plan(NamedTuple):
+    """What is active before a superstep."""
+
+    active_vertices: int
+    active_edges: int
+
+
+class NumericRun:
+    """Values, frontier and messages of a run, and its phases.
+
+    Parameters
+    ----------
+    program : CompiledProgram
+    partitions : list of Partition
+    out_degrees, in_degrees : int64[n]
+        ``in_degrees`` may be ``out_degrees`` where no function asks for it.
+    """
+
+    def __init__(
+        self,
+        program: CompiledProgram,
+        partitions: list[Partition],
+        out_degrees: Array,
+        in_degrees: Array,
+        device: CpuDevice,
+        *,
+        always: bool,
+    ) -> None:
+        n = len(out_degrees)
+        self._program = program
+        self._partitions = partitions
+        self._device = device
+        self._degrees = (out_degrees, in_degrees)
+        self._always = always
+        self.values = tuple(device.empty(n, dtype) for dtype in program.value.dtypes)
+        self.frontier = np.zeros(-(-n // WORD_BITS), np.uint64)
+        self.aggregates = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self._inbox = tuple(
+            np.full(n, start, dtype) for start, dtype in zip(_parts(program), program.message.dtypes, strict=True)
+        )
+        self._signals: tuple[Array, ...] | None = None
+        self._mirrors: dict[int, tuple[Array, ...]] = {}
+        self._everywhere = full_bitmap(n)
+        self._touched = np.zeros_like(self.frontier)
+        blocks = [-(-int(partition.words[1] - partition.words[0]) // BLOCK_WORDS) for partition in partitions]
+        self._words = [partition.words for partition in partitions]
+        self._counts = [np.zeros((count, 3), np.int64) for count in blocks]
+        self._partials = [
+            tuple(np.full(count, start, dtype) for _, dtype, start in program.aggregates) for count in blocks
+        ]
+
+    def initialise(self) -> Plan:
+        """Superstep 0: ``init`` and the first frontier."""
+        for words, counts in zip(self._words, self._counts, strict=True):
+            arguments = (*self._degrees, self.aggregates, self.values, self.frontier, counts)
+            self._device.launch(self._program.init, len(counts), words, *arguments, chunk=_block_chunk(len(counts)))
+        return self._plan()
+
+    def push(self, superstep: int, plan: Plan) -> None:
+        """Sparse side: active sources send along their out-edges into the inboxes."""
+        inbox_bits = _as_bits(self._inbox[0])
+        for partition in self._partitions:
+            side = partition.out_edges
+            edges = (partition.sources, side.begins, side.ends, side.indices, side.weights)
+            words = len(self.frontier)
+            self._device.launch(
+                self._program.push,
+                words,
+                *(*edges, *self._degrees, superstep, self.aggregates, self.values, self.frontier),
+                *(inbox_bits, self._touched),
+                chunk=words if plan.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
+            )
+
+    def pull(self, superstep: int, plan: Plan) -> None:
+        """Dense side: every vertex combines the messages of its active in-neighbours."""
+        program, state = self._program, (*self._degrees, superstep, self.aggregates, self.values, self.frontier)
+        n = len(self._degrees[0])
+        if program.signal is not None:
+            if self._signals is None:
+                self._signals = tuple(self._device.empty(n, dtype) for dtype in program.message.dtypes)
+            self._device.launch(program.signal, n, *state, self._signals)
+            tail: tuple[Any, ...] = (self._signals,)
+        for partition in self._partitions:
+            side, rows = partition.in_edges, partition.rows
+            count = n if rows is None else len(rows)
+            inbox = self._inbox if rows is None else self._mirror(partition.number, count)
+            if program.signal is None:
+                tail = (side.weights, *state, plan.active_vertices == n)
+            edges = (rows, side.begins, side.ends, side.indices)
+            self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=_ROW_CHUNK)
+            if rows is not None:
+                self._device.launch(program.slot, count, rows, inbox, self._inbox)
+        self._touched[:] = self._everywhere
+
+    def apply(self, superstep: int) -> tuple[Plan, int]:
+        """Deliver: vertices with messages apply them. Returns the next plan and how many vertices applied."""
+        if self._always:
+            self._touched[:] = self._everywhere
+        for words, counts, partials in zip(self._words, self._counts, self._partials, strict=True):
+            for partial, (_, _, start) in zip(partials, self._program.aggregates, strict=True):
+                partial.fill(start)
+            self._device.launch(
+                self._program.apply,
+                len(counts),
+                *(words, *self._degrees, superstep, self.aggregates, self._inbox, self._touched),
+                *(self.values, self.frontier, counts, partials),
+                chunk=_block_chunk(len(counts)),
+            )
+        return self._plan(), sum(int(counts[:, 2].sum()) for counts in self._counts)
+
+    def fold(self) -> tuple[Any, ...]:
+        """Fold the blocks' aggregates, in order."""
+        totals = []
+        for k, (fold, (_, dtype, start)) in enumerate(
+            zip(self._program.aggregate_folds, self._program.aggregates, strict=True)
+        ):
+            total = start
+            for partials in self._partials:
+                for partial in partials[k]:
+                    total = dtype.type(fold(total, partial))
+            totals.append(total)
+        return tuple(totals)
+
+    def publish(self, totals: tuple[Any, ...]) -> None:
+        """Make these the aggregates that functions see."""
+        for array, total in zip(self.aggregates, totals, strict=True):
+            array[0] = total
+
+    def bytes_moved(self, direction: str, sent: Plan) -> int:
+        """Bytes that a superstep moves by model: each array streamed once, each random access its own size."""
+        n, value, message = len(self._degrees[0]), self._program.value.itemsize, self._program.message.itemsize
+        if direction == "init":
+            return n * value
+        sides = [partition.out_edges if direction == "push" else partition.in_edges for partition in self._partitions]
+        edge = sides[0].indices.itemsize + (0 if sides[0].weights is None else sides[0].weights.itemsize)
+        rows = 2 * self._degrees[0].itemsize
+        if direction == "push":
+            delivered = min(n, sent.active_edges)
+            edges = sent.active_edges * (edge + 2 * message)
+            return (
+                4 * self.frontier.nbytes + sent.active_vertices * (value + rows) + edges + delivered * (message + value)
+            )
+        loaded = value if self._program.signal is None else message
+        signals = 0 if self._program.signal is None else n * (value + message)
+        return signals + n * rows + len(sides[0].indices) * (edge + loaded) + n * (2 * message + 2 * value)
+
+    def _plan(self) -> Plan:
+        totals = sum(counts[:, :2].sum(axis=0) for counts in self._counts)
+        assert not isinstance(totals, int)
+        return Plan(int(totals[0]), int(totals[1]))
+
+    def _mirror(self, number: int, count: int) -> tuple[Array, ...]:
+        if number not in self._mirrors:
+            self._mirrors[number] = tuple(self._device.empty(count, dtype) for dtype in self._program.message.dtypes)
+        return self._mirrors[number]
+
+
+def _parts(program: CompiledProgram) -> tuple[Any, ...]:
+    return program.identity if program.message.is_tuple else (program.identity,)
+
+
+def _as_bits(array: Array) -> Array:
+    """A view as unsigned integers, for compare-and-swap, where the dtype is a float or bool."""
+    return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind in "fb" else array
+
+
+def _block_chunk(blocks: int) -> int:
+    """Blocks handed out at once; a graph of one or two is not worth a second thread."""
+    return blocks if blocks <= 2 else 4

@@ -1,0 +1,215 @@
+"""Vertex programs as a user declares them: values, messages, how they combine, and what a vertex does with them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+
+COMBINERS = ("min", "max", "sum", "or", "and")
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """A way to combine two messages into one: associative, commutative, with an identity.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(a, b)``; two messages into one. Compiled by Numba.
+    identity : number or tuple
+        ``function(identity, a) == a``. A vertex whose combined message equals it has got none.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.Combiner(lambda a, b: a * b, 1).identity
+    1
+    """
+
+    function: Callable[[Any, Any], Any]
+    identity: Any
+
+    def __post_init__(self) -> None:
+        _check_function("Combiner's function", self.function, (2,), "(a, b)")
+
+
+@dataclass(frozen=True)
+class Aggregator:
+    """A figure folded, each superstep, over all vertices that ran ``apply``.
+
+    Parameters
+    ----------
+    combine : {"min", "max", "sum", "or", "and"} or Combiner
+    function : callable
+        ``function(old, new, ctx)``: the vertex's contribution. Compiled by Numba.
+    dtype : dtype, optional
+        Of the figure; default: int64, float64 or bool, as the function returns.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.Aggregator("sum", lambda old, new, ctx: abs(new - old)).combine
+    'sum'
+    """
+
+    combine: str | Combiner
+    function: Callable[[Any, Any, Any], Any]
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        _check_combine("Aggregator's combine", self.combine)
+        _check_function("Aggregator's function", self.function, (3,), "(old, new, ctx)")
+        if self.dtype is not None:
+            _check_dtypes("Aggregator's dtype", self.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VertexProgram:
+    """What every vertex of a graph does in every superstep, in plain Python; compiled by Numba when it runs.
+
+    Superstep 0 runs ``init`` everywhere; active vertices send ``message`` along their out-edges. In superstep s ≥ 1
+    what was sent in s - 1 is combined and delivered, each vertex with a message runs ``apply``, and active vertices
+    send again. The run ends when no vertex is active.
+
+    Parameters
+    ----------
+    value : dtype or tuple of dtypes
+        A vertex's value. With a tuple, functions take and return tuples.
+    init : callable
+        ``init(ctx)``: the value in superstep 0.
+    message : callable
+        ``message(value, weight, ctx)``, once per edge, or ``message(value, ctx)``, once per source, for all its edges;
+        ``ctx`` is the source's.
+    combine : {"min", "max", "sum", "or", "and"} or Combiner
+        How messages to one vertex become one. Tuples are compared lexicographically and added field by field.
+    apply : callable
+        ``apply(value, incoming, ctx)``: the new value. Runs where the combined message is not the combiner's identity.
+    message_type : dtype or tuple of dtypes, optional
+        Default: that of ``value``.
+    active : "changed", "always" or callable, default "changed"
+        Who sends after a superstep: vertices whose value's bits changed; all, in which case all run ``apply`` too; or
+        those for which ``active(old, new, ctx)`` is true.
+    initially_active : callable, optional
+        ``initially_active(ctx)``: who sends after superstep 0. Default: all.
+    aggregators : mapping of str to Aggregator, optional
+        Last superstep's figures are in ``ctx.aggregated``, by name.
+    halt : callable, optional
+        ``halt(aggregated)``, an ordinary function called after each superstep; true ends the run.
+
+    Notes
+    -----
+    ``ctx`` has ``vertex``, ``superstep``, ``num_vertices``, ``out_degree``, ``in_degree`` (all int64) and
+    ``aggregated``. Pregel: Malewicz et al., SIGMOD 2010; the push and pull sides are Gemini's: Zhu et al., OSDI 2016.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> labels = gp.VertexProgram(
+    ...     value=np.uint32,
+    ...     init=lambda ctx: ctx.vertex,
+    ...     message=lambda value, ctx: value,
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: min(value, incoming),
+    ... )
+    >>> gp.run(gp.Graph.from_edgelist([0, 3], [1, 4]), labels).values.tolist()
+    [0, 0, 2, 3, 3]
+    """
+
+    value: Any
+    init: Callable[[Any], Any]
+    message: Callable[..., Any]
+    combine: str | Combiner
+    apply: Callable[[Any, Any, Any], Any]
+    message_type: Any = None
+    active: str | Callable[[Any, Any, Any], Any] = "changed"
+    initially_active: Callable[[Any], Any] | None = None
+    aggregators: Mapping[str, Aggregator] = field(default_factory=dict)
+    halt: Callable[[Any], Any] | None = None
+
+    def __post_init__(self) -> None:
+        _check_dtypes("value", self.value)
+        if self.message_type is not None:
+            _check_dtypes("message_type", self.message_type)
+        _check_function("init", self.init, (1,), "(ctx)")
+        _check_function("message", self.message, (2, 3), "(value, ctx) or (value, weight, ctx)")
+        _check_combine("combine", self.combine)
+        _check_function("apply", self.apply, (3,), "(value, incoming, ctx)")
+        if self.active not in ("changed", "always"):
+            if not callable(self.active):
+                raise ArgumentError(f"active must be 'changed', 'always' or a function, not {self.active!r}")
+            _check_function("active", self.active, (3,), "(old, new, ctx)")
+        if self.initially_active is not None:
+            _check_function("initially_active", self.initially_active, (1,), "(ctx)")
+        for name, aggregator in self.aggregators.items():
+            if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+                raise ArgumentError(f"{name!r} cannot name an aggregator: use a name such as 'delta'")
+            if not isinstance(aggregator, Aggregator):
+                raise ArgumentTypeError(f"aggregator {name!r} must be a gp.Aggregator, not {aggregator!r}")
+        if self.halt is not None:
+            _check_function("halt", self.halt, (1,), "(aggregated)")
+
+    @property
+    def sends_per_edge(self) -> bool:
+        """Whether ``message`` is called once per edge, with its weight."""
+        return _positional(self.message) == 3
+
+
+def _positional(function: Callable[..., Any]) -> int | None:
+    """Number of arguments that a function takes, or None if it takes another number too."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(parameter.kind not in kinds for parameter in parameters):
+        return None
+    return len(parameters)
+
+
+def _check_function(role: str, function: object, arities: tuple[int, ...], wanted: str) -> None:
+    if not callable(function):
+        raise ArgumentTypeError(f"{role} must be a function of {wanted}, not {function!r}")
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
+    if code is None:
+        raise ArgumentTypeError(f"{role} must be a Python function (def or lambda) of {wanted}, not {function!r}")
+    count = _positional(getattr(function, "py_func", function))
+    if count not in arities:
+        place = f"{code.co_filename}, line {code.co_firstlineno}"
+        given = "a variable number of arguments" if count is None else f"{count}"
+        raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
+
+
+def _check_combine(role: str, combine: object) -> None:
+    if isinstance(combine, Combiner):
+        return
+    if combine not in COMBINERS:
+        raise ArgumentError(
+            f"{role} must be one of {', '.join(map(repr, COMBINERS))} or a gp.Combiner, not {combine!r}"
+        )
+
+
+def as_dtypes(declared: Any) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of a value, a single one as a tuple too."""
+    parts = declared if isinstance(declared, tuple) else (declared,)
+    return tuple(np.dtype(part) for part in parts)
+
+
+def _check_dtypes(role: str, declared: Any) -> None:
+    if isinstance(declared, tuple) and not declared:
+        raise ArgumentTypeError(f"{role} must be a dtype or a tuple of dtypes, not an empty tuple")
+    for part in declared if isinstance(declared, tuple) else (declared,):
+        try:
+            dtype = np.dtype(part) if part is not None else None
+        except TypeError:
+            dtype = None
+        if dtype is None or not (dtype.kind in "biu" or dtype in (np.float32, np.float64)) or not dtype.isnative:
+            raise ArgumentTypeError(
+                f"{role} must be a dtype such as np.float32, or a tuple of them (bool, integers, float32, float64), "
+                f"not {part!r}"
+            )

@@ -1,0 +1,459 @@
+"""Kernels of a vertex program on the CPU, made of the program's own functions.
+
+Each ``make_…`` closes a kernel over a program's compiled functions; nothing here knows how these were compiled. Values
+and messages are kept as one array per field, and handed to kernels as tuples of arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from gpu_pregel.kernels.atomics_cpu import compare_and_swap, fetch_and_or, load
+from gpu_pregel.kernels.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_bits, get_bit, trailing_zeros
+from gpu_pregel.kernels.jit import inline
+from gpu_pregel.kernels.work_cpu import claim
+
+BLOCK_WORDS = 64
+"""Counts and aggregates are summed by blocks of so many words of vertices, whatever the number of threads."""
+
+VertexContext = namedtuple(
+    "VertexContext", ["vertex", "superstep", "num_vertices", "out_degree", "in_degree", "aggregated"]
+)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a value or a message: one dtype, or several for a tuple."""
+
+    dtypes: tuple[np.dtype[Any], ...]
+    is_tuple: bool
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of all fields together."""
+        return sum(dtype.itemsize for dtype in self.dtypes)
+
+
+@dataclass(frozen=True)
+class Functions:
+    """A program's functions, compiled as device functions, and what the kernels must know of them."""
+
+    value: Fields
+    message: Fields
+    identity: Any
+    init: Callable[..., Any]
+    initially_active: Callable[..., Any] | None
+    send: Callable[..., Any]
+    per_edge: bool
+    combine: Callable[..., Any]
+    apply: Callable[..., Any]
+    is_active: Callable[..., Any] | None
+    aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any]], ...]
+    """Name, function of (old, new, ctx), combiner and dtype of each."""
+
+
+def _generated(name: str, source: str, **names: Any) -> Any:
+    """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
+    namespace = dict(names)
+    exec(source, namespace)
+    return inline(namespace[name])
+
+
+def _tuple_of(parts: list[str], fields: Fields) -> str:
+    return f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
+
+
+def make_get(fields: Fields) -> Any:
+    """``get(arrays, position)``: the scalar or tuple there."""
+    parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
+    return _generated("get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
+
+
+def make_put(fields: Fields) -> Any:
+    """``put(arrays, position, x)``."""
+    lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
+    return _generated("put", "def put(arrays, i, x):\n" + "".join(lines))
+
+
+def make_cast(fields: Fields) -> Any:
+    """``cast(x)``: each field as its declared dtype."""
+    types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
+    parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
+    return _generated("cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
+
+
+def make_differs(fields: Fields) -> Any:
+    """``differs(x, y)``: whether two messages are unequal in some field."""
+    parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
+    return _generated("differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
+
+
+def make_changed(fields: Fields) -> Any:
+    """``changed(x, y)``: whether two values differ in some bit; a NaN equals itself, and 0 is not -0."""
+    parts = []
+    for k, dtype in enumerate(fields.dtypes):
+        x, y = (f"x[{k}]", f"y[{k}]") if fields.is_tuple else ("x", "y")
+        if dtype.kind == "f":
+            parts.append(f"bits_of_float({x}) != bits_of_float({y})")
+        else:
+            parts.append(f"{x} != {y}")
+    source = f"def changed(x, y):\n    return {' or '.join(parts)}\n"
+    return _generated("changed", source, bits_of_float=bits_of_float)
+
+
+@functools.cache
+def aggregated_type(names: tuple[str, ...]) -> Any:
+    """The type of ``ctx.aggregated``."""
+    return namedtuple("Aggregated", names)
+
+
+def make_context(names: tuple[str, ...]) -> Any:
+    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: what a program's function gets as ``ctx``."""
+    if not names:
+        aggregated = "None"
+        namespace: dict[str, Any] = {}
+    else:
+        aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
+        namespace = {"Aggregated": aggregated_type(names)}
+    source = (
+        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
+        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
+    )
+    return _generated("context", source, VertexContext=VertexContext, **namespace)
+
+
+def make_weight(has_weights: bool) -> Any:
+    """``weight_of(weights, e)``: the edge's weight, or 1 without loading any."""
+
+    def loaded(weights: Any, e: Any) -> Any:
+        return weights[e]
+
+    def one(weights: Any, e: Any) -> Any:
+        return np.float32(1)
+
+    return inline(loaded if has_weights else one)
+
+
+def make_init(functions: Functions) -> Any:
+    """Superstep 0: set every value and the first frontier; one row of ``counts`` per block."""
+    init: Any = functions.init
+    initially_active: Any = functions.initially_active
+    put, cast, context = make_put(functions.value), make_cast(functions.value), _context_of(functions)
+    everywhere = initially_active is None
+
+    def initialise(
+        work: Any,
+        words: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        counts: Any,
+    ) -> None:
+        n: Any = np.int64(len(out_degrees))
+        first, last = claim(work)
+        while first < last:
+            for block in range(first, last):
+                active = 0
+                edges = 0
+                begin = words[0] + block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                    bits = np.uint64(0)
+                    for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, n)):
+                        out_degree = out_degrees[v]
+                        ctx = context(np.int64(v), np.int64(0), n, out_degree, in_degrees[v], aggregates)
+                        put(values, v, cast(init(ctx)))
+                        if everywhere or initially_active(ctx):
+                            bits |= bit(v)
+                            active += 1
+                            edges += out_degree
+                    frontier[word] = bits
+                counts[block, 0] = active
+                counts[block, 1] = edges
+                counts[block, 2] = 0
+            first, last = claim(work)
+
+    return initialise
+
+
+def make_signal(functions: Functions) -> Any:
+    """Dense side: each active source's message, the same for all its edges; the identity where there is none."""
+    send, identity = functions.send, functions.identity
+    get, cast, put = make_get(functions.value), make_cast(functions.message), make_put(functions.message)
+    context = _context_of(functions)
+
+    def dense_signal(
+        work: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        signals: Any,
+    ) -> None:
+        n: Any = np.int64(len(out_degrees))
+        first, last = claim(work)
+        while first < last:
+            for v in range(first, last):
+                message = identity
+                if get_bit(frontier, v):
+                    ctx = context(np.int64(v), superstep, n, out_degrees[v], in_degrees[v], aggregates)
+                    message = cast(send(get(values, v), ctx))
+                put(signals, v, message)
+            first, last = claim(work)
+
+    return dense_signal
+
+
+def make_pull_signals(functions: Functions) -> Any:
+    """Dense side, where the message is the same for all edges of a source: combine the signals of the in-neighbours."""
+    combine, identity = functions.combine, functions.identity
+    get, cast, put = make_get(functions.message), make_cast(functions.message), make_put(functions.message)
+
+    def pull(work: Any, rows: Any, begins: Any, ends: Any, in_indices: Any, signals: Any, inbox: Any) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                row = i if rows is None else np.int64(rows[i])
+                message = identity
+                for e in range(begins[row], ends[row]):
+                    # An atomic load, so that LLVM makes no vector gathers of it: they take twice as long here.
+                    message = cast(combine(message, get(signals, load(in_indices, e))))
+                put(inbox, i, message)
+            first, last = claim(work)
+
+    return pull
+
+
+def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
+    """Dense side, where every edge has a message of its own: compute and combine those of the active in-neighbours."""
+    send, combine, identity = functions.send, functions.combine, functions.identity
+    get, cast, put = make_get(functions.value), make_cast(functions.message), make_put(functions.message)
+    context, weight_of = _context_of(functions), make_weight(has_weights)
+
+    def pull(
+        work: Any,
+        rows: Any,
+        begins: Any,
+        ends: Any,
+        in_indices: Any,
+        in_weights: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        all_active: Any,
+        inbox: Any,
+    ) -> None:
+        n: Any = np.int64(len(out_degrees))
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                row = i if rows is None else np.int64(rows[i])
+                message = identity
+                for e in range(begins[row], ends[row]):
+                    u = np.int64(load(in_indices, e))
+                    if all_active or get_bit(frontier, u):
+                        ctx = context(u, superstep, n, out_degrees[u], in_degrees[u], aggregates)
+                        sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
+                        message = cast(combine(message, sent))
+                put(inbox, i, message)
+            first, last = claim(work)
+
+    return pull
+
+
+def make_slot(functions: Functions) -> Any:
+    """Dense side of several partitions: combine one partition's messages into the inbox of their owners."""
+    combine, cast = functions.combine, make_cast(functions.message)
+    get, put = make_get(functions.message), make_put(functions.message)
+
+    def dense_slot(work: Any, rows: Any, mirrors: Any, inbox: Any) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                v = np.int64(rows[i])
+                put(inbox, v, cast(combine(get(inbox, v), get(mirrors, i))))
+            first, last = claim(work)
+
+    return dense_slot
+
+
+def make_combine_at(functions: Functions) -> Any:
+    """``combine_at(inbox, inbox_bits, v, message)``: combine by compare-and-swap; return whether it changed."""
+    combine, cast = functions.combine, make_cast(functions.message)
+    dtype = functions.message.dtypes[0]
+
+    @inline
+    def combined_bits(bits: Any, message: Any) -> Any:
+        return bits_of_float(cast(combine(float_of_bits(bits), message)))
+
+    def combine_bits(inbox_bits: Any, v: Any, message: Any) -> Any:
+        old = load(inbox_bits, v)
+        while True:
+            new = combined_bits(old, message)
+            if new == old:
+                return False
+            if compare_and_swap(inbox_bits, v, old, new):
+                return True
+            old = load(inbox_bits, v)
+
+    def combine_integers(inbox: Any, v: Any, message: Any) -> Any:
+        old = load(inbox, v)
+        while True:
+            new = cast(combine(old, message))
+            if new == old:
+                return False
+            if compare_and_swap(inbox, v, old, new):
+                return True
+            old = load(inbox, v)
+
+    def combine_bools(inbox_bits: Any, v: Any, message: Any) -> Any:
+        old = load(inbox_bits, v)
+        while True:
+            new = np.uint8(1) if cast(combine(old != 0, message)) else np.uint8(0)
+            if new == old:
+                return False
+            if compare_and_swap(inbox_bits, v, old, new):
+                return True
+            old = load(inbox_bits, v)
+
+    return inline({"f": combine_bits, "b": combine_bools}.get(dtype.kind, combine_integers))
+
+
+def make_push(functions: Functions, *, has_weights: bool) -> Any:
+    """Sparse side: every active source sends along its out-edges; a word of ``touched`` per 64 destinations."""
+    send, per_edge = functions.send, functions.per_edge
+    get, cast = make_get(functions.value), make_cast(functions.message)
+    context, weight_of, combine_at = _context_of(functions), make_weight(has_weights), make_combine_at(functions)
+    if per_edge:
+        send_along = send
+    else:
+
+        @inline
+        def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+            return send(value, ctx)
+
+    def push(
+        work: Any,
+        sources: Any,
+        begins: Any,
+        ends: Any,
+        out_indices: Any,
+        out_weights: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        inbox_bits: Any,
+        touched: Any,
+    ) -> None:
+        n: Any = np.int64(len(out_degrees))
+        first, last = claim(work)
+        while first < last:
+            for word in range(first, last):
+                bits = frontier[word] & sources[word]
+                while bits != np.uint64(0):
+                    u = word * WORD_BITS + trailing_zeros(bits)
+                    bits &= bits - np.uint64(1)
+                    ctx = context(np.int64(u), superstep, n, out_degrees[u], in_degrees[u], aggregates)
+                    value = get(values, u)
+                    for e in range(begins[u], ends[u]):
+                        message = cast(send_along(value, weight_of(out_weights, e), ctx))
+                        v = np.int64(load(out_indices, e))
+                        if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
+                            fetch_and_or(touched, v >> 6, bit(v))
+            first, last = claim(work)
+
+    return push
+
+
+def make_apply(functions: Functions, *, always: bool) -> Any:
+    """Every vertex of ``touched`` with a message applies it; sets the frontier, clears inbox and ``touched``."""
+    apply, identity = functions.apply, functions.identity
+    is_active: Any = functions.is_active
+    get, put, cast = make_get(functions.value), make_put(functions.value), make_cast(functions.value)
+    get_message, put_message = make_get(functions.message), make_put(functions.message)
+    differs, changed, context = make_differs(functions.message), make_changed(functions.value), _context_of(functions)
+    fold = _make_fold(functions)
+    by_bits = is_active is None
+
+    def apply_messages(
+        work: Any,
+        words: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        inbox: Any,
+        touched: Any,
+        values: Any,
+        frontier: Any,
+        counts: Any,
+        partials: Any,
+    ) -> None:
+        n: Any = np.int64(len(out_degrees))
+        first, last = claim(work)
+        while first < last:
+            for block in range(first, last):
+                active = 0
+                edges = 0
+                applied = 0
+                begin = words[0] + block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                    candidates = touched[word]
+                    touched[word] = np.uint64(0)
+                    bits = np.uint64(0)
+                    while candidates != np.uint64(0):
+                        v = word * WORD_BITS + trailing_zeros(candidates)
+                        candidates &= candidates - np.uint64(1)
+                        message = get_message(inbox, v)
+                        if always or differs(message, identity):
+                            put_message(inbox, v, identity)
+                            out_degree = out_degrees[v]
+                            ctx = context(np.int64(v), superstep, n, out_degree, in_degrees[v], aggregates)
+                            old = get(values, v)
+                            new = cast(apply(old, message, ctx))
+                            put(values, v, new)
+                            applied += 1
+                            fold(partials, block, old, new, ctx)
+                            if always or (changed(old, new) if by_bits else is_active(old, new, ctx)):
+                                bits |= bit(v)
+                                active += 1
+                                edges += out_degree
+                    frontier[word] = bits
+                counts[block, 0] = active
+                counts[block, 1] = edges
+                counts[block, 2] = applied
+            first, last = claim(work)
+
+    return apply_messages
+
+
+def _context_of(functions: Functions) -> Any:
+    return make_context(tuple(name for name, *_ in functions.aggregators))
+
+
+def _make_fold(functions: Functions) -> Any:
+    """``fold(partials, block, old, new, ctx)``: add a vertex to each aggregate's partial result of its block."""
+    names: dict[str, Any] = {}
+    lines = []
+    for k, (_, function, combine, dtype) in enumerate(functions.aggregators):
+        names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
+        lines.append(
+            f"    partials[{k}][block] = combine{k}(partials[{k}][block], type{k}(function{k}(old, new, ctx)))\n"
+        )
+    return _generated("fold", "def fold(partials, block, old, new, ctx):\n" + "".join(lines or ["    pass\n"]), **names)
