@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import resource
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +77,17 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_pregel.io._lines._BLOCK_BYTES", 7)
 
 
-@pytest.fixture
-def small_disk() -> Iterator[None]:
-    """Let the system refuse files of more than 4 KiB."""
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Let the system refuse files of more than 4 KiB; meanwhile the test runner must not write its own output."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def small_disk() -> Callable[[], AbstractContextManager[None]]:
+    return small_files

@@ -49,9 +49,9 @@ def test_unknown_suffix(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.csv.zst", "a.npy"])
-def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: None) -> None:
+def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: Any) -> None:
     many = np.random.default_rng(1).integers(0, 2**60, 10_000)
-    with pytest.raises(WriteError, match="nothing was left behind"):
+    with pytest.raises(WriteError, match="nothing was left behind"), small_disk():
         save_result(tmp_path / name, {"value": many}, many)
     with pytest.raises(WriteError, match="there is no folder"):
         check_result_path(tmp_path / "missing" / name)
