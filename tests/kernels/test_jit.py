@@ -46,10 +46,11 @@ def package(tmp_path: Path) -> Path:
 
 
 def run(package: Path, **environment: str) -> str:
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     return subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=package.parent,
-        env={**os.environ, "PYTHONPATH": str(package.parent), **environment},
+        env={**inherited, "PYTHONPATH": str(package.parent), **environment},
         check=True,
         capture_output=True,
         text=True,
