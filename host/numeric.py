@@ -16,7 +16,8 @@ Array = np.ndarray[Any, Any]
 
 _SERIAL_EDGES = 1 << 13
 """So few edges take less time than waking the threads."""
-_ROW_CHUNK = 256
+_ROW_CHUNK = 64
+"""Rows handed out at once, as in Gemini; hubs are cut into pieces beforehand."""
 _WORD_CHUNK = 16
 
 
@@ -112,6 +113,12 @@ class NumericRun:
             self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=_ROW_CHUNK)
             if rows is not None:
                 self._device.launch(program.slot, count, rows, inbox, self._inbox)
+            hubs = partition.hubs
+            if len(hubs.rows):
+                pieces = self._mirror(-1 - partition.number, len(hubs.rows))
+                edges = (None, hubs.begins, hubs.ends, side.indices)
+                self._device.launch(program.pull, len(hubs.rows), *edges, *tail, pieces, chunk=1)
+                self._device.launch(program.slot, len(hubs.rows), hubs.rows, pieces, self._inbox, chunk=len(hubs.rows))
         self._touched[:] = self._everywhere
 
     def apply(self, superstep: int) -> tuple[Plan, int]:

@@ -7,7 +7,7 @@ source. Rows are sorted, so that a partition's share of a row is a slice of it: 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gpu_pregel.host.csr import CSR, read_only
 from gpu_pregel.host.threads import parallel
 from gpu_pregel.kernels import partition_cpu
 from gpu_pregel.kernels.bits_cpu import WORD_BITS
+from gpu_pregel.kernels.program_cpu import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +35,14 @@ class Side:
     weights: Array | None
 
 
+class Pieces(NamedTuple):
+    """The rows of hubs in pieces of at most ``HUB_EDGES`` edges: piece i is ``indices[begins[i]:ends[i]]``."""
+
+    rows: Array
+    begins: Array
+    ends: Array
+
+
 @dataclass(frozen=True)
 class Partition:
     """A range of vertices, cut at whole words of the bitmaps, and the edges that lie with it.
@@ -46,7 +55,7 @@ class Partition:
         Sparse side: edges whose destination is here, by source; ``sources`` has a bit for each source of one.
     in_edges : Side
         Dense side: edges whose source is here, by destination; ``rows`` are the destinations that have any, or None
-        if the partition is the whole graph.
+        if the partition is the whole graph; ``hubs`` are the rows that are too long for one thread.
     """
 
     number: int
@@ -56,6 +65,7 @@ class Partition:
     sources: Array
     in_edges: Side
     rows: Array | None
+    hubs: Pieces
 
     @property
     def words(self) -> Array:
@@ -107,6 +117,7 @@ def partition_graph(csr: CSR, csc: CSR | None, partitions: int, *, threads: int)
                 sources=pack_bits(has_edges),
                 in_edges=in_side or _NO_SIDE,
                 rows=rows,
+                hubs=_cut_hubs(in_side or _NO_SIDE),
             )
         )
     return result
@@ -114,6 +125,18 @@ def partition_graph(csr: CSR, csc: CSR | None, partitions: int, *, threads: int)
 
 _NO_ROWS = read_only(np.empty(0, np.int64))
 _NO_SIDE = Side(_NO_ROWS, _NO_ROWS, read_only(np.empty(0, np.uint32)), None)
+
+
+def _cut_hubs(side: Side) -> Pieces:
+    """Cut every row of more than ``HUB_EDGES`` edges into pieces of that many."""
+    rows = np.flatnonzero(side.ends - side.begins > HUB_EDGES)
+    begins = [np.arange(int(side.begins[row]), int(side.ends[row]), HUB_EDGES, dtype=np.int64) for row in rows]
+    ends = [np.minimum(begin + HUB_EDGES, side.ends[row]) for row, begin in zip(rows, begins, strict=True)]
+    counts = [len(begin) for begin in begins]
+    empty = np.empty(0, np.int64)
+    return Pieces(
+        np.repeat(rows.astype(np.uint32), counts), np.concatenate([empty, *begins]), np.concatenate([empty, *ends])
+    )
 
 
 def _sides(csr: CSR, bounds: list[int], threads: int) -> list[Side]:

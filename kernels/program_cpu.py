@@ -20,6 +20,8 @@ from gpu_pregel.kernels.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_
 from gpu_pregel.kernels.jit import inline
 from gpu_pregel.kernels.work_cpu import claim
 
+HUB_EDGES = 1 << 16
+"""Rows of more edges are pulled in pieces of so many, which several threads can share."""
 BLOCK_WORDS = 64
 """Counts and aggregates are summed by blocks of so many words of vertices, whatever the number of threads."""
 
@@ -53,6 +55,8 @@ class Functions:
     send: Callable[..., Any]
     per_edge: bool
     combine: Callable[..., Any]
+    absorbing: Any
+    """The message that nothing combined with it changes, such as 0 for the minimum of unsigned integers, or None."""
     apply: Callable[..., Any]
     is_active: Callable[..., Any] | None
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any]], ...]
@@ -218,6 +222,7 @@ def make_pull_signals(functions: Functions) -> Any:
     """Dense side, where the message is the same for all edges of a source: combine the signals of the in-neighbours."""
     combine, identity = functions.combine, functions.identity
     get, cast, put = make_get(functions.message), make_cast(functions.message), make_put(functions.message)
+    can_exit, absorbing = _early_exit(functions)
 
     def pull(work: Any, rows: Any, begins: Any, ends: Any, in_indices: Any, signals: Any, inbox: Any) -> None:
         first, last = claim(work)
@@ -225,9 +230,15 @@ def make_pull_signals(functions: Functions) -> Any:
             for i in range(first, last):
                 row = i if rows is None else np.int64(rows[i])
                 message = identity
-                for e in range(begins[row], ends[row]):
+                begin = begins[row]
+                end = ends[row]
+                if end - begin > HUB_EDGES:
+                    end = begin
+                for e in range(begin, end):
                     # An atomic load, so that LLVM makes no vector gathers of it: they take twice as long here.
                     message = cast(combine(message, get(signals, load(in_indices, e))))
+                    if can_exit and message == absorbing:
+                        break
                 put(inbox, i, message)
             first, last = claim(work)
 
@@ -239,6 +250,7 @@ def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
     send, combine, identity = functions.send, functions.combine, functions.identity
     get, cast, put = make_get(functions.value), make_cast(functions.message), make_put(functions.message)
     context, weight_of = _context_of(functions), make_weight(has_weights)
+    can_exit, absorbing = _early_exit(functions)
 
     def pull(
         work: Any,
@@ -262,16 +274,29 @@ def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
             for i in range(first, last):
                 row = i if rows is None else np.int64(rows[i])
                 message = identity
-                for e in range(begins[row], ends[row]):
+                begin = begins[row]
+                end = ends[row]
+                if end - begin > HUB_EDGES:
+                    end = begin
+                for e in range(begin, end):
                     u = np.int64(load(in_indices, e))
                     if all_active or get_bit(frontier, u):
                         ctx = context(u, superstep, n, out_degrees[u], in_degrees[u], aggregates)
                         sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
                         message = cast(combine(message, sent))
+                        if can_exit and message == absorbing:
+                            break
                 put(inbox, i, message)
             first, last = claim(work)
 
     return pull
+
+
+def _early_exit(functions: Functions) -> tuple[bool, Any]:
+    """Whether a row need not be read to its end, and the message at which that is known."""
+    if functions.absorbing is None:
+        return False, functions.identity
+    return True, functions.absorbing
 
 
 def make_slot(functions: Functions) -> Any:
