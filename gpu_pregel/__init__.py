@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpu_pregel.generators import kronecker as kronecker
     from gpu_pregel.generators import uniform as uniform
     from gpu_pregel.graph import Graph as Graph
+    from gpu_pregel.host.checkpoints import Checkpoint as Checkpoint
     from gpu_pregel.host.program import Aggregator as Aggregator
     from gpu_pregel.host.program import Combiner as Combiner
     from gpu_pregel.host.program import VertexProgram as VertexProgram
@@ -26,6 +27,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "Aggregator": "gpu_pregel.host.program",
+    "Checkpoint": "gpu_pregel.host.checkpoints",
     "Combiner": "gpu_pregel.host.program",
     "Components": "gpu_pregel.algorithms.connected_components",
     "Graph": "gpu_pregel.graph",

@@ -72,6 +72,26 @@ class ProgramError(GpuPregelError, TypeError):
     """A function of a vertex program cannot be compiled, or returns what cannot be stored."""
 
 
+class CheckpointError(GpuPregelError, ValueError):
+    """A checkpoint is damaged, or is of another run than the one that was to go on from it.
+
+    Parameters
+    ----------
+    path : path
+        The checkpoint, or the folder of checkpoints.
+    problem : str
+        What is wrong or differs, and what to do.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
+        self.path = os.fspath(path)
+        self.problem = problem
+        super().__init__(f"{self.path}: {problem}")
+
+    def __reduce__(self) -> tuple[type[CheckpointError], tuple[str, str]]:
+        return type(self), (self.path, self.problem)
+
+
 class SuperstepLimitError(GpuPregelError, RuntimeError):
     """A run had vertices active still when it reached ``max_supersteps``; ``result`` is what it had by then."""
 

@@ -143,6 +143,14 @@ class Graph:
 
         return self._fact("has_duplicates", derive)
 
+    @property
+    def content_hash(self) -> int:
+        """64 bits that depend on the stored edges and their weights: graphs that differ in these differ in it.
+
+        All but one in 2^64 do. ``num_vertices``, ``is_directed`` and ``ids`` are no part of it.
+        """
+        return self._fact("content_hash", lambda: host_csr.hash_edges(self._csr, threads=thread_count(None)))
+
     def to_ids(self, vertices: Array) -> Array:
         """Translate vertex numbers into the user's ids."""
         return vertices if self.ids is None else self.ids[vertices]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,10 @@ from gpu_pregel._arguments import check_choice, check_integer
 from gpu_pregel._results import VertexResult
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.graph import Graph, check_graph
-from gpu_pregel.host.compiling import compile_program
+from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, Identity, as_checkpoint
+from gpu_pregel.host.compiling import compile_program, fingerprint_program
 from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.master import Limits, run_supersteps
 from gpu_pregel.host.numeric import NumericRun
 from gpu_pregel.host.partitions import partition_graph
@@ -74,6 +77,8 @@ def run(
     on_limit: str = "raise",
     deterministic: bool = True,
     progress: bool = False,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
 
@@ -96,6 +101,12 @@ def run(
         False lets floating-point sums push, in an order that differs from run to run.
     progress : bool, default False
         Show the superstep on stderr.
+    checkpoint : Checkpoint or path, optional
+        Save the run's state after every so many supersteps; a folder means ``Checkpoint(folder)``.
+    resume : bool, default False
+        Go on from the newest checkpoint in the folder, or begin anew if it has none. Without it, a folder that has
+        checkpoints is refused. ``halt``, limits, ``mode``, ``partitions`` and ``threads`` may be others than before;
+        ``halt`` is asked again about the checkpoint itself, so that a run that had ended returns at once.
 
     Returns
     -------
@@ -110,6 +121,10 @@ def run(
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
         ``mode="push"`` is forced on a program that cannot push, say.
+    CheckpointError
+        The newest checkpoint is damaged, or of another graph or program than these.
+    WriteError
+        A checkpoint could not be written; those before it are whole.
 
     Examples
     --------
@@ -134,6 +149,29 @@ def run(
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
     target = get_device(device, threads=threads)
+    chosen = (mode, partitions, max_supersteps, on_limit, deterministic, progress)
+    if checkpoint is None:
+        if resume:
+            raise ArgumentError("resume=True needs checkpoint=, the folder to go on from")
+        return _run(graph, program, target, None, *chosen)
+    saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
+    with CheckpointFolder(saving, identity, resume=bool(resume), max_supersteps=max_supersteps) as folder:
+        return _run(graph, program, target, folder, *chosen)
+
+
+def _run(
+    graph: Graph,
+    program: VertexProgram,
+    target: CpuDevice,
+    folder: CheckpointFolder | None,
+    mode: str,
+    partitions: int,
+    max_supersteps: int | None,
+    on_limit: str,
+    deterministic: bool,
+    progress: bool,
+) -> ProgramResult:
+    """Run as :func:`run` does, whose arguments have been checked."""
     compiled = compile_program(program, has_weights=graph.weights is not None)
     obstacle = _push_obstacle(program, compiled, deterministic)
     if mode == "push" and obstacle:
@@ -153,7 +191,11 @@ def run(
         stored_edges=graph.num_edges,
     )
     with SuperstepProgress(shown=progress) as bar:
-        outcome = run_supersteps(state, limits, bar.observe)
+        if folder is None:
+            outcome = run_supersteps(state, limits, bar.observe)
+        else:
+            start, after_commit = folder.begin(state)
+            outcome = run_supersteps(state, limits, bar.observe, start=start, after_commit=after_commit)
     values = state.values if compiled.value.is_tuple else state.values[0]
     seconds = sum(row["seconds"] for row in outcome.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
@@ -161,6 +203,25 @@ def run(
     if outcome.status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
+
+
+def _identify(graph: Graph, program: VertexProgram) -> Identity:
+    """What a checkpoint must be of, to go on from it with this graph and program."""
+    weights = graph.weights
+    fingerprint = fingerprint_program(program, has_weights=weights is not None)
+    if not fingerprint.is_complete:
+        raise ArgumentError(
+            f"checkpoint= cannot be: the program's functions use a {fingerprint.unknown[0]}, which another process "
+            f"cannot compare with its own; use numbers, strings, arrays, tuples and Python functions only"
+        )
+    return Identity(
+        vertices=graph.num_vertices,
+        edges=graph.num_edges,
+        directed=graph.is_directed,
+        weights=None if weights is None else str(weights.dtype),
+        content=f"{graph.content_hash:016x}",
+        program=fingerprint.hexdigest(),
+    )
 
 
 def _push_obstacle(program: VertexProgram, compiled: Any, deterministic: bool) -> str | None:

@@ -57,9 +57,19 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     ProgramError
         A function cannot be compiled, or returns what cannot be stored in the declared dtype.
     """
-    value = Fields(as_dtypes(program.value), isinstance(program.value, tuple))
-    declared = program.value if program.message_type is None else program.message_type
-    message = Fields(as_dtypes(declared), isinstance(declared, tuple))
+    value, message = _fields(program)
+    fingerprint = fingerprint_program(program, has_weights=has_weights)
+    digest = fingerprint.hexdigest()
+    if digest not in _compiled:
+        if len(_compiled) >= _COMPILED_AT_MOST:
+            _compiled.pop(next(iter(_compiled)))
+        _compiled[digest] = _compile(program, value, message, has_weights, digest, fingerprint)
+    return _compiled[digest]
+
+
+def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerprint:
+    """Take in all that the vertices of a program compute with; ``halt``, which only ends a run, is no part of it."""
+    value, message = _fields(program)
     fingerprint = Fingerprint()
     fingerprint.add(value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
@@ -67,12 +77,16 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():
         fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
-    digest = fingerprint.hexdigest()
-    if digest not in _compiled:
-        if len(_compiled) >= _COMPILED_AT_MOST:
-            _compiled.pop(next(iter(_compiled)))
-        _compiled[digest] = _compile(program, value, message, has_weights, digest, fingerprint)
-    return _compiled[digest]
+    return fingerprint
+
+
+def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
+    """The fields of a program's value and of its message."""
+    declared = program.value if program.message_type is None else program.message_type
+    return (
+        Fields(as_dtypes(program.value), isinstance(program.value, tuple)),
+        Fields(as_dtypes(declared), isinstance(declared, tuple)),
+    )
 
 
 def _compile(

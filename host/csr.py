@@ -174,13 +174,8 @@ def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
         )
     if weights is not None and len(weights) != len(indices):
         raise GraphError(f"weights has {len(weights):,} entries and indices {len(indices):,}: one weight per edge")
-    chunks = -(-n // _VERTEX_CHUNK)
-    faults = np.full((chunks, 3), n, np.int64)
-    hashes = np.zeros((chunks, 2), np.uint64)
-    bits = None if weights is None else read_only(weights).view(f"uint{8 * weights.dtype.itemsize}")
-    arrays = (read_only(indptr), read_only(indices), None if weights is None else read_only(weights), bits)
-    parallel(csr_cpu.check_rows, n, _VERTEX_CHUNK, *arrays, faults, hashes, threads=threads)
-    decreasing, outside, unsorted = faults.min(axis=0, initial=n).tolist()
+    faults, (forward, backward) = _look_through(csr, threads=threads)
+    decreasing, outside, unsorted = faults
     if decreasing < n:
         raise GraphError(
             f"indptr decreases or leaves the edges at vertex {decreasing:,}: "
@@ -191,10 +186,27 @@ def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
         raise GraphError(f"vertex {outside:,} has an edge to {row[row >= n][0]:,}, but there are only {n:,} vertices")
     if weights is not None and weights.dtype.kind == "f" and np.isnan(weights).any():
         raise GraphError(f"the weight of stored edge {int(np.isnan(weights).argmax()):,} is NaN: give it a number")
-    forward, backward = hashes.sum(axis=0, dtype=np.uint64).tolist()
     if symmetric and forward != backward:
         raise GraphError(_asymmetry(csr, threads=threads))
     return bool(unsorted == n)
+
+
+def hash_edges(csr: CSR, *, threads: int) -> int:
+    """The sum, in 64 bits, of a hash of each stored edge and its weight; one pass over the arrays."""
+    return _look_through(csr, threads=threads)[1][0]
+
+
+def _look_through(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
+    """What ``check_rows`` finds in the whole CSR: the first vertex with each fault, and both sums of hashes."""
+    indptr, indices, weights = csr
+    n = len(indptr) - 1
+    chunks = -(-n // _VERTEX_CHUNK)
+    faults = np.full((chunks, 3), n, np.int64)
+    hashes = np.zeros((chunks, 2), np.uint64)
+    bits = None if weights is None else read_only(weights).view(f"uint{8 * weights.dtype.itemsize}")
+    arrays = (read_only(indptr), read_only(indices), None if weights is None else read_only(weights), bits)
+    parallel(csr_cpu.check_rows, n, _VERTEX_CHUNK, *arrays, faults, hashes, threads=threads)
+    return faults.min(axis=0, initial=n).tolist(), hashes.sum(axis=0, dtype=np.uint64).tolist()
 
 
 def _asymmetry(csr: CSR, *, threads: int) -> str:

@@ -25,6 +25,8 @@ class Fingerprint:
         All global and attribute names that the code and its callees use.
     is_complete : bool
         False if something was met whose content cannot be told; the digest then is of this process only.
+    unknown : list of str
+        The types of what was so met.
     """
 
     def __init__(self) -> None:
@@ -33,6 +35,7 @@ class Fingerprint:
         self._kept: list[Any] = []
         self.names: set[str] = set()
         self.is_complete = True
+        self.unknown: list[str] = []
 
     def add(self, *things: Any) -> None:
         """Take functions, constants or containers of them in."""
@@ -89,6 +92,7 @@ class Fingerprint:
             self._note("library", module, getattr(function, "__qualname__", None) or getattr(function, "__name__", ""))
         else:
             self.is_complete = False
+            self.unknown.append(type(thing).__qualname__)
             self._note("unknown", id(thing))
 
     def _visit_function(self, function: Callable[..., Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_pregel.host.numeric import NumericRun, Plan
 
@@ -37,11 +37,48 @@ class Outcome:
     trace: tuple[dict[str, Any], ...]
 
 
-def run_supersteps(run: NumericRun, limits: Limits, observe: Callable[[dict[str, Any]], None]) -> Outcome:
-    """Run superstep after superstep until nothing is active, ``halt`` says so, or there have been enough."""
-    rows: list[dict[str, Any]] = []
-    totals = run.fold()
-    superstep, direction = 0, "init"
+class Commit(NamedTuple):
+    """What the master holds between two supersteps; the rest is in the run's own state.
+
+    Attributes
+    ----------
+    supersteps : int
+        How many have been, 0 included.
+    plan : Plan
+        What is active.
+    totals : tuple
+        The aggregates that the next superstep's ``apply`` will see.
+    rows : list of dict
+        The trace so far.
+    """
+
+    supersteps: int
+    plan: Plan
+    totals: tuple[Any, ...]
+    rows: list[dict[str, Any]]
+
+
+def run_supersteps(
+    run: NumericRun,
+    limits: Limits,
+    observe: Callable[[dict[str, Any]], None],
+    *,
+    start: Commit | None = None,
+    after_commit: Callable[[Commit, bool], None] | None = None,
+) -> Outcome:
+    """Run superstep after superstep until nothing is active, ``halt`` says so, or there have been enough.
+
+    ``start`` is a commit of an earlier run, whose state ``run`` has. ``after_commit`` is called after each superstep,
+    with its commit and whether it was the last.
+    """
+    if start is None:
+        superstep, plan, totals, rows = 0, Plan(0, 0), run.fold(), []
+    else:
+        superstep, plan, totals, rows = start
+        status = judge(limits, superstep, plan, totals)
+        if status is not None:
+            return Outcome(status, tuple(rows))
+    direction = "init"
     while True:
         begin = perf_counter()
         if superstep == 0:
@@ -68,12 +105,22 @@ def run_supersteps(run: NumericRun, limits: Limits, observe: Callable[[dict[str,
         )
         observe(rows[-1])
         superstep += 1
-        if superstep > 1 and limits.halt is not None and limits.halt(totals):
-            return Outcome("halted", tuple(rows))
-        if plan.active_vertices == 0:
-            return Outcome("completed", tuple(rows))
-        if limits.max_supersteps is not None and superstep >= limits.max_supersteps:
-            return Outcome("completed" if limits.always else "max_supersteps", tuple(rows))
+        status = judge(limits, superstep, plan, totals)
+        if after_commit is not None:
+            after_commit(Commit(superstep, plan, totals, rows), status is not None)
+        if status is not None:
+            return Outcome(status, tuple(rows))
+
+
+def judge(limits: Limits, supersteps: int, plan: Plan, totals: tuple[Any, ...]) -> str | None:
+    """The status of a run that ends after so many supersteps, or None if it goes on."""
+    if supersteps > 1 and limits.halt is not None and limits.halt(totals):
+        return "halted"
+    if plan.active_vertices == 0:
+        return "completed"
+    if limits.max_supersteps is not None and supersteps >= limits.max_supersteps:
+        return "completed" if limits.always else "max_supersteps"
+    return None
 
 
 def choose_direction(limits: Limits, plan: Plan) -> str:
