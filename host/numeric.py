@@ -14,7 +14,7 @@ from gpu_pregel.kernels.program_cpu import BLOCK_WORDS
 
 Array = np.ndarray[Any, Any]
 
-_SERIAL_EDGES = 1 << 13
+_SERIAL_EDGES = 1 << 14
 """So few edges take less time than waking the threads."""
 _ROW_CHUNK = 64
 """Rows handed out at once, as in Gemini; hubs are cut into pieces beforehand."""
@@ -77,7 +77,7 @@ class NumericRun:
         for words, counts in zip(self._words, self._counts, strict=True):
             arguments = (*self._degrees, self.aggregates, self.values, self.frontier, counts)
             self._device.launch(self._program.init, len(counts), words, *arguments, chunk=_block_chunk(len(counts)))
-        return self._plan()
+        return Plan(*self._totals()[:2])
 
     def push(self, superstep: int, plan: Plan) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -110,7 +110,8 @@ class NumericRun:
             if program.signal is None:
                 tail = (side.weights, *state, plan.active_vertices == n)
             edges = (rows, side.begins, side.ends, side.indices)
-            self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=_ROW_CHUNK)
+            chunk = count if len(side.indices) < _SERIAL_EDGES else _ROW_CHUNK
+            self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=chunk)
             if rows is not None:
                 self._device.launch(program.slot, count, rows, inbox, self._inbox)
             hubs = partition.hubs
@@ -135,7 +136,8 @@ class NumericRun:
                 *(self.values, self.frontier, counts, partials),
                 chunk=_block_chunk(len(counts)),
             )
-        return self._plan(), sum(int(counts[:, 2].sum()) for counts in self._counts)
+        totals = self._totals()
+        return Plan(totals[0], totals[1]), totals[2]
 
     def fold(self) -> tuple[Any, ...]:
         """Fold the blocks' aggregates, in order."""
@@ -186,10 +188,13 @@ class NumericRun:
         signals = 0 if self._program.signal is None else n * (value + message)
         return signals + n * rows + len(sides[0].indices) * (edge + loaded) + n * (2 * message + 2 * value)
 
-    def _plan(self) -> Plan:
-        totals = sum(counts[:, :2].sum(axis=0) for counts in self._counts)
-        assert not isinstance(totals, int)
-        return Plan(int(totals[0]), int(totals[1]))
+    def _totals(self) -> list[int]:
+        """Active vertices, active edges and vertices that applied."""
+        totals = self._counts[0].sum(axis=0)
+        for counts in self._counts[1:]:
+            totals += counts.sum(axis=0)
+        result: list[int] = totals.tolist()
+        return result
 
     def _mirror(self, number: int, count: int) -> tuple[Array, ...]:
         if number not in self._mirrors:
