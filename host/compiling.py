@@ -19,9 +19,10 @@ from numba.core import errors as numba_errors
 
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.fingerprint import Fingerprint
+from gpu_pregel.host.functions import device_function
 from gpu_pregel.host.program import Combiner, VertexProgram, as_dtypes
 from gpu_pregel.kernels import program_cpu
-from gpu_pregel.kernels.jit import cache_directory, inline, jit_program
+from gpu_pregel.kernels.jit import cache_directory, jit_program
 from gpu_pregel.kernels.program_cpu import Fields, Functions
 
 _compiled: dict[str, CompiledProgram] = {}
@@ -93,17 +94,17 @@ def _compile(
     program: VertexProgram, value: Fields, message: Fields, has_weights: bool, digest: str, fingerprint: Fingerprint
 ) -> CompiledProgram:
     device = {
-        "init": inline(_plain(program.init)),
-        "message": inline(_plain(program.message)),
-        "apply": inline(_plain(program.apply)),
+        "init": device_function(program.init),
+        "message": device_function(program.message),
+        "apply": device_function(program.apply),
     }
     combine, identity = resolve_combiner(program.combine, message)
-    device["combine"] = inline(combine)
+    device["combine"] = device_function(combine)
     if callable(program.active):
-        device["active"] = inline(_plain(program.active))
+        device["active"] = device_function(program.active)
     if program.initially_active is not None:
-        device["initially_active"] = inline(_plain(program.initially_active))
-    contributions = {name: inline(_plain(one.function)) for name, one in program.aggregators.items()}
+        device["initially_active"] = device_function(program.initially_active)
+    contributions = {name: device_function(one.function) for name, one in program.aggregators.items()}
 
     checks = _Checks(program, value, message, digest if fingerprint.is_complete else None)
     dtypes = checks.run(device, contributions)
@@ -111,7 +112,7 @@ def _compile(
     for name, one in program.aggregators.items():
         fields = Fields((dtypes[name],), False)
         fold, start = resolve_combiner(one.combine, fields)
-        aggregators.append((name, contributions[name], inline(fold), dtypes[name]))
+        aggregators.append((name, contributions[name], device_function(fold), dtypes[name]))
         aggregates.append((name, dtypes[name], start))
         folds.append(fold)
     functions = Functions(
@@ -342,7 +343,9 @@ def _place(function: Any, error: Exception | None = None) -> str:
     code = function.py_func.__code__
     line = code.co_firstlineno
     if error is not None:
-        places = re.findall(rf'File "{re.escape(code.co_filename)}", line (\d+)', _plain_text(error))
+        places = re.findall(
+            rf'File "[^"]*{re.escape(os.path.basename(code.co_filename))}", line (\d+)', _plain_text(error)
+        )
         if places:
             line = int(places[-1])
     text = ""

@@ -85,11 +85,14 @@ class Fingerprint:
             return
         self._seen[id(function)] = len(self._seen)
         self._kept.append(function)
-        module = (getattr(function, "__module__", None) or "").split(".")[0]
-        if isinstance(function, FunctionType) and module not in _LIBRARIES:
+        if isinstance(function, FunctionType) and not is_of_library(function):
             self._visit_function(function)
-        elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or module in _LIBRARIES:
-            self._note("library", module, getattr(function, "__qualname__", None) or getattr(function, "__name__", ""))
+        elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or is_of_library(function):
+            self._note(
+                "library",
+                getattr(function, "__module__", None),
+                getattr(function, "__qualname__", None) or getattr(function, "__name__", ""),
+            )
         else:
             self.is_complete = False
             self.unknown.append(type(thing).__qualname__)
@@ -104,8 +107,8 @@ class Fingerprint:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._note("closure", name)
             self._visit(cell.cell_contents)
-        for name in sorted(_all_names(code)):
-            self._visit_name(name, function.__globals__, _all_names(code))
+        for name in sorted(all_names(code)):
+            self._visit_name(name, function.__globals__, all_names(code))
 
     def _visit_name(self, name: str, namespace: dict[str, Any], attributes: set[str]) -> None:
         if name not in namespace:
@@ -122,16 +125,21 @@ class Fingerprint:
                     self._visit(vars(value)[attribute])
 
     def _visit_code(self, code: CodeType) -> None:
-        self.names |= _all_names(code)
+        self.names |= all_names(code)
         self._note("code", code.co_code, code.co_argcount, code.co_flags, getattr(code, "co_exceptiontable", b""))
         self._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
         self._visit_all("constants", code.co_consts)
 
 
-def _all_names(code: CodeType) -> set[str]:
+def is_of_library(function: Any) -> bool:
+    """Whether a function belongs to a library that Numba knows, or to this package."""
+    return (getattr(function, "__module__", None) or "").split(".")[0] in _LIBRARIES
+
+
+def all_names(code: CodeType) -> set[str]:
     """Global and attribute names of a function and of those defined inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            names |= _all_names(constant)
+            names |= all_names(constant)
     return names

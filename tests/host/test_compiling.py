@@ -1,0 +1,213 @@
+"""Tests of compiling programs: what is wrong is said with function and line, and caches notice every change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
+
+GRAPH = gp.Graph.from_edgelist([0, 1], [1, 2])
+
+
+def program(**changes: Any) -> gp.VertexProgram:
+    parts: dict[str, Any] = {
+        "value": np.int32,
+        "init": lambda ctx: ctx.vertex,
+        "message": lambda value, ctx: value,
+        "combine": "min",
+        "apply": lambda value, incoming, ctx: min(value, incoming),
+    }
+    return gp.VertexProgram(**{**parts, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        (
+            {"init": lambda: 0},
+            ArgumentTypeError,
+            r"init takes 0, but must take \(ctx\) \(.*test_compiling.py, line \d+\)",
+        ),
+        ({"apply": lambda a, b: a}, ArgumentTypeError, r"apply takes 2, but must take \(value, incoming, ctx\)"),
+        ({"message": lambda *a: 0}, ArgumentTypeError, "message takes a variable number of arguments"),
+        ({"init": 3}, ArgumentTypeError, "init must be a function"),
+        ({"init": int}, ArgumentTypeError, "init must be a Python function"),
+        ({"combine": "mean"}, ArgumentError, "combine must be one of 'min', 'max', 'sum', 'or', 'and'"),
+        ({"value": "text"}, ArgumentTypeError, "value must be a dtype such as"),
+        ({"value": ()}, ArgumentTypeError, "value must be a dtype or a tuple of dtypes, not an empty tuple"),
+        ({"value": np.float16}, ArgumentTypeError, "value must be a dtype such as"),
+        ({"message_type": (np.int32, "U4")}, ArgumentTypeError, "message_type must be a dtype such as"),
+        ({"active": "sometimes"}, ArgumentError, "active must be 'changed', 'always' or a function"),
+        ({"active": lambda a: True}, ArgumentTypeError, "active takes 1"),
+        ({"initially_active": lambda: True}, ArgumentTypeError, "initially_active takes 0"),
+        ({"aggregators": {"two words": None}}, ArgumentError, "'two words' cannot name an aggregator"),
+        ({"aggregators": {"a": 3}}, ArgumentTypeError, "aggregator 'a' must be a gp.Aggregator"),
+        ({"halt": lambda: True}, ArgumentTypeError, "halt takes 0"),
+    ],
+)
+def test_wrong_declarations_are_refused_at_once(changes: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        program(**changes)
+
+
+def test_wrong_combiners_and_aggregators_are_refused_at_once() -> None:
+    with pytest.raises(ArgumentTypeError, match=r"Combiner's function takes 1, but must take \(a, b\)"):
+        gp.Combiner(cast(Any, lambda a: a), 0)
+    with pytest.raises(ArgumentError, match="Aggregator's combine must be one of"):
+        gp.Aggregator("mean", lambda old, new, ctx: new)
+    with pytest.raises(ArgumentTypeError, match="Aggregator's function takes 1"):
+        gp.Aggregator("sum", cast(Any, lambda new: new))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"apply": lambda value, incoming, ctx: incoming / 2},
+            "apply returns float64, but int32 is declared, and a float is not made an integer silently",
+        ),
+        ({"init": lambda ctx: (1, 2)}, r"init returns .*, but int32 is declared"),
+        ({"init": lambda ctx: None}, "init returns none, but int32 is declared"),
+        ({"init": lambda ctx: "a"}, "init returns .*, but int32 is declared"),
+        ({"value": (np.int32, np.int32)}, r"init returns int64, but \(int32, int32\) is declared"),
+        ({"message_type": np.float32, "combine": "or"}, "combine='or' needs integers or bool, not float32"),
+        ({"combine": gp.Combiner(lambda a, b: a, 0.5)}, "identity 0.5 does not fit messages of int32"),
+        ({"combine": gp.Combiner(lambda a, b: a, 1 << 40)}, "identity 1099511627776 does not fit messages of int32"),
+        ({"active": lambda old, new, ctx: 0.5}, "active returns float64, but must return True or False"),
+        ({"aggregators": {"a": gp.Aggregator("sum", lambda old, new, ctx: (1, 2))}}, "aggregator 'a' returns .*number"),
+    ],
+)
+def test_results_that_do_not_fit_are_refused(changes: Any, message: str) -> None:
+    with pytest.raises(ProgramError, match=message):
+        gp.run(GRAPH, program(**changes))
+
+
+def test_what_cannot_be_compiled_is_shown_with_its_line_and_a_remedy() -> None:
+    def init(ctx: Any) -> Any:
+        number = ctx.vertex + 1
+        return number + ctx.no_such_thing  # the faulty line
+
+    with pytest.raises(ProgramError) as caught:
+        gp.run(GRAPH, program(init=init))
+    text = str(caught.value)
+    assert text.startswith("init cannot be compiled (")
+    line = init.__code__.co_firstlineno + 2
+    assert f"test_compiling.py, line {line}: return number + ctx.no_such_thing  # the faulty line)" in text
+    assert "no_such_thing" in text.splitlines()[0].split("):", 1)[1]
+    assert "Use numbers, tuples, math and NumPy functions" in text
+
+
+def test_an_exception_of_a_function_reaches_the_caller() -> None:
+    def apply(value: Any, incoming: Any, ctx: Any) -> Any:
+        if ctx.vertex == 1:
+            raise ValueError("vertex one")
+        return value
+
+    with pytest.raises(ValueError, match="vertex one"):
+        gp.run(GRAPH, program(apply=apply))
+
+
+FACTOR = 2
+
+
+def helper(x: Any) -> Any:
+    return x * FACTOR
+
+
+def test_a_changed_global_and_an_edited_callee_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubling = program(init=lambda ctx: helper(ctx.vertex), apply=lambda value, incoming, ctx: value)
+    assert gp.run(GRAPH, doubling).values.tolist() == [0, 2, 4]
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3)
+    assert gp.run(GRAPH, doubling).values.tolist() == [0, 3, 6]
+    monkeypatch.setattr(sys.modules[__name__], "helper", lambda x: x + 10)
+    assert gp.run(GRAPH, doubling).values.tolist() == [10, 11, 12]
+
+
+def test_two_lambdas_on_one_line_and_closures_are_told_apart() -> None:
+    one, two = (lambda ctx: 1), (lambda ctx: 2)
+    still = {"apply": lambda value, incoming, ctx: value}
+    assert gp.run(GRAPH, program(init=one, **still)).values.tolist() == [1, 1, 1]
+    assert gp.run(GRAPH, program(init=two, **still)).values.tolist() == [2, 2, 2]
+    for number in (5, 6):
+        assert gp.run(GRAPH, program(init=make(number), **still)).values.tolist() == [number] * 3
+
+
+def make(number: int) -> Any:
+    return lambda ctx: number
+
+
+SCRIPT = """
+import sys
+from numba.core import event
+import numpy as np
+import gpu_pregel as gp
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, event): compiled.append(event.data["dispatcher"].py_func.__name__)
+    def on_end(self, event): pass
+labels = gp.VertexProgram(
+    value=np.uint32,
+    init=lambda ctx: ctx.vertex,
+    message=lambda value, ctx: value,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+    aggregators={"applied": gp.Aggregator("sum", lambda old, new, ctx: 1)},
+)
+graph = gp.Graph.from_edgelist([0, 3], [1, 4])
+with event.install_listener("numba:compile", Listener()):
+    values = [gp.run(graph, labels, mode=mode).values.tolist() for mode in ("push", "pull")]
+print(values[0] == values[1] == [0, 0, 2, 3, 3], "apply_messages" in compiled, len(compiled) > 0)
+"""
+
+
+def run_script(way: str, folder: Path, cache: Path, **environment: str) -> str:
+    inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment = {**inherited, "NUMBA_CACHE_DIR": str(cache), **environment}
+    options: dict[str, Any] = {"capture_output": True, "text": True, "check": True, "timeout": 300, "env": environment}
+    (folder / "script.py").write_text(SCRIPT)
+    arguments = {"file": [str(folder / "script.py")], "stdin": ["-"], "command": ["-c", SCRIPT]}[way]
+    done = subprocess.run([sys.executable, *arguments], input=SCRIPT if way == "stdin" else None, **options)
+    return str(done.stdout).strip()
+
+
+def test_the_second_process_compiles_nothing_wherever_the_program_stands(tmp_path: Path) -> None:
+    assert run_script("file", tmp_path, tmp_path / "cache") == "True True True"
+    # The same functions typed elsewhere are the same program.
+    for way in ("file", "stdin", "command"):
+        assert run_script(way, tmp_path, tmp_path / "cache") == "True False False"
+
+
+def test_two_processes_may_compile_at_once(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(tmp_path / "script.py")], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        output, _ = process.communicate(timeout=300)
+        assert output.startswith("True")
+    assert run_script("file", tmp_path, tmp_path / "cache") == "True False False"
+
+
+def test_an_unwritable_cache_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    blocked = {"HOME": str(tmp_path / "cache"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert run_script("command", tmp_path, tmp_path / "cache", **blocked).startswith("True")
+
+
+def test_a_damaged_cache_is_no_obstacle(tmp_path: Path) -> None:
+    run_script("command", tmp_path, tmp_path / "cache")
+    for note in (tmp_path / "cache").rglob("program-*.json"):
+        note.write_text("{")
+    assert run_script("command", tmp_path, tmp_path / "cache").startswith("True False")
