@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,13 +28,13 @@ class VertexResult:
     graph : Graph
     stats : dict
         Device, threads, seconds.
-    trace : tuple of dict
+    trace : sequence of dict
         A row per phase or superstep.
     """
 
     graph: Graph
     stats: dict[str, Any]
-    trace: tuple[dict[str, Any], ...]
+    trace: Sequence[dict[str, Any]]
 
     value_name: ClassVar[str]
 
@@ -49,6 +50,10 @@ class VertexResult:
     def _vertex_ids(self) -> Array:
         return self.graph.to_ids(np.arange(self.graph.num_vertices))
 
+    def _columns(self) -> dict[str, Array]:
+        """What files and tables hold: a row per vertex, by the user's ids."""
+        return {"vertex": self._vertex_ids(), self.value_name: self._value_ids}
+
     def to_numpy(self) -> Array:
         """The values by vertex number, in the memory of the host [n]."""
         return self._values
@@ -60,13 +65,13 @@ class VertexResult:
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row per vertex, by the user's ids."""
         pandas = require("pandas", f"{type(self).__name__}.to_pandas")
-        return pandas.DataFrame({"vertex": self._vertex_ids(), self.value_name: self._value_ids})
+        return pandas.DataFrame(self._columns())
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table with a row per vertex, by the user's ids."""
         import pyarrow as pa
 
-        return pa.table({"vertex": self._vertex_ids(), self.value_name: self._value_ids})
+        return pa.table(self._columns())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
@@ -83,4 +88,4 @@ class VertexResult:
         """
         from gpu_pregel.io.results import save_result
 
-        save_result(path, {"vertex": self._vertex_ids(), self.value_name: self._value_ids}, self.to_numpy())
+        save_result(path, self._columns(), self.to_numpy())

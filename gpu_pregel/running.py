@@ -22,6 +22,7 @@ from gpu_pregel.host.partitions import partition_graph
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.progress import SuperstepProgress
 from gpu_pregel.kernels.program_cpu import aggregated_type
+from gpu_pregel.trace import Trace
 
 Array = np.ndarray[Any, Any]
 
@@ -38,8 +39,11 @@ class ProgramResult(VertexResult):
         Rows of the trace, superstep 0 included.
     status : str
         "completed", "halted" (by ``halt``) or "max_supersteps".
+    trace : Trace
+        A row per superstep.
     """
 
+    trace: Trace
     values: Any
     status: str
 
@@ -60,6 +64,12 @@ class ProgramResult(VertexResult):
         for (name, _), part in zip(names, self.values, strict=True):
             table[name] = part
         return table
+
+    def _columns(self) -> dict[str, Array]:
+        if not isinstance(self.values, tuple):
+            return super()._columns()
+        parts = {f"value{k}": part for k, part in enumerate(self.values)}
+        return {"vertex": self._vertex_ids(), **parts}
 
     def __repr__(self) -> str:
         return f"<ProgramResult: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
@@ -199,7 +209,7 @@ def _run(
     values = state.values if compiled.value.is_tuple else state.values[0]
     seconds = sum(row["seconds"] for row in outcome.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
-    result = ProgramResult(graph=graph, stats=stats, trace=outcome.trace, values=values, status=outcome.status)
+    result = ProgramResult(graph=graph, stats=stats, trace=Trace(outcome.trace), values=values, status=outcome.status)
     if outcome.status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
