@@ -259,7 +259,7 @@ def _pieces(header: dict[str, Any], arrays: dict[str, Array]) -> Iterator[Any]:
     text = json.dumps({**header, "arrays": listed}).encode()
     digest = hashlib.sha256()
     begin = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    parts = [begin, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays.values())]
+    parts: list[Any] = [begin, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays.values())]
     for part in parts:
         for piece in (part, bytes(-len(part) % _ALIGNMENT)):
             digest.update(piece)

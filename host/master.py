@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from gpu_pregel.host.compiling import CompiledProgram
 from gpu_pregel.host.numeric import NumericRun, Plan
+from gpu_pregel.host.program import VertexProgram
 
 PULL_SHARE = 20
 """Push while active edges are below one in so many of the stored ones (Gemini's threshold)."""
@@ -71,10 +73,8 @@ def run_supersteps(
     ``start`` is a commit of an earlier run, whose state ``run`` has. ``after_commit`` is called after each superstep,
     with its commit and whether it was the last.
     """
-    if start is None:
-        superstep, plan, totals, rows = 0, Plan(0, 0), run.fold(), []
-    else:
-        superstep, plan, totals, rows = start
+    superstep, plan, totals, rows = start or Commit(0, Plan(0, 0), run.fold(), [])
+    if start is not None:
         status = judge(limits, superstep, plan, totals)
         if status is not None:
             return Outcome(status, tuple(rows))
@@ -130,3 +130,13 @@ def choose_direction(limits: Limits, plan: Plan) -> str:
     if not limits.can_push:
         return "pull"
     return "push" if plan.active_edges * PULL_SHARE < limits.stored_edges else "pull"
+
+
+def push_obstacle(program: VertexProgram, compiled: CompiledProgram, deterministic: bool) -> str | None:
+    """Why a program cannot push, or None."""
+    if compiled.push is None:
+        return "messages are tuples, and only single numbers are combined atomically"
+    ordered = program.combine == "sum" or not isinstance(program.combine, str)
+    if ordered and compiled.message.dtypes[0].kind == "f" and deterministic:
+        return "floating-point messages would combine in an order of chance (deterministic=False allows it)"
+    return None

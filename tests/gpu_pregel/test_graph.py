@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -133,6 +134,7 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
             "self_loops must be 'keep'",
         ),
         (lambda: gp.Graph.from_edgelist([0], [1], renumber="yes"), ArgumentError, "renumber must be 'auto'"),
+        (lambda: gp.Graph.from_edgelist([0], [1], renumber=cast(bool, 0)), ArgumentError, "renumber must be 'auto'"),
         (lambda: gp.Graph.from_edgelist([0], [1], threads=0), ArgumentError, "threads must be a whole number"),
         (lambda: gp.Graph.from_edgelist(["a"], ["b"], renumber=False), ArgumentError, "needs integer ids"),
         (lambda: gp.Graph.from_edgelist(["a", None], ["b", "c"]), GraphError, r"src\[1\] is missing"),
@@ -204,3 +206,13 @@ def test_repr_and_describe() -> None:
     graph = gp.Graph.from_edgelist([0], [1], np.array([1], np.float32), directed=True)
     assert repr(graph) == "<Graph: 2 vertices, 1 stored edges, directed, float32 weights>"
     assert graph.describe() == "2 vertices, 1 stored edges, directed, float32 weights, 32 bytes"
+
+
+def test_the_content_hash_tells_edges_and_weights_apart() -> None:
+    src, dst, weight = np.array([0, 1, 2, 2]), np.array([1, 2, 0, 2]), np.array([1.0, 2.0, 3.0, 4.0])
+    build = partial(gp.Graph.from_edgelist, num_vertices=3, directed=True)
+    first = build(src, dst, weight).content_hash
+    assert build(src[::-1], dst[::-1], weight[::-1]).content_hash == first
+    assert gp.Graph.from_csr(*build(src, dst, weight).to_csr(), directed=True, threads=1).content_hash == first
+    others = [build(src, dst), build(dst, src, weight), build(src, dst, weight[::-1]), build(src[1:], dst[1:])]
+    assert len({first, *(other.content_hash for other in others)}) == 5
