@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gpu_pregel.host.program import Combiner as Combiner
     from gpu_pregel.host.program import VertexProgram as VertexProgram
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.primitives import Frontier as Frontier
+    from gpu_pregel.primitives import process_edges as process_edges
+    from gpu_pregel.primitives import process_vertices as process_vertices
     from gpu_pregel.running import run as run
 
 __version__ = "0.1.0.dev0"
@@ -30,12 +33,15 @@ _HOME = {
     "Checkpoint": "gpu_pregel.host.checkpoints",
     "Combiner": "gpu_pregel.host.program",
     "Components": "gpu_pregel.algorithms.connected_components",
+    "Frontier": "gpu_pregel.primitives",
     "Graph": "gpu_pregel.graph",
     "VertexProgram": "gpu_pregel.host.program",
     "connected_components": "gpu_pregel.algorithms.connected_components",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.generators",
     "kronecker": "gpu_pregel.generators",
+    "process_edges": "gpu_pregel.primitives",
+    "process_vertices": "gpu_pregel.primitives",
     "read_graph": "gpu_pregel.io",
     "run": "gpu_pregel.running",
     "uniform": "gpu_pregel.generators",

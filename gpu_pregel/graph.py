@@ -14,6 +14,7 @@ from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host import csr as host_csr
 from gpu_pregel.host.csr import CSR, read_only
 from gpu_pregel.host.memory import format_bytes
+from gpu_pregel.host.partitions import Partition, partition_graph
 from gpu_pregel.host.progress import Progress
 from gpu_pregel.host.threads import thread_count
 
@@ -150,6 +151,18 @@ class Graph:
         All but one in 2^64 do. ``num_vertices``, ``is_directed`` and ``ids`` are no part of it.
         """
         return self._fact("content_hash", lambda: host_csr.hash_edges(self._csr, threads=thread_count(None)))
+
+    def _partitions(
+        self, count: int, *, with_pull: bool = True, transpose: bool = False, threads: int
+    ) -> list[Partition]:
+        """The graph cut into partitions; with in-edges beside out-edges if it is to be pulled along."""
+
+        def derive() -> list[Partition]:
+            out = self.csc if transpose else self._csr
+            back = self._csr if transpose else self.csc if with_pull else None
+            return partition_graph(out, back, count, threads=threads)
+
+        return self._fact(f"partitions {count} {with_pull} {transpose and self.is_directed}", derive)
 
     def to_ids(self, vertices: Array) -> Array:
         """Translate vertex numbers into the user's ids."""

@@ -24,6 +24,7 @@ from gpu_pregel.host.program import Combiner, VertexProgram, as_dtypes
 from gpu_pregel.kernels import program_cpu
 from gpu_pregel.kernels.jit import cache_directory, jit_program
 from gpu_pregel.kernels.program_cpu import Fields, Functions
+from gpu_pregel.kernels.vertices_cpu import make_process_vertices
 
 _compiled: dict[str, CompiledProgram] = {}
 _COMPILED_AT_MOST = 256
@@ -153,6 +154,26 @@ def _compile(
         push=kernel("push", program_cpu.make_push(functions, has_weights=has_weights)) if can_push else None,
         apply=kernel("apply", program_cpu.make_apply(functions, always=program.active == "always")),
     )
+
+
+_kernels: dict[Any, Any] = {}
+
+
+def compile_function(function: Any, arrays: tuple[Any, ...]) -> tuple[Any, np.dtype[Any]]:
+    """The kernel that sums ``function(vertex, *arrays)`` over a frontier, and the dtype of the sum."""
+    fingerprint = Fingerprint()
+    fingerprint.add(function)
+    key = (fingerprint.hexdigest(), tuple(numba.typeof(array) for array in arrays))
+    if key not in _kernels:
+        device = device_function(function)
+        result = _compile_function(device, "function", (types.int64, *key[1]))
+        if not isinstance(result, (types.Boolean, types.Integer, types.Float)):
+            raise ProgramError(f"function returns {result}, but must return a number{_place(device)}")
+        name = f"vertices-{key[0]}" if fingerprint.is_complete else None
+        kernel = jit_program(make_process_vertices(device), name)
+        _kernels[key] = kernel, np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
+    found: tuple[Any, np.dtype[Any]] = _kernels[key]
+    return found
 
 
 def _plain(function: Any) -> Any:
