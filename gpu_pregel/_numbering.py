@@ -26,10 +26,15 @@ class Numbering(NamedTuple):
     ids: Array | None
 
 
+def check_renumber(renumber: object) -> None:
+    """Raise ``ArgumentError`` unless ``renumber`` is "auto", True or False; 1 and 0 are neither."""
+    if not isinstance(renumber, bool) and not (isinstance(renumber, str) and renumber == "auto"):
+        raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
+
+
 def number_vertices(src: Array, dst: Array, num_vertices: int | None, renumber: bool | str) -> Numbering:
     """Number the vertices of an edge list; see ``Graph.from_edgelist`` for the rules."""
-    if renumber not in (True, False, "auto"):
-        raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
+    check_renumber(renumber)
     if len(src) != len(dst):
         raise GraphError(f"src has {len(src):,} entries and dst {len(dst):,}: an edge needs one of each")
     n = None if num_vertices is None else check_num_vertices(num_vertices)
@@ -104,7 +109,8 @@ def _ascending(src: Array, dst: Array) -> tuple[Array, Array, Array]:
     """Number integers in ascending order; the hash table is Arrow's."""
     import pyarrow as pa
 
-    dtype = np.result_type(src, dst)
+    # None is negative; NumPy's common dtype of int64 and uint64 would be float64, which rounds.
+    dtype = np.result_type(src, dst) if src.dtype.kind == dst.dtype.kind else np.dtype(np.uint64)
     both = pa.array(np.concatenate([src.astype(dtype), dst.astype(dtype)])).dictionary_encode()
     values = both.dictionary.to_numpy(zero_copy_only=False)
     _check_room(len(values))
@@ -124,7 +130,7 @@ def _by_first_appearance(src: Array, dst: Array) -> tuple[Array, Array, Array]:
     mixed[1::2] = dst
     try:
         encoded = pa.array(mixed, from_pandas=True).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
         codes, ids = _number_objects(mixed)
     else:
         if encoded.null_count:

@@ -46,6 +46,12 @@ def open_file(path: str) -> BinaryIO:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+def check_source(path: str) -> None:
+    """Raise what :func:`open_file` would raise where there is no file, without opening one that is there."""
+    if not os.path.isfile(path) and (os.path.isdir(path) or not os.path.exists(path)):
+        open_file(path).close()
+
+
 class Source:
     """A file open to be read, decompressed as its suffix says; a context.
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel._arguments import check_choice, check_num_vertices
+from gpu_pregel._numbering import check_renumber
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.host.csr import WEIGHT_DTYPES
 from gpu_pregel.host.threads import thread_count
-from gpu_pregel.io._files import check_target, open_file, suffixes
+from gpu_pregel.io._files import check_source, check_target, open_file, suffixes
 
 if TYPE_CHECKING:
     from gpu_pregel.graph import Graph
@@ -153,11 +154,14 @@ def read_graph(
     from gpu_pregel.io._options import ReadOptions
 
     name = os.fspath(path)
-    chosen = choose_format(name, format)
+    try:
+        chosen = choose_format(name, format)
+    except FormatError:
+        check_source(name)
+        raise
     check_choice("duplicates", duplicates, ("keep", "drop"))
     check_choice("self_loops", self_loops, ("keep", "drop"))
-    if renumber not in (True, False, "auto"):
-        raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
+    check_renumber(renumber)
     for option, given in (
         ("num_vertices", num_vertices is not None),
         ("renumber", renumber != "auto"),

@@ -67,6 +67,10 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
     path = tmp_path / name
     with pytest.raises(MissingFileError, match=re.escape(str(path))):
         gp.read_graph(path)
+    with pytest.raises(MissingFileError, match=re.escape(str(tmp_path / "no_suffix"))):
+        gp.read_graph(tmp_path / "no_suffix")
+    with pytest.raises(NotAFileError, match=re.escape(str(tmp_path))):
+        gp.read_graph(tmp_path)
     path.mkdir()
     with pytest.raises(NotAFileError, match=re.escape(str(path))):
         gp.read_graph(path)
