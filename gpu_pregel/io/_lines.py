@@ -24,6 +24,8 @@ Block = tuple[bytes, int]
 _BLOCK_BYTES = 16 << 20
 _ARROW_BYTES = 4 << 20
 _LONGEST_LINE = 1 << 30
+_MOST_DIGITS = 1000
+"""Numbers of more are none that any file means, and Python refuses to convert some thousands of digits."""
 _BOM = b"\xef\xbb\xbf"
 _INT64 = np.iinfo(np.int64)
 _UINT32_MAX = int(np.iinfo(np.uint32).max)
@@ -32,6 +34,8 @@ _UINT32_MAX = int(np.iinfo(np.uint32).max)
 def line_blocks(source: Source) -> Iterator[Block]:
     """The file's text in blocks that end where a line ends."""
     rest, number = source.read(_BLOCK_BYTES).removeprefix(_BOM), 1
+    if b"\n" not in rest and b"\r" in rest.strip():
+        raise FormatError(source.path, "carriage returns alone end no line: end lines with line feeds", 1)
     while rest:
         data = source.read(_BLOCK_BYTES)
         cut = rest.rfind(b"\n") + 1 if data else len(rest)
@@ -56,6 +60,14 @@ def first_data_line(blocks: Iterator[Block], comments: bytes) -> tuple[bytes, in
                 return line, number, chain([(block[start:], number)], blocks)
             start, number = end, number + 1
     return b"", 0, iter(())
+
+
+def header_numbers(line: bytes) -> list[int] | None:
+    """The numbers of a header, none negative; None if it holds anything else."""
+    fields = line.split()
+    if not all(field.isdigit() and len(field) <= _MOST_DIGITS for field in fields):
+        return None
+    return [int(field) for field in fields]
 
 
 def without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
@@ -187,9 +199,9 @@ class LineParser:
         if not re.fullmatch(rb"[+-]?[0-9]+", field):
             problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
             raise ValueError(f"the id {_shown(field)} {problem}: text formats hold integer ids")
-        value = int(field)
-        if not _INT64.min <= value <= _INT64.max:
-            raise ValueError(f"the id {value} is beyond 64 bits (signed): renumber the vertices")
+        value = int(field) if len(field) <= _MOST_DIGITS else None
+        if value is None or not _INT64.min <= value <= _INT64.max:
+            raise ValueError(f"the id {_shown(field)} is beyond 64 bits (signed): renumber the vertices")
         if layout.first == 0 and value < 0:
             raise ValueError(f"the id {value} is negative: ids count from 0")
         if layout.first is not None and value < layout.first:

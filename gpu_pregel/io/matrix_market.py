@@ -19,6 +19,7 @@ from gpu_pregel.io._lines import (
     Block,
     Layout,
     first_data_line,
+    header_numbers,
     line_blocks,
     line_of_row,
     read_lines,
@@ -91,10 +92,10 @@ def _read_header(path: str, blocks: Iterator[Block]) -> tuple[_Header, Iterator[
     if field == "pattern" and symmetry == "skew-symmetric":
         raise FormatError(path, "a pattern has no values to be skew-symmetric", 1)
     line, number, blocks = first_data_line(_and_then(block, blocks), _COMMENTS)
-    sizes = line.split()
-    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+    sizes = header_numbers(line)
+    if sizes is None or len(sizes) != 3:
         raise FormatError(path, "the size line must have three numbers: rows, columns, entries", number or None)
-    rows, columns, entries = map(int, sizes)
+    rows, columns, entries = sizes
     if rows != columns:
         raise FormatError(path, f"{rows:,} rows and {columns:,} columns: an adjacency matrix is square", number)
     if rows > MAX_VERTICES:

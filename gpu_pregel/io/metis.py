@@ -22,6 +22,7 @@ from gpu_pregel.io._lines import (
     Block,
     Growing,
     first_data_line,
+    header_numbers,
     line_blocks,
     line_of_row,
     parse_by_arrow,
@@ -67,16 +68,16 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _parse_header(path: str, line: bytes, number: int) -> _Header:
-    fields = line.split()
-    if not 2 <= len(fields) <= 4 or not all(field.isdigit() for field in fields):
+    fields, numbers = line.split(), header_numbers(line)
+    if numbers is None or not 2 <= len(numbers) <= 4:
         raise FormatError(path, "the header must have two to four numbers: n m [fmt [ncon]]", number or None)
-    n, m = int(fields[0]), int(fields[1])
+    n, m = numbers[:2]
     fmt = fields[2].decode().zfill(3) if len(fields) > 2 else "000"
     if not re.fullmatch("[01]{3}", fmt):
         raise FormatError(
             path, f"the fmt {fmt} must be three digits, 0 or 1: vertex sizes, vertex and edge weights", number
         )
-    constraints = int(fields[3]) if len(fields) > 3 else 1
+    constraints = numbers[3] if len(numbers) > 3 else 1
     if n > MAX_VERTICES:
         raise FormatError(path, f"{n:,} vertices are more than the {MAX_VERTICES:,} of a graph", number)
     return _Header(n, m, (fmt[0] == "1") + constraints * (fmt[1] == "1"), fmt[2] == "1", number)

@@ -91,6 +91,7 @@ REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
     ("no banner", "3 3 1\n1 2\n", 1, "must begin with", {}),
     ("short banner", "%%MatrixMarket matrix coordinate real\n1 1 0\n", 1, "must begin with", {}),
     ("vector", "%%MatrixMarket vector coordinate real general\n1 1 0\n", 1, "the object 'vector'", {}),
+    ("thousands of digits", f"{HEAD} pattern general\n{'9' * 5000} 1 0\n", 2, "must have three numbers", {}),
     ("array", "%%MatrixMarket matrix array real general\n1 1\n1\n", 1, "the format 'array'", {}),
     ("complex", f"{HEAD} complex general\n1 1 1\n1 1 0 0\n", 1, "the field 'complex'", {}),
     ("hermitian", f"{HEAD} real hermitian\n1 1 0\n", 1, "the symmetry 'hermitian'", {}),

@@ -52,6 +52,7 @@ def test_reads(content: str, expected: Any, blocks: str, put: Put, edges: Any, r
 REFUSED: list[tuple[str, str, int | None, str]] = [
     ("empty", "", None, "the header must have two to four numbers"),
     ("one number", "% c\n4\n", 2, "the header must have two to four numbers"),
+    ("thousands of digits", f"{'9' * 5000} 3\n", 1, "the header must have two to four numbers"),
     ("words", "four 3\n", 1, "the header must have two to four numbers"),
     ("bad fmt", "2 1 2\n2\n1\n", 1, "the fmt 002 must be three digits"),
     ("long fmt", "2 1 0001\n2\n1\n", 1, "the fmt 0001 must be three digits"),
