@@ -26,6 +26,10 @@ _MAX_BUCKETS = 1 << 12
 _LOCAL_BITS = 16
 """The source's number within its bucket is kept in two bytes."""
 _VERTEX_CHUNK = 1 << 14
+_EDGES_PER_PART = 1 << 22
+"""Edges of the input that are dealt out at a time: Ctrl-C waits for no more, and a progress bar moves."""
+_SORTING_BYTES = 16
+"""For each edge of a bucket while it is sorted; 8 more and the weight where there are weights."""
 
 
 class CSR(NamedTuple):
@@ -96,13 +100,21 @@ def build_csr(
     keep_loops = not drop_self_loops
 
     # Pass 1: deal the edges out to buckets, each part of the input to places of its own.
-    counts = np.zeros((min(threads, len(src)), buckets), np.int64)
-    parts = len(counts)
-    parallel(csr_cpu.count_buckets, parts, 1, src, dst, symmetric, keep_loops, shift, counts, threads=threads)
+    parts = min(len(src), max(threads, -(-len(src) // _EDGES_PER_PART)))
+    counts = np.zeros((parts, buckets), np.int64)
+    parallel(
+        csr_cpu.count_buckets,
+        parts,
+        1,
+        *(src, dst, symmetric, keep_loops, shift, counts),
+        threads=threads,
+        tick=_stage(tick, 0, 1),
+    )
     ends = np.cumsum(counts.T.reshape(-1))
     positions = np.ascontiguousarray((ends - counts.T.reshape(-1)).reshape(buckets, parts).T)
     starts = np.append(positions[0], ends[-1])
     total = int(ends[-1])
+    _require_sorting_memory(n, total, np.diff(starts), weight_bytes, threads)
     indices = np.empty(total, INDEX_DTYPE)
     weights = None if weight is None else np.empty(total, weight.dtype)
     local = np.empty(total, np.uint16)
@@ -112,6 +124,7 @@ def build_csr(
         1,
         *(src, dst, weight, symmetric, keep_loops, shift, positions, indices, weights, local),
         threads=threads,
+        tick=_stage(tick, 1, 1),
     )
 
     # Pass 2: sort each bucket where it lies.
@@ -124,7 +137,7 @@ def build_csr(
         1,
         *(starts, shift, _id_bits(n), drop_duplicates, largest, local, indices, weights, indptr[1:], kept),
         threads=threads,
-        tick=tick,
+        tick=_stage(tick, 2, 2),
     )
     del local
     np.cumsum(indptr, out=indptr)
@@ -133,6 +146,21 @@ def build_csr(
         if weights is not None:
             _close_gaps(starts, kept, weights)
     return CSR(indptr, indices, weights)
+
+
+def _stage(tick: Tick | None, before: int, share: int) -> Tick | None:
+    """``tick`` for a stage of ``share`` quarters of the work, after ``before`` quarters."""
+    if tick is None:
+        return None
+    return lambda done, size: tick(before * size + share * done, 4 * size)
+
+
+def _require_sorting_memory(n: int, edges: int, sizes: Array, weight_bytes: int, threads: int) -> None:
+    """Count the buckets in too that are being sorted at one time: that of a hub may hold half of all edges."""
+    sorted_at_once = int(np.sort(sizes)[-threads:].sum())
+    each = _SORTING_BYTES + (8 + weight_bytes if weight_bytes else 0)
+    needed = building_memory(n, edges, weight_bytes) + sorted_at_once * each
+    require_memory(needed, f"building a graph of {n:,} vertices, {edges:,} edges")
 
 
 def _close_gaps(starts: Array, kept: Array, array: Array) -> None:
@@ -187,7 +215,9 @@ def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
     if weights is not None and weights.dtype.kind == "f" and np.isnan(weights).any():
         raise GraphError(f"the weight of stored edge {int(np.isnan(weights).argmax()):,} is NaN: give it a number")
     if symmetric and forward != backward:
-        raise GraphError(_asymmetry(csr, threads=threads))
+        asymmetry = _asymmetry(csr, threads=threads)
+        if asymmetry is not None:
+            raise GraphError(asymmetry)
     return bool(unsorted == n)
 
 
@@ -209,8 +239,8 @@ def _look_through(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
     return faults.min(axis=0, initial=n).tolist(), hashes.sum(axis=0, dtype=np.uint64).tolist()
 
 
-def _asymmetry(csr: CSR, *, threads: int) -> str:
-    """Name an edge that has no partner in the other direction."""
+def _asymmetry(csr: CSR, *, threads: int) -> str | None:
+    """Name an edge that has no partner in the other direction; None if only the sign of a zero weight differs."""
     n = len(csr.indptr) - 1
     back = transpose(csr, threads=threads)
     rows = build_csr(sources(csr, threads=threads), csr.indices, csr.weights, n, symmetric=False, threads=threads)
@@ -223,6 +253,8 @@ def _asymmetry(csr: CSR, *, threads: int) -> str:
     differs = rows.indices != back.indices
     if rows.weights is not None and back.weights is not None:
         differs = differs | (rows.weights != back.weights)
+    if not differs.any():
+        return None
     e = int(differs.argmax())
     u = int(np.searchsorted(rows.indptr, e, side="right")) - 1
     return f"the graph is undirected but not symmetric at vertex {u:,}, neighbour {rows.indices[e]:,}; {advice}"

@@ -103,6 +103,36 @@ def test_one_hub_and_ids_of_full_width() -> None:
     assert np.array_equal(csr.indices[csr.indptr[5] : csr.indptr[6]], np.arange(70_000))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_input_is_dealt_out_in_parts_whatever_the_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+    random = np.random.default_rng(2)
+    src, dst = (random.integers(0, 300, 5000, np.uint32) for _ in range(2))
+    weight = random.integers(0, 5, len(src)).astype(np.float32) if weighted else None
+    whole = build_csr(src, dst, weight, 300, symmetric=True, threads=1)
+    monkeypatch.setattr(host_csr, "_EDGES_PER_PART", 77)
+    ticks: list[float] = []
+    for threads in (1, 3):
+        parted = build_csr(
+            *(src, dst, weight, 300),
+            symmetric=True,
+            threads=threads,
+            tick=lambda done, size: ticks.append(done / size),
+        )
+        assert rows_of(parted) == rows_of(whole)
+    assert ticks == sorted(ticks[: len(ticks) // 2]) * 2
+    assert {0.25, 0.5} <= set(ticks)
+
+
+def test_the_bucket_of_a_hub_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = 1 << 20
+    leaves = np.arange(edges, dtype=np.uint32)
+    hub = np.zeros(edges, np.uint32)
+    monkeypatch.setattr(memory, "available_memory", lambda: host_csr.building_memory(edges, edges) + 1)
+    build_csr(leaves[:1000], hub[:1000], None, edges, symmetric=False, threads=1)
+    with pytest.raises(NotEnoughMemoryError, match=r"needs 30\.0 MiB of memory, and 14\.0 MiB are available"):
+        build_csr(hub, leaves, None, edges, symmetric=False, threads=1)
+
+
 @given(edge_lists())
 def test_transposing_twice_gives_the_graph_back(graph: Any) -> None:
     n, edges = graph
@@ -152,6 +182,10 @@ def test_check_tells_whether_rows_are_sorted() -> None:
     assert not check_csr(as_csr([0, 2, 2, 2], [2, 1]), symmetric=False, threads=1)
     assert not check_csr(as_csr([0, 2, 2], [1, 1], [2, 1]), symmetric=False, threads=1)
     assert check_csr(as_csr([0, 1, 2], [1, 0], [5, 5]), symmetric=True, threads=1)
+
+
+def test_zeros_of_either_sign_are_one_weight() -> None:
+    assert check_csr(as_csr([0, 1, 2], [1, 0], [0.0, -0.0]), symmetric=True, threads=1)
 
 
 @given(edge_lists(), st.integers(0, 1000))
