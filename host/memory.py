@@ -7,6 +7,9 @@ from pathlib import Path
 
 from gpu_pregel.errors import NotEnoughMemoryError
 
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_OWN_CONTROL_GROUP = Path("/proc/self/cgroup")
+
 
 def available_memory() -> int | None:
     """Bytes that this process can still get: the machine's and the control group's; None where unknown."""
@@ -30,23 +33,33 @@ def _of_machine() -> int | None:
 def _of_control_group() -> int | None:
     """What the limits of this process's control group (version 2) and its parents leave."""
     try:
-        group = Path("/proc/self/cgroup").read_text().strip().rsplit("::", 1)[1].lstrip("/")
+        group = _OWN_CONTROL_GROUP.read_text().strip().rsplit("::", 1)[1].lstrip("/")
     except (OSError, IndexError):
         return None
-    root = Path("/sys/fs/cgroup")
+    root = _CONTROL_GROUPS
     left: int | None = None
     for folder in [root / group, *(root / group).parents]:
         if not folder.is_relative_to(root):
             break
         try:
             limit = (folder / "memory.max").read_text().strip()
-            used = int((folder / "memory.current").read_text())
+            used = int((folder / "memory.current").read_text()) - _page_cache(folder)
         except (OSError, ValueError):
             continue
         if limit != "max":
             free = max(0, int(limit) - used)
             left = free if left is None else min(left, free)
     return left
+
+
+def _page_cache(folder: Path) -> int:
+    """Bytes of files that a control group holds in memory and gives back when they are needed."""
+    try:
+        lines = (folder / "memory.stat").read_text().splitlines()
+    except OSError:
+        return 0
+    figures = dict(line.split(maxsplit=1) for line in lines)
+    return sum(int(figures.get(name, 0)) for name in ("active_file", "inactive_file"))
 
 
 def format_bytes(size: float) -> str:
