@@ -22,6 +22,7 @@ Tick = Callable[[int, int], None]
 """Called as ``tick(done, size)`` now and then while a region runs."""
 
 _EXHAUSTED = 1 << 62
+_MAX_THREADS = 1 << 12
 _TICK_SECONDS = 0.1
 
 
@@ -36,8 +37,8 @@ def thread_count(threads: int | None) -> int:
     """Return ``threads``, checked, or the number of available processors if it is None."""
     if threads is None:
         return available_threads()
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise ArgumentError(f"threads must be a whole number from 1, not {threads!r}")
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= _MAX_THREADS:
+        raise ArgumentError(f"threads must be a whole number from 1 to {_MAX_THREADS:,}, not {threads!r}")
     return int(threads)
 
 
@@ -58,15 +59,16 @@ class _Pool:
 
 def _serve(tasks: queue.SimpleQueue[Any]) -> None:
     while True:
-        kernel, arguments, done = tasks.get()
+        kernel, arguments, outcomes, done = tasks.get()
         failure: BaseException | None = None
         try:
             kernel(*arguments)
         except BaseException as error:
             failure = error
-        done.put(failure)
+        outcomes.append(failure)
+        done.put(None)
         # The waiting thread must not keep the last region's arrays alive.
-        del kernel, arguments, done, failure
+        del kernel, arguments, outcomes, done, failure
 
 
 _pool = _Pool()
@@ -101,30 +103,34 @@ def parallel(
         kernel(work, *arguments)
         return
     workers = min(threads, -(-size // chunk))
-    done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    outcomes: list[BaseException | None] = []
+    done: queue.SimpleQueue[None] = queue.SimpleQueue()
     with _pool.lock:
         _pool.grow(workers)
         for tasks in _pool.queues[:workers]:
-            tasks.put((kernel, (work, *arguments), done))
-        _wait(done, workers, work, size, tick)
+            tasks.put((kernel, (work, *arguments), outcomes, done))
+        _wait(outcomes, done, workers, work, size, tick)
 
 
-def _wait(done: Any, workers: int, work: Any, size: int, tick: Tick | None) -> None:
-    """Wait for the workers of a region; on any exception stop them, wait on, and raise the first."""
+def _wait(
+    outcomes: list[BaseException | None], done: Any, workers: int, work: Any, size: int, tick: Tick | None
+) -> None:
+    """Wait for the workers of a region; on any exception stop them, wait on, and raise the first.
+
+    ``done`` only wakes: Ctrl-C may come when a token is taken and not yet counted, so ``outcomes`` are counted.
+    """
     failure: BaseException | None = None
-    running = workers
-    while running:
+    while len(outcomes) < workers:
         try:
-            outcome = done.get(timeout=_TICK_SECONDS if tick else None)
-            running -= 1
-        except queue.Empty:
-            assert tick is not None
-            tick(min(int(work[NEXT]), size), size)
-            continue
+            try:
+                done.get(timeout=_TICK_SECONDS if tick else None)
+            except queue.Empty:
+                assert tick is not None
+                tick(min(int(work[NEXT]), size), size)
         except BaseException as error:
-            outcome = error
-        if outcome is not None:
-            failure = failure or outcome
+            failure = failure or error
+        failure = failure or next((outcome for outcome in outcomes if outcome is not None), None)
+        if failure is not None:
             work[NEXT] = _EXHAUSTED
     if failure is not None:
         raise failure

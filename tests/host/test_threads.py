@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -15,10 +16,10 @@ import numpy as np
 import pytest
 
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.threads import available_threads, parallel, thread_count
+from gpu_pregel.host.threads import _wait, available_threads, parallel, thread_count
 from gpu_pregel.kernels.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.jit import inline
-from gpu_pregel.kernels.work_cpu import CHUNK, NEXT, claim, worker_number
+from gpu_pregel.kernels.work_cpu import CHUNK, NEXT, WORK_LENGTH, claim, worker_number
 
 
 @inline
@@ -169,9 +170,54 @@ def test_ctrl_c_is_honoured_between_chunks() -> None:
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True])
+def test_ctrl_c_between_a_workers_end_and_its_count_loses_nothing() -> None:
+    class InterruptedOnce(queue.SimpleQueue):  # type: ignore[type-arg]
+        interrupted = False
+
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            token = super().get(block, timeout)
+            if not self.interrupted:
+                self.interrupted = True
+                raise KeyboardInterrupt
+            return token
+
+    outcomes: list[BaseException | None] = [None]
+    done = InterruptedOnce()
+    done.put(None)
+    work = np.zeros(WORK_LENGTH, np.int64)
+
+    def end() -> None:
+        outcomes.append(None)
+        done.put(None)
+
+    waiting = threading.Timer(0.2, end)
+    waiting.start()
+    with pytest.raises(KeyboardInterrupt):
+        _wait(outcomes, done, 2, work, 10, None)
+    waiting.join()
+    assert len(outcomes) == 2
+    assert work[NEXT] > 10
+
+
+def test_ctrl_c_in_a_tick_waits_for_the_workers() -> None:
+    ended: list[bool] = []
+
+    def slow(work: Any) -> None:
+        while work[NEXT] < 1 << 40:
+            time.sleep(0.01)
+        ended.append(True)
+
+    def tick(done: int, size: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel(slow, 100, 10, threads=2, tick=tick)
+    assert ended == [True, True]
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, 100_000])
 def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
-    with pytest.raises(ArgumentError, match="threads must be a whole number from 1"):
+    with pytest.raises(ArgumentError, match="threads must be a whole number from 1 to 4,096"):
         thread_count(threads)
 
 
