@@ -146,8 +146,8 @@ def grid(
     14
     """
     columns = rows if columns is None else columns
-    check_integer("rows", rows, 0, host_csr.MAX_VERTICES)
-    check_integer("columns", columns, 0, host_csr.MAX_VERTICES // max(1, rows))
+    rows = check_integer("rows", rows, 0, host_csr.MAX_VERTICES)
+    columns = check_integer("columns", columns, 0, host_csr.MAX_VERTICES // max(1, rows))
     if isinstance(holes, bool) or not isinstance(holes, (int, float)) or not 0 <= holes <= 1:
         raise ArgumentError(f"holes must be a probability from 0 to 1, not {holes!r}")
     bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))

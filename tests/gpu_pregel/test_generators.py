@@ -109,6 +109,11 @@ def test_smallest_graphs() -> None:
     assert gp.grid(0).num_vertices == 0
 
 
+def test_narrow_integers_do_not_overflow() -> None:
+    assert gp.grid(cast(int, np.int8(100))).num_vertices == 10_000
+    assert gp.kronecker(cast(int, np.int8(9))).num_vertices == 512
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -117,6 +122,7 @@ def test_smallest_graphs() -> None:
         (lambda: gp.kronecker(cast(int, 3.5)), ArgumentTypeError, r"scale must be a whole number, not 3\.5"),
         (lambda: gp.uniform(4, -1), ArgumentError, "edge_factor must be from 0"),
         (lambda: gp.uniform(4, seed=-1), ArgumentError, "seed must be from 0"),
+        (lambda: gp.grid(cast(int, 2.0)), ArgumentTypeError, "rows must be a whole number"),
         (lambda: gp.grid(-1), ArgumentError, "rows must be from 0"),
         (lambda: gp.grid(1 << 20, 1 << 20), ArgumentError, "columns must be from 0"),
         (lambda: gp.grid(3, holes=1.5), ArgumentError, r"holes must be a probability from 0 to 1, not 1\.5"),
