@@ -117,7 +117,7 @@ class CheckpointFolder:
         self, checkpoint: Checkpoint, identity: Identity, *, resume: bool, max_supersteps: int | None = None
     ) -> None:
         self._checkpoint = checkpoint
-        self._folder = Path(checkpoint.folder)
+        self._folder = Path(checkpoint.folder).absolute()
         self._identity = identity
         self._resume = resume
         self._max_supersteps = max_supersteps
@@ -238,7 +238,8 @@ class CheckpointFolder:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
-            os.fsync(self._lock)
+            with suppress(OSError):  # Not every file system can do that to a folder.
+                os.fsync(self._lock)
         except BaseException as error:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,6 +107,16 @@ def test_an_empty_or_missing_folder_begins_anew(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b").is_dir()
 
 
+def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with CheckpointFolder(gp.Checkpoint("here", every=1), IDENTITY, resume=False) as opened:
+        state: Any = State()
+        after_commit = opened.begin(state)[1]
+        monkeypatch.chdir("/")
+        after_commit(commit(1), False)
+    assert names(tmp_path / "here") == ["superstep-000000000001.checkpoint"]
+
+
 def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:
     write(tmp_path, 1)
     leftover = tmp_path / ".superstep-000000000002.checkpoint.0123abcd.tmp"
@@ -186,6 +197,8 @@ def test_another_graph_or_program_is_refused(tmp_path: Path, changes: dict[str, 
     assert caught.value.path == str(path)
     assert problem in caught.value.problem
     assert "name another folder" in caught.value.problem
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.path, copy.problem, str(copy)) == (caught.value.path, caught.value.problem, str(caught.value))
 
 
 def test_another_version_of_the_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
