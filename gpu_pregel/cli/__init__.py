@@ -31,6 +31,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    _open_closed_streams()
     options = make_parser().parse_args(arguments)
     try:
         status = options.run(options)
@@ -49,6 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(status or 0)
 
 
+def _open_closed_streams() -> None:
+    """Where the caller closed stdout or stderr Python has None, and would print what is for stderr on stdout."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as the process lives
+
+
 def _fail(error: BaseException, status: int) -> int:
-    print(f"gpu-pregel: {error or type(error).__name__}", file=sys.stderr)
+    print(f"gpu-pregel: {str(error) or type(error).__name__}", file=sys.stderr)
     return status
