@@ -72,6 +72,10 @@ class ProgramError(GpuPregelError, TypeError):
     """A function of a vertex program cannot be compiled, or returns what cannot be stored."""
 
 
+class ProgramFileError(GpuPregelError, ImportError):
+    """A Python file raises when it is loaded, or holds no vertex program of the name asked for."""
+
+
 class CheckpointError(GpuPregelError, ValueError):
     """A checkpoint is damaged, or is of another run than the one that was to go on from it.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError, FormatError, WriteError
 
 if TYPE_CHECKING:
+    from gpu_pregel._results import VertexResult
     from gpu_pregel.graph import Graph
 
 
@@ -159,6 +160,20 @@ def save_graph(graph: Graph, path: str, format: str | None) -> None:
     """Write a graph, and say so."""
     with stopwatch() as writing:
         graph.save(path, format)
+    say_seconds("write", writing.seconds, f"  {path}")
+
+
+def write_result(result: VertexResult, path: str | None) -> None:
+    """Write the values of a result, if there is a path; "-" is CSV on stdout."""
+    if path is None:
+        return
+    with stopwatch() as writing:
+        if path == "-":
+            from pyarrow import csv
+
+            csv.write_csv(result.to_arrow(), sys.stdout.buffer)
+        else:
+            result.save(path)
     say_seconds("write", writing.seconds, f"  {path}")
 
 

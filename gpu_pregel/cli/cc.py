@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     _common.say("answer", f"{components.count:,} components, the largest of {largest:,} vertices{share}")
     if options.v:
         _verify(graph, components)
-    _write(options, components)
+    _common.write_result(components, options.o)
     if options.json:
         _common.print_json(
             {
@@ -108,16 +107,3 @@ def _verify(graph: Graph, components: Components) -> None:
     with _common.stopwatch() as checking:
         check_connected_components(graph, components.labels)
     _common.say_seconds("verified", checking.seconds)
-
-
-def _write(options: argparse.Namespace, components: Components) -> None:
-    if options.o is None:
-        return
-    with _common.stopwatch() as writing:
-        if options.o == "-":
-            from pyarrow import csv
-
-            csv.write_csv(components.to_arrow(), sys.stdout.buffer)
-        else:
-            components.save(options.o)
-    _common.say_seconds("write", writing.seconds, f"  {options.o}")

@@ -1,0 +1,40 @@
+"""Breadth-first search: hops from a source, or each vertex's parent in a tree of shortest paths.
+
+Level by level as in Pregel and Gemini; the parents are those of the Graph500 and GAPBS benchmarks (Scott Beamer, Krste
+Asanović, David Patterson: The GAP Benchmark Suite, 2015), of several the smallest. Unreachable is -1.
+
+    gpu-pregel run examples/bfs.py:hops -g 16
+    gpu-pregel run examples/bfs.py:parents -g 16
+"""
+
+import numpy as np
+
+import gpu_pregel as gp
+
+
+def hops_from(source):
+    """Make the program whose values are the hops from a vertex."""
+    return gp.VertexProgram(
+        value=np.int32,
+        init=lambda ctx: 0 if ctx.vertex == source else -1,
+        initially_active=lambda ctx: ctx.vertex == source,
+        message=lambda value, ctx: value + 1,
+        combine="min",
+        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    )
+
+
+def parents_from(source):
+    """Make the program whose values are the parents in a tree from a vertex, which is its own parent."""
+    return gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: source if ctx.vertex == source else -1,
+        initially_active=lambda ctx: ctx.vertex == source,
+        message=lambda value, ctx: ctx.vertex,
+        combine="min",
+        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    )
+
+
+hops = hops_from(0)
+parents = parents_from(0)

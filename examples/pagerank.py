@@ -1,0 +1,41 @@
+"""PageRank: the share of time that a random surfer spends at each vertex.
+
+Lawrence Page et al.: The PageRank Citation Ranking: Bringing Order to the Web, Stanford, 1999. What dangling vertices,
+those without out-edges, hold is spread over all vertices, as NetworkX and LDBC Graphalytics do.
+
+    gpu-pregel run examples/pagerank.py:pagerank -g 16
+    gpu-pregel run examples/pagerank.py:pagerank -f wiki-Vote.txt --directed --max-supersteps 22
+
+An aggregate is known one superstep after it was summed. So superstep 1 changes no rank and only sums what dangling
+vertices hold; k iterations end with superstep k + 1, and `max_supersteps=k + 2`.
+"""
+
+import numpy as np
+
+import gpu_pregel as gp
+
+
+def pagerank_with(damping=0.85, tolerance=1e-9):
+    """Make the program that ends once the ranks change by no more than ``tolerance``, all together (L1)."""
+
+    def apply(rank, incoming, ctx):
+        if ctx.superstep == 1:
+            return rank
+        return (1 - damping + damping * ctx.aggregated.dangling) / ctx.num_vertices + damping * incoming
+
+    return gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 1 / ctx.num_vertices,
+        message=lambda rank, ctx: rank / ctx.out_degree,
+        combine="sum",
+        apply=apply,
+        active="always",
+        aggregators={
+            "dangling": gp.Aggregator("sum", lambda old, new, ctx: new if ctx.out_degree == 0 else 0.0),
+            "change": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old) if ctx.superstep > 1 else 1.0),
+        },
+        halt=lambda aggregated: aggregated.change <= tolerance,
+    )
+
+
+pagerank = pagerank_with()

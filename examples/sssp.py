@@ -1,0 +1,27 @@
+"""Shortest paths from a source, along weights that are not negative.
+
+Bellman-Ford, as in Grzegorz Malewicz et al.: Pregel: A System for Large-Scale Graph Processing, SIGMOD 2010.
+Unreachable is infinity; without weights every edge has length 1.
+
+    gpu-pregel run examples/sssp.py:distances --grid 300
+    gpu-pregel run examples/sssp.py:distances -f roads.wel --undirected -o distances.parquet
+"""
+
+import numpy as np
+
+import gpu_pregel as gp
+
+
+def distances_from(source):
+    """Make the program whose values are the distances from a vertex."""
+    return gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 0.0 if ctx.vertex == source else np.inf,
+        initially_active=lambda ctx: ctx.vertex == source,
+        message=lambda value, weight, ctx: value + weight,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    )
+
+
+distances = distances_from(0)

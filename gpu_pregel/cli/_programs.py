@@ -1,0 +1,77 @@
+"""Loading a vertex program by name from a Python file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import redirect_stdout
+from traceback import extract_tb
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from gpu_pregel.errors import ProgramFileError
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.program import VertexProgram
+
+
+def load_program(path: str, name: str) -> VertexProgram:
+    """Run a Python file and return the vertex program of this name.
+
+    Raises
+    ------
+    MissingFileError, NotAFileError, UnreadableFileError
+        The file cannot be read.
+    ProgramFileError
+        The file raises, has no such name, or another thing of that name.
+    """
+    from gpu_pregel.host.program import VertexProgram
+
+    names = vars(load_module(path))
+    program = names.get(name)
+    if isinstance(program, VertexProgram):
+        return program
+    listed = ", ".join(key for key, value in names.items() if isinstance(value, VertexProgram))
+    remedy = f"name one of its vertex programs: {listed}" if listed else "it holds no gp.VertexProgram by name"
+    if name not in names:
+        raise ProgramFileError(f"{path} has no {name}: {remedy}")
+    raise ProgramFileError(f"{name} in {path} is no gp.VertexProgram but of type {type(program).__name__}: {remedy}")
+
+
+def load_module(path: str) -> ModuleType:
+    """Run a Python file as a module that imports what lies beside it, as ``python FILE`` does.
+
+    What it prints goes to stderr: stdout is for the command's data.
+    """
+    from gpu_pregel.io._files import open_file
+
+    with open_file(path) as file:
+        source = file.read()
+    # A name of its own, so that a program in math.py or numpy.py is not taken for that library.
+    module = ModuleType(f"program_file_{os.path.splitext(os.path.basename(path))[0]}")
+    module.__file__ = os.path.abspath(path)
+    folder = os.path.dirname(module.__file__)
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, folder)
+    try:
+        with redirect_stdout(sys.stderr):
+            exec(compile(source, path, "exec", dont_inherit=True), vars(module))
+    except (Exception, SystemExit) as error:
+        raise ProgramFileError(_blame(path, error)) from error
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
+    return module
+
+
+def _blame(path: str, error: BaseException) -> str:
+    """Which line of the file raised what; and where, if that was in another file."""
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{path}, line {error.lineno}: {type(error).__name__}: {error.msg}"
+    frames = [frame for frame in extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
+    lines = [frame.lineno for frame in frames if frame.filename == path]
+    place = f"{path}, line {lines[-1]}" if lines else path
+    if lines and frames[-1].filename != path:
+        what += f" (raised at {frames[-1].filename}, line {frames[-1].lineno})"
+    return f"{place}: {what}"

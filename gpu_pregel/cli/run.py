@@ -1,0 +1,134 @@
+"""``gpu-pregel run``: a vertex program from a Python file, on a graph."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.cli import _common
+from gpu_pregel.errors import ArgumentError, SuperstepLimitError
+
+if TYPE_CHECKING:
+    from gpu_pregel.graph import Graph
+    from gpu_pregel.host.program import VertexProgram
+    from gpu_pregel.running import ProgramResult
+
+
+def named_program(text: str) -> tuple[str, str]:
+    """An argparse type: ``FILE.py:PROGRAM``."""
+    path, _, name = text.rpartition(":")
+    if not path or not name.isidentifier():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form FILE.py:PROGRAM, such as pagerank.py:pagerank")
+    return path, name
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "run",
+        help="run a vertex program from a Python file",
+        description="Run a gp.VertexProgram, found by its name in a Python file, on a file or a generated graph.",
+        epilog="example: gpu-pregel run examples/pagerank.py:pagerank -g 16 -o ranks.parquet",
+    )
+    parser.add_argument("program", type=named_program, metavar="FILE.py:PROGRAM", help="the file and the program in it")
+    _common.add_generator_options(parser, files=True)
+    _common.add_read_options(parser)
+    _common.add_run_options(parser)
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto (default) or cpu")
+    parser.add_argument("--mode", choices=("auto", "push", "pull"), default="auto", help="direction (auto)")
+    parser.add_argument("--partitions", type=_common.whole_number(1), default=1, metavar="P", help="partitions (1)")
+    parser.add_argument("--max-supersteps", type=_common.whole_number(1), metavar="S", help="end after so many")
+    parser.add_argument(
+        "--on-limit", choices=("raise", "return"), default="raise", help="fail at the limit (raise), or keep the values"
+    )
+    parser.add_argument("-n", type=_common.whole_number(1), default=1, metavar="TRIALS", help="run so often (1)")
+    parser.add_argument(
+        "-o", metavar="FILE", help="write each vertex's value: .parquet, .csv, .npy, or - for CSV on stdout"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Carry the command out."""
+    from gpu_pregel.cli._programs import load_program
+    from gpu_pregel.host.devices import get_device
+    from gpu_pregel.io.results import check_result_path
+
+    get_device(options.device)
+    if options.o not in (None, "-"):
+        _common.check_before_work(check_result_path, options.o)
+    program = load_program(*options.program)
+    with _common.announce_compilation():
+        with _common.stopwatch() as loading:
+            graph, name = _common.load_graph(options)
+        _common.say("graph", f"{name}: {graph.describe()}")
+        _common.say_seconds("load", loading.seconds)
+        with _common.stopwatch() as preparing:
+            _prepare(options, program, graph)
+        _common.say_seconds("prepare", preparing.seconds)
+        trials = []
+        for _ in range(options.n):
+            result = _run(options, program, graph)
+            trials.append(result.stats["seconds"])
+            _common.say_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
+        if options.n > 1:
+            _common.say_seconds("median", median(trials), f" of {options.n} trials")
+    print(result.trace, file=sys.stderr)
+    _common.write_result(result, options.o)
+    if options.json:
+        _common.print_json(
+            {
+                "graph": name,
+                **_common.summary(graph),
+                "program": ":".join(options.program),
+                "supersteps": result.supersteps,
+                "status": result.status,
+                **{key: result.stats[key] for key in ("device", "threads", "partitions")},
+                "seconds": {"load": loading.seconds, "prepare": preparing.seconds, "trials": trials},
+                "trace": list(result.trace),
+            }
+        )
+
+
+def _run(options: argparse.Namespace, program: VertexProgram, graph: Graph) -> ProgramResult:
+    import gpu_pregel as gp
+
+    try:
+        return gp.run(
+            graph,
+            program,
+            device=options.device,
+            mode=options.mode,
+            partitions=options.partitions,
+            threads=options.threads,
+            max_supersteps=options.max_supersteps,
+            on_limit=options.on_limit,
+            progress=_common.show_progress(),
+        )
+    except SuperstepLimitError as error:
+        print(error.result.trace, file=sys.stderr)  # type: ignore[attr-defined]
+        raise
+
+
+def _prepare(options: argparse.Namespace, program: VertexProgram, graph: Graph) -> None:
+    """Compile the program's kernels, or load them, on a graph of a few vertices; so trials time supersteps alone.
+
+    A program that is active nowhere on so small a graph leaves some kernel to the first trial.
+    """
+    import numpy as np
+
+    import gpu_pregel as gp
+
+    ring = np.arange(64 * min(options.partitions, 3), dtype=np.uint32)
+    weight = None if graph.weights is None else np.ones(len(ring), graph.weights.dtype)
+    small = gp.Graph.from_edgelist(ring, np.roll(ring, 1), weight, directed=graph.is_directed)
+    quiet = replace(program, halt=None)
+    common = {"device": options.device, "partitions": min(options.partitions, 3), "threads": 1}
+    for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
+        # Programs that cannot push say so by an ArgumentError, which matters only where push is forced.
+        with suppress(*() if options.mode != "auto" else (ArgumentError,)):
+            gp.run(small, quiet, mode=mode, max_supersteps=2, on_limit="return", **common)
