@@ -69,9 +69,9 @@ class VertexResult:
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table with a row per vertex, by the user's ids."""
-        import pyarrow as pa
+        from gpu_pregel.interchange import as_table
 
-        return pa.table(self._columns())
+        return as_table(self._columns())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.

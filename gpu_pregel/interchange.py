@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,13 +129,26 @@ def _edge_columns(names: list[Any], source: Any, target: Any, weight: Any) -> tu
 
 def to_arrow(graph: Graph) -> pyarrow.Table:
     """See ``Graph.to_arrow``."""
-    import pyarrow as pa
-
     src, dst, weights = graph.to_edgelist()
     columns = {"src": graph.to_ids(src), "dst": graph.to_ids(dst)}
     if weights is not None:
         columns["weight"] = weights
-    return pa.table(columns)
+    return as_table(columns)
+
+
+def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
+    """An Arrow table, or ``ArgumentTypeError`` where a column holds ids that no type of Arrow's can hold."""
+    import pyarrow as pa
+
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
+            raise ArgumentTypeError(
+                f"the ids in column {name!r} make no column of a table ({error}): use integers of 64 bits or strings"
+            ) from error
+    return pa.table(arrays)
 
 
 def from_dlpack(indptr: Any, indices: Any, weights: Any, *, directed: bool) -> Graph:

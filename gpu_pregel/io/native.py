@@ -117,7 +117,10 @@ def _ids(path: str, ids: Array) -> Any:
         return pa.array(ids.astype(np.int64 if ids.dtype.kind == "i" else np.uint64))
     if all(isinstance(name, str) for name in ids):
         return pa.array(ids.tolist(), pa.large_string())
-    if all(isinstance(name, int) and not isinstance(name, bool) for name in ids):
-        return pa.array(ids.tolist(), pa.int64())
-    other = next(type(name).__name__ for name in ids if not isinstance(name, str))
-    raise ArgumentTypeError(f"{path}: .pregel files hold ids that are integers or strings, not {other}: number them")
+    if all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in ids):
+        try:
+            return pa.array(ids.tolist(), pa.int64())
+        except OverflowError as error:
+            raise ArgumentTypeError(f"{path}: .pregel files hold ids of 64 bits ({error}): use strings") from error
+    kinds = " and ".join(sorted({type(name).__name__ for name in ids}))
+    raise ArgumentTypeError(f"{path}: .pregel files hold ids that are all integers or all strings, not {kinds}")

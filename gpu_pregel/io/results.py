@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import FormatError
+from gpu_pregel.errors import ArgumentTypeError, FormatError
 from gpu_pregel.io._files import atomic_file, check_target, suffixes
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +37,7 @@ def check_result_path(path: str | os.PathLike[str]) -> str:
     return suffix
 
 
-def save_result(path: str | os.PathLike[str], columns: dict[str, Array | list[Any]], array: Array) -> None:
+def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list[Any]], array: Array) -> None:
     """Write a result, whole or not at all: all columns, or the plain array, as the suffix says.
 
     Parameters
@@ -70,12 +71,20 @@ def save_result(path: str | os.PathLike[str], columns: dict[str, Array | list[An
         return
     import pyarrow as pa
 
-    table = pa.table(columns)
+    from gpu_pregel.interchange import as_table
+
+    try:
+        table = as_table(columns)
+    except ArgumentTypeError as error:
+        raise ArgumentTypeError(f"{name}: {error}") from error
     with atomic_file(name) as file:
         if suffix == ".csv":
             import pyarrow.csv
 
-            pa.csv.write_csv(table, file)
+            try:
+                pa.csv.write_csv(table, file)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                raise ArgumentTypeError(f"{name}: CSV cannot hold these ids ({error}): save as .parquet") from error
         else:
             import pyarrow.parquet
 

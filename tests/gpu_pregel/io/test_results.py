@@ -6,11 +6,13 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 import pyarrow.parquet
 import pytest
 
-from gpu_pregel.errors import FormatError, WriteError
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentTypeError, FormatError, WriteError
 from gpu_pregel.io import save_result
 from gpu_pregel.io.results import check_result_path
 
@@ -56,3 +58,36 @@ def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk
     with pytest.raises(WriteError, match="there is no folder"):
         check_result_path(tmp_path / "missing" / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("nodes", [[1, "a", (2, 3)], [2**70, 1, 2], [frozenset(), frozenset([1]), frozenset([2])]])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_ids_that_no_column_holds(nodes: list[Any], suffix: str, tmp_path: Path) -> None:
+    graph = gp.Graph.from_networkx(networkx.path_graph(nodes))
+    components = gp.connected_components(graph)
+    assert list(components.to_dict()) == nodes
+    with pytest.raises(ArgumentTypeError, match=r"labels\..*: the ids in column 'vertex' make no column of a table"):
+        components.save(tmp_path / f"labels.{suffix}")
+    for call in (components.to_arrow, graph.to_arrow, lambda: graph.save(tmp_path / "graph.parquet")):
+        with pytest.raises(ArgumentTypeError, match=r"the ids in column '\w+' make no column of a table"):
+            call()
+    with pytest.raises(ArgumentTypeError, match=r"graph\.pregel: \.pregel files hold ids"):
+        graph.save(tmp_path / "graph.pregel")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("nodes", [[(0, 1), (0, 2)], [b"\xff", b"a"]])
+def test_ids_that_csv_cannot_hold(nodes: list[Any], tmp_path: Path) -> None:
+    components = gp.connected_components(gp.Graph.from_networkx(networkx.path_graph(nodes)))
+    with pytest.raises(ArgumentTypeError, match=r"labels\.csv: CSV cannot hold these ids .*: save as \.parquet"):
+        components.save(tmp_path / "labels.csv")
+    components.save(tmp_path / "labels.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.parquet"]
+
+
+def test_pregel_files_keep_integers_of_numpy(tmp_path: Path) -> None:
+    graph = gp.Graph.from_networkx(networkx.path_graph([np.int64(5), np.int64(7)]))
+    graph.save(tmp_path / "a.pregel")
+    ids = gp.read_graph(tmp_path / "a.pregel").ids
+    assert ids is not None
+    assert ids.tolist() == [5, 7]
