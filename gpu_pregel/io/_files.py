@@ -47,8 +47,8 @@ def open_file(path: str) -> BinaryIO:
 
 
 def check_source(path: str) -> None:
-    """Raise what :func:`open_file` would raise where there is no file, without opening one that is there."""
-    if not os.path.isfile(path) and (os.path.isdir(path) or not os.path.exists(path)):
+    """Raise what :func:`open_file` would raise; a pipe is left alone, whose writer would find it closed."""
+    if not Path(path).is_fifo():
         open_file(path).close()
 
 

@@ -15,7 +15,7 @@ from gpu_pregel._numbering import check_renumber
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.host.csr import WEIGHT_DTYPES
 from gpu_pregel.host.threads import thread_count
-from gpu_pregel.io._files import check_source, check_target, open_file, suffixes
+from gpu_pregel.io._files import check_source, check_target, suffixes
 
 if TYPE_CHECKING:
     from gpu_pregel.graph import Graph
@@ -182,7 +182,7 @@ def read_graph(
         progress=progress,
         columns=None if columns is None else _column_names(columns),
     )
-    open_file(name).close()
+    check_source(name)
     graph: Graph = _module(chosen).read(name, options)
     return graph
 

@@ -196,6 +196,19 @@ def test_pipes_can_be_read(tmp_path: Path, edges: Any) -> None:
         os.close(reading)
 
 
+def test_named_pipes_are_opened_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.el"
+    os.mkfifo(path)
+    writer = subprocess.Popen(["bash", "-c", 'printf "0 1\\n1 2\\n" > "$0"', str(path)])
+    program = f"import gpu_pregel as gp; print(gp.read_graph({str(path)!r}).num_edges)"
+    try:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    finally:
+        writer.kill()
+        writer.wait()
+    assert done.stdout == "4\n"
+
+
 # METIS files are undirected.
 @pytest.mark.parametrize(
     ("name", "directed"), [(name, directed) for name in NAMES for directed in (False, True)[: 1 + (name != "a.graph")]]
