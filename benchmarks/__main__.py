@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, cc, read, scaling, startup
+from benchmarks import build, cc, programs, read, scaling, startup
 from gpu_pregel.host.threads import available_threads
 
-SUBCOMMANDS = {"cc": cc, "build": build, "read": read, "scaling": scaling, "startup": startup}
+SUBCOMMANDS = {"cc": cc, "programs": programs, "build": build, "read": read, "scaling": scaling, "startup": startup}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,7 @@ from types import CellType, FunctionType
 from typing import Any
 
 from gpu_pregel.host.fingerprint import all_names, is_of_library
-from gpu_pregel.kernels.jit import inline
+from gpu_pregel.kernels.jit import device
 
 
 def device_function(function: Any) -> Any:
@@ -26,7 +26,7 @@ def _compiled(function: Any, known: dict[int, Any]) -> Any:
     twin = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
     twin.__kwdefaults__ = function.__kwdefaults__
     twin.__qualname__, twin.__module__, twin.__doc__ = function.__qualname__, function.__module__, function.__doc__
-    dispatcher = known[id(function)] = inline(twin)
+    dispatcher = known[id(function)] = device(twin)
     for name in names & namespace.keys():
         namespace[name] = _callable(namespace[name], known)
     for cell, original in zip(cells, function.__closure__ or (), strict=True):

@@ -56,9 +56,13 @@ class _KernelCache(caching.FunctionCache):
     _impl_class = _CacheImplementation
 
 
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""No GIL; division by zero as NumPy has it; no second entry for C, which costs time to compile."""
+
+
 def jit(function: Function) -> Function:
     """Compile ``function`` for the CPU: without the GIL, cached on disk, division by zero as NumPy has it."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(**_OPTIONS)(function)
     # Where no cache directory can be written the kernel is compiled anew in each process.
     with contextlib.suppress(RuntimeError, OSError):
         dispatcher._cache = _KernelCache(dispatcher.py_func)
@@ -98,7 +102,7 @@ class _ProgramCache(caching.FunctionCache):
 
 def jit_program(function: Function, name: str | None) -> Function:
     """Compile a kernel made for one vertex program, cached on disk by ``name`` if there is one."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(**_OPTIONS)(function)
     folder = cache_directory()
     if name is not None and folder is not None:
         dispatcher._cache = _ProgramCache(dispatcher.py_func, name, folder)
@@ -115,4 +119,9 @@ def cache_directory() -> str | None:
 
 def inline(function: Function) -> Function:
     """Compile a helper that only other kernels call; it is cached as part of them."""
-    return cast(Function, numba.njit(nogil=True, error_model="numpy")(function))
+    return cast(Function, numba.njit(**_OPTIONS)(function))
+
+
+def device(function: Function) -> Function:
+    """Compile a function of a program, or made for one, that kernels alone call; never call it from Python."""
+    return cast(Function, numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function))

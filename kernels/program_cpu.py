@@ -17,7 +17,7 @@ import numpy as np
 
 from gpu_pregel.kernels.atomics_cpu import compare_and_swap, fetch_and_or, load
 from gpu_pregel.kernels.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_bits, get_bit, trailing_zeros
-from gpu_pregel.kernels.jit import inline
+from gpu_pregel.kernels.jit import device
 from gpu_pregel.kernels.work_cpu import claim
 
 HUB_EDGES = 1 << 16
@@ -67,7 +67,7 @@ def _generated(name: str, source: str, **names: Any) -> Any:
     """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
     namespace = dict(names)
     exec(source, namespace)
-    return inline(namespace[name])
+    return device(namespace[name])
 
 
 def _tuple_of(parts: list[str], fields: Fields) -> str:
@@ -142,7 +142,7 @@ def make_weight(has_weights: bool) -> Any:
     def one(weights: Any, e: Any) -> Any:
         return np.float32(1)
 
-    return inline(loaded if has_weights else one)
+    return device(loaded if has_weights else one)
 
 
 def make_init(functions: Functions) -> Any:
@@ -320,7 +320,7 @@ def make_combine_at(functions: Functions) -> Any:
     combine, cast = functions.combine, make_cast(functions.message)
     dtype = functions.message.dtypes[0]
 
-    @inline
+    @device
     def combined_bits(bits: Any, message: Any) -> Any:
         return bits_of_float(cast(combine(float_of_bits(bits), message)))
 
@@ -354,7 +354,7 @@ def make_combine_at(functions: Functions) -> Any:
                 return True
             old = load(inbox_bits, v)
 
-    return inline({"f": combine_bits, "b": combine_bools}.get(dtype.kind, combine_integers))
+    return device({"f": combine_bits, "b": combine_bools}.get(dtype.kind, combine_integers))
 
 
 def make_push(functions: Functions, *, has_weights: bool) -> Any:
@@ -366,7 +366,7 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
         send_along = send
     else:
 
-        @inline
+        @device
         def send_along(value: Any, weight: Any, ctx: Any) -> Any:
             return send(value, ctx)
 

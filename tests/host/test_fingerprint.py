@@ -27,6 +27,7 @@ def defined(source: str, **names: Any) -> Any:
 def test_the_same_text_elsewhere_has_the_same_digest() -> None:
     text = "f = lambda x: x + 1"
     assert digest(defined(text)) == digest(defined("\n\n\n" + text))
+    assert digest(defined(text)) == digest(defined("from __future__ import annotations\n" + text))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Vertex programs beside C++: label propagation, PageRank; and what a superstep and compiling cost."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import gpu_pregel as gp
+from benchmarks._graphs import DEFAULT_CACHE, prepare
+from benchmarks._measure import (
+    Summary,
+    format_ratio,
+    format_seconds,
+    in_turn,
+    machine,
+    progress,
+    table,
+    timed,
+    write_json,
+)
+from benchmarks.cc import contest, describe
+from benchmarks.peers._contestant import Contestant, ProgramContestant
+from benchmarks.peers.gemini import Gemini
+from benchmarks.peers.ours import GpuPregel
+
+HELP = "vertex programs: label propagation, PageRank, cost of a superstep, compile time"
+ITERATIONS = 20
+
+LABELS = gp.VertexProgram(
+    value=np.uint32,
+    init=lambda ctx: ctx.vertex,
+    message=lambda value, ctx: value,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+PAGERANK = gp.VertexProgram(
+    value=np.float32,
+    init=lambda ctx: np.float32(1) / np.float32(ctx.num_vertices),
+    message=lambda value, ctx: value / np.float32(ctx.out_degree),
+    combine="sum",
+    apply=lambda value, incoming, ctx: np.float32(0.15) / np.float32(ctx.num_vertices) + np.float32(0.85) * incoming,
+    active="always",
+    aggregators={"error": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old))},
+)
+HOPS = gp.VertexProgram(
+    value=np.int32,
+    init=lambda ctx: 0 if ctx.vertex == 0 else 2**31 - 1,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, ctx: value + 1,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+
+
+class LabelPropagation(GpuPregel):
+    """Minimum-label propagation as a vertex program: Gemini's algorithm."""
+
+    name = "gpu_pregel program"
+
+    def compute(self, graph: gp.Graph, threads: int) -> Any:
+        """Label the components."""
+        return gp.run(graph, LABELS, threads=threads)
+
+    def count(self, result: Any) -> int:
+        """Number of labels."""
+        return int((result.values == np.arange(len(result.values))).sum())
+
+
+class PageRank(GpuPregel):
+    """PageRank in float32, with the change of each iteration summed, as GAPBS has it."""
+
+    name = "gpu_pregel program"
+
+    def compute(self, graph: gp.Graph, threads: int) -> Any:
+        """Run all iterations."""
+        return gp.run(graph, PAGERANK, threads=threads, max_supersteps=ITERATIONS + 1)
+
+    def count(self, result: Any) -> int:
+        """The vertex of the highest score, which both must find."""
+        return int(result.values.argmax())
+
+
+class GapbsPageRank(ProgramContestant):
+    """GAPBS's ``pr_spmv``: tolerance 0, so that all iterations are run; ``-a`` prints the highest scores."""
+
+    name = "gapbs pr_spmv"
+    places: ClassVar[tuple[str, ...]] = ("gapbs/pr_spmv", "gapbs-pr_spmv")
+    run_pattern = re.compile(r"^Trial Time:\s*([\d.]+)", re.MULTILINE)
+    components_pattern = re.compile(r"\A[\s\S]*?^(\d+):[\d.e+-]+$", re.MULTILINE)
+
+    def arguments(self, runs: int) -> list[str | Path]:
+        """Load, run, analyse."""
+        return ["-f", self.path, "-n", str(runs), "-i", str(ITERATIONS), "-t", "0", "-a"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommand's options."""
+    parser.add_argument("--graphs", default="kron:20,uniform:20", help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
+    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
+    parser.add_argument("--runs", type=int, default=3, help="runs in a turn, whose median counts (default: 3)")
+    parser.add_argument("--budget", type=float, default=120, help="seconds after which one takes no more turns")
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure all four, print tables, write the report."""
+    report: dict[str, Any] = {"benchmark": "programs", "machine": machine(), "errors": []}
+    report["parameters"] = {
+        "graphs": arguments.graphs.split(","),
+        "trials": arguments.trials,
+        "threads": arguments.threads,
+    }
+    for title, contestants, iterations in (
+        ("label propagation", [LabelPropagation, Gemini], 1),
+        ("PageRank, one iteration", [PageRank, GapbsPageRank], ITERATIONS),
+    ):
+        report[title] = [
+            _compare(title, spec, contestants, iterations, arguments) for spec in arguments.graphs.split(",")
+        ]
+        report["errors"] += [error for graph in report[title] for error in graph["errors"]]
+    report["superstep"] = _superstep(arguments)
+    report["compile"] = _compile()
+    for error in report["errors"]:
+        print(f"ERROR {error}")
+    write_json(arguments.output, report)
+    return 1 if report["errors"] else 0
+
+
+def _compare(
+    title: str, spec: str, contestants: list[type[Contestant]], iterations: int, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    present = []
+    for one in contestants:
+        if (reason := one.absent(arguments.threads)) is None:
+            present.append(one)
+        else:
+            progress(f"{one.name} steps aside: {reason}")
+    files = prepare(spec, arguments.cache, {one.suffix for one in present})
+    graph = describe(files, contest(files, present, arguments))
+    rows = []
+    for entry in graph["contestants"]:
+        for figure in ("median", "minimum"):
+            entry[figure] = None if entry[figure] is None else entry[figure] / iterations
+        spread = Summary.of(entry["trials"]).spread if entry["trials"] else 0
+        cells = [format_seconds(entry["median"]), format_ratio(entry["ratio"]), f"{100 * spread:.0f}%"]
+        rows.append([entry["name"], *cells])
+    print(f"{title}, {graph['title']}\n{table(['', 'median', 'ours/theirs', 'spread'], rows)}\n", flush=True)
+    return graph
+
+
+def _superstep(arguments: argparse.Namespace) -> dict[str, float]:
+    """Seconds of a superstep with nothing to do, and of 3,000 supersteps along a path."""
+    pair = gp.Graph.from_edgelist([0], [1])
+    path = gp.Graph.from_edgelist(np.arange(2999), np.arange(1, 3000))
+    runs: dict[str, Callable[[], Any]] = {
+        "idle": lambda: gp.run(pair, PAGERANK, threads=arguments.threads, max_supersteps=3000),
+        "path, hops": lambda: gp.run(path, HOPS, threads=arguments.threads),
+        "path, labels": lambda: gp.run(path, LABELS, threads=arguments.threads),
+    }
+    trials: dict[str, list[float]] = {name: [] for name in runs}
+    for one in runs.values():
+        one()
+    in_turn(list(runs), arguments.trials, lambda name: trials[name].append(timed(runs[name])[1]))
+    medians = {name: Summary.of(figures).median for name, figures in trials.items()}
+    rows = [[name, format_seconds(median), format_seconds(median / 3000)] for name, median in medians.items()]
+    print(f"supersteps\n{table(['3,000 supersteps', 'median', 'each'], rows)}\n", flush=True)
+    return medians
+
+
+_COMPILE = """
+import time, sys
+import numpy as np
+import gpu_pregel as gp
+graph = gp.Graph.from_edgelist(np.array([0, 3], np.uint32), np.array([1, 4], np.uint32))
+program = gp.VertexProgram(
+    value=np.uint32, init=lambda ctx: ctx.vertex, message=lambda value, ctx: value, combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming))
+begin = time.perf_counter()
+gp.run(graph, program, mode=sys.argv[1])
+print(time.perf_counter() - begin)
+"""
+
+
+def _compile() -> dict[str, float]:
+    """Seconds to compile a new program for each direction, and to load it in the next process."""
+    seconds = {}
+    for mode in ("push", "pull"):
+        with tempfile.TemporaryDirectory() as folder:
+            for attempt in ("compiled", "from the cache"):
+                environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+                command = [sys.executable, "-c", _COMPILE, mode]
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+                seconds[f"{mode}, {attempt}"] = float(done.stdout)
+    rows = [[name, format_seconds(figure)] for name, figure in seconds.items()]
+    print(f"a new program\n{table(['', 'first run'], rows)}", flush=True)
+    return seconds
