@@ -16,9 +16,8 @@ from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, Identity, 
 from gpu_pregel.host.compiling import compile_program, fingerprint_program
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.master import Limits, run_supersteps
+from gpu_pregel.host.master import Limits, push_obstacle, run_supersteps
 from gpu_pregel.host.numeric import NumericRun
-from gpu_pregel.host.partitions import partition_graph
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.progress import SuperstepProgress
 from gpu_pregel.kernels.program_cpu import aggregated_type
@@ -183,11 +182,11 @@ def _run(
 ) -> ProgramResult:
     """Run as :func:`run` does, whose arguments have been checked."""
     compiled = compile_program(program, has_weights=graph.weights is not None)
-    obstacle = _push_obstacle(program, compiled, deterministic)
+    obstacle = push_obstacle(program, compiled, deterministic)
     if mode == "push" and obstacle:
         raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
     always = program.active == "always"
-    parts = partition_graph(graph.to_csr(), None if mode == "push" else graph.csc, partitions, threads=target.threads)
+    parts = graph._partitions(partitions, with_pull=mode != "push", threads=target.threads)
     in_degrees = graph.in_degrees if compiled.uses_in_degree else graph.out_degrees
     state = NumericRun(compiled, parts, graph.out_degrees, in_degrees, target, always=always)
     halt = program.halt
@@ -232,12 +231,3 @@ def _identify(graph: Graph, program: VertexProgram) -> Identity:
         content=f"{graph.content_hash:016x}",
         program=fingerprint.hexdigest(),
     )
-
-
-def _push_obstacle(program: VertexProgram, compiled: Any, deterministic: bool) -> str | None:
-    """Why a program cannot push, or None."""
-    if compiled.push is None:
-        return "messages are tuples, and only single numbers are combined atomically"
-    if program.combine == "sum" and compiled.message.dtypes[0].kind == "f" and deterministic:
-        return "the sum of floating-point messages would depend on their order (deterministic=False allows it)"
-    return None
