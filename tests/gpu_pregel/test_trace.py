@@ -78,7 +78,7 @@ def test_a_run_has_a_trace_of_its_supersteps() -> None:
         apply=lambda value, incoming, ctx: incoming if value < 0 else value,
     )
     path = gp.Graph.from_edgelist(range(4), range(1, 5))
-    result = gp.run(path, program)
+    result = gp.run(path, program, mode="push")
     trace = result.trace
     assert isinstance(trace, Trace)
     assert result.supersteps == len(trace) == 6
@@ -86,7 +86,7 @@ def test_a_run_has_a_trace_of_its_supersteps() -> None:
     assert [one["active_vertices"] for one in trace] == [1, 1, 1, 1, 1, 0]
     assert [one["active_edges"] for one in trace] == [1, 2, 2, 2, 1, 0]
     assert [one["messages"] for one in trace] == [0, 1, 2, 2, 2, 1]
-    assert [one["direction"] for one in gp.run(path, program, mode="push").trace] == ["init"] + 5 * ["push"]
+    assert [one["direction"] for one in trace] == ["init"] + 5 * ["push"]
 
 
 def test_the_table_is_aligned_and_ends_with_totals(short: Trace) -> None:
