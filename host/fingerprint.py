@@ -126,7 +126,9 @@ class Fingerprint:
 
     def _visit_code(self, code: CodeType) -> None:
         self.names |= all_names(code)
-        self._note("code", code.co_code, code.co_argcount, code.co_flags & 0xFF, getattr(code, "co_exceptiontable", b""))
+        self._note(
+            "code", code.co_code, code.co_argcount, code.co_flags & 0xFF, getattr(code, "co_exceptiontable", b"")
+        )
         self._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
         self._visit_all("constants", code.co_consts)
 

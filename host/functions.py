@@ -25,7 +25,9 @@ def _compiled(function: Any, known: dict[int, Any]) -> Any:
     cells = tuple(CellType() for _ in function.__closure__ or ())
     twin = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
     twin.__kwdefaults__ = function.__kwdefaults__
-    twin.__qualname__, twin.__module__, twin.__doc__ = function.__qualname__, function.__module__, function.__doc__
+    twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
+    # What is loaded from the cache imports the module that its functions name: the user's may not be there next time.
+    twin.__module__ = __name__
     dispatcher = known[id(function)] = device(twin)
     for name in names & namespace.keys():
         namespace[name] = _callable(namespace[name], known)

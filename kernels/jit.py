@@ -55,6 +55,12 @@ class _CacheImplementation(caching.CompileResultCacheImpl):
 class _KernelCache(caching.FunctionCache):
     _impl_class = _CacheImplementation
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is damaged is as if it were not there."""
+        with contextlib.suppress(Exception):
+            return super().load_overload(sig, target_context)
+        return None
+
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """No GIL; division by zero as NumPy has it; no second entry for C, which costs time to compile."""
@@ -85,7 +91,7 @@ class _ProgramImplementation(caching.CompileResultCacheImpl):
         self._filename_base = f"{name}.py{sys.version_info[0]}{sys.version_info[1]}"
 
 
-class _ProgramCache(caching.FunctionCache):
+class _ProgramCache(_KernelCache):
     """A cache whose key is a name that tells all that a kernel depends on."""
 
     def __init__(self, py_func: Callable[..., Any], name: str, folder: str) -> None:

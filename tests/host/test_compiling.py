@@ -168,6 +168,16 @@ print(values[0] == values[1] == [0, 0, 2, 3, 3], "apply_messages" in compiled, l
 """
 
 
+def test_what_was_cached_from_a_module_that_has_gone_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "vanishing.py").write_text(SCRIPT)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", "import vanishing"]
+    first = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    assert first.stdout.strip() == "True True True"
+    (tmp_path / "vanishing.py").unlink()
+    assert run_script("stdin", tmp_path, tmp_path / "cache") == "True False False"
+
+
 def run_script(way: str, folder: Path, cache: Path, **environment: str) -> str:
     inherited = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment = {**inherited, "NUMBA_CACHE_DIR": str(cache), **environment}
@@ -211,3 +221,6 @@ def test_a_damaged_cache_is_no_obstacle(tmp_path: Path) -> None:
     for note in (tmp_path / "cache").rglob("program-*.json"):
         note.write_text("{")
     assert run_script("command", tmp_path, tmp_path / "cache").startswith("True False")
+    for kernel in (tmp_path / "cache").rglob("*.nbc"):
+        kernel.write_bytes(kernel.read_bytes()[:100])
+    assert run_script("command", tmp_path, tmp_path / "cache") == "True True True"
