@@ -19,7 +19,7 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.master import Limits, push_obstacle, run_supersteps
 from gpu_pregel.host.numeric import NumericRun
 from gpu_pregel.host.program import VertexProgram
-from gpu_pregel.host.progress import SuperstepProgress
+from gpu_pregel.host.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.kernels.program_cpu import aggregated_type
 from gpu_pregel.trace import Trace
 
@@ -109,7 +109,7 @@ def run(
     deterministic : bool, default True
         False lets floating-point sums push, in an order that differs from run to run.
     progress : bool, default False
-        Show the superstep on stderr.
+        Show the superstep on stderr, and say so when kernels have to be compiled.
     checkpoint : Checkpoint or path, optional
         Save the run's state after every so many supersteps; a folder means ``Checkpoint(folder)``.
     resume : bool, default False
@@ -162,9 +162,11 @@ def run(
     if checkpoint is None:
         if resume:
             raise ArgumentError("resume=True needs checkpoint=, the folder to go on from")
-        return _run(graph, program, target, None, *chosen)
+        with announce_compilation(shown=progress):
+            return _run(graph, program, target, None, *chosen)
     saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-    with CheckpointFolder(saving, identity, resume=bool(resume), max_supersteps=max_supersteps) as folder:
+    opened = CheckpointFolder(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+    with announce_compilation(shown=progress), opened as folder:
         return _run(graph, program, target, folder, *chosen)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import time
 from types import TracebackType
 from typing import Any
@@ -78,3 +81,27 @@ class SuperstepProgress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+@contextmanager
+def announce_compilation(*, shown: bool) -> Iterator[None]:
+    """Say on stderr, once, that kernels are being compiled, if ``shown``: the first run on a machine takes longer."""
+    if not shown:
+        yield
+        return
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        said = False
+
+        def on_start(self, _: Any) -> None:
+            if not self.said:
+                self.said = True
+                text = "compiling   kernels, once for this machine; later calls load them from the cache"
+                print(text, file=sys.stderr, flush=True)
+
+        def on_end(self, _: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Announcer()):
+        yield

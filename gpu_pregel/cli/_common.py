@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -136,24 +136,11 @@ def stopwatch() -> Iterator[Stopwatch]:
         watch.seconds = perf_counter() - begin
 
 
-@contextmanager
-def announce_compilation() -> Iterator[None]:
-    """Say on stderr, once, that kernels are being compiled: the first call on a machine takes seconds longer."""
-    from numba.core import event
+def announce_compilation() -> AbstractContextManager[None]:
+    """Say on stderr, once, that kernels are being compiled."""
+    from gpu_pregel.host.progress import announce_compilation
 
-    class Announcer(event.Listener):
-        said = False
-
-        def on_start(self, _: Any) -> None:
-            if not self.said:
-                self.said = True
-                say("compiling", "kernels, once for this machine; later calls load them from the cache")
-
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Announcer()):
-        yield
+    return announce_compilation(shown=True)
 
 
 def save_graph(graph: Graph, path: str, format: str | None) -> None:

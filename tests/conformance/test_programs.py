@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import networkx
@@ -57,6 +58,37 @@ def test_every_way_gives_the_same(graph: gp.Graph, way: dict[str, Any]) -> None:
     hops = scipy.sparse.csgraph.shortest_path(graph.to_scipy(), unweighted=True, indices=0)
     expected = np.where(np.isinf(hops), 2**31 - 1, hops)
     assert np.array_equal(gp.run(graph, HOPS, **way).values, expected)
+
+
+@pytest.mark.parametrize("file", ["snap/wiki-Vote.txt", "snap/as20graph.txt", "mesh/wing.graph", "mtx/pushpull.mtx"])
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_public_graphs_agree_with_scipy(data: Path, file: str, partitions: int) -> None:
+    graph = gp.read_graph(data / file, directed=True if "wiki" in file else None)
+    matrix = graph.to_scipy()
+    distances = scipy.sparse.csgraph.shortest_path(matrix.astype(float), unweighted=True, indices=0)
+    _, labels = scipy.sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
+    for mode, threads in product(("push", "pull", "auto"), (1, 2)):
+        way: dict[str, Any] = {"mode": mode, "threads": threads, "partitions": partitions}
+        hops = gp.run(graph, HOPS, **way).values
+        assert np.array_equal(hops, np.where(np.isinf(distances), 2**31 - 1, distances))
+        if not graph.is_directed:
+            found = gp.run(graph, LABELS, **way).values
+            assert len(np.unique(np.stack([found, labels]), axis=1).T) == len(np.unique(found)) == labels.max() + 1
+
+
+@given(
+    graph=edge_lists(max_vertices=600, max_edges=900),
+    directed=st.booleans(),
+    way=st.sampled_from([way for way in WAYS if way["device"] == "cpu"]),
+)
+def test_random_graphs_agree_with_scipy_in_every_way(graph: Any, directed: bool, way: dict[str, Any]) -> None:
+    n, edges = graph
+    way = {**way, "partitions": min(way["partitions"], -(-n // 64))}
+    built = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n, directed=directed)
+    expected = scipy.sparse.csgraph.shortest_path(built.to_scipy().astype(float), unweighted=True, indices=0)
+    assert np.array_equal(gp.run(built, HOPS, **way).values, np.where(np.isinf(expected), 2**31 - 1, expected))
+    if not directed:
+        assert np.array_equal(gp.run(built, LABELS, **way).values, gp.connected_components(built).labels)
 
 
 @given(graph=edge_lists(), directed=st.booleans(), mode=st.sampled_from(["push", "pull", "auto"]))
