@@ -59,6 +59,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     ProgramError
         A function cannot be compiled, or returns what cannot be stored in the declared dtype.
     """
+    has_weights = has_weights and program.sends_per_edge
     value, message = _fields(program)
     fingerprint = fingerprint_program(program, has_weights=has_weights)
     digest = fingerprint.hexdigest()
@@ -72,6 +73,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
 def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerprint:
     """Take in all that the vertices of a program compute with; ``halt``, which only ends a run, is no part of it."""
     value, message = _fields(program)
+    has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint()
     fingerprint.add(value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)

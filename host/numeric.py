@@ -84,7 +84,8 @@ class NumericRun:
         inbox_bits = _as_bits(self._inbox[0])
         for partition in self._partitions:
             side = partition.out_edges
-            edges = (partition.sources, side.begins, side.ends, side.indices, side.weights)
+            weights = side.weights if self._program.per_edge else None
+            edges = (partition.sources, side.begins, side.ends, side.indices, weights)
             words = len(self.frontier)
             self._device.launch(
                 self._program.push,

@@ -41,7 +41,7 @@ class Combiner:
 
 @dataclass(frozen=True)
 class Aggregator:
-    """A figure folded, each superstep, over all vertices that ran ``apply``.
+    """A figure folded, from superstep 1 on, over all vertices that ran ``apply``.
 
     Parameters
     ----------

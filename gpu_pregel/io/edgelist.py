@@ -95,13 +95,25 @@ def write(graph: Graph, path: str, _format: str) -> None:
         raise ArgumentError(f"{path}: .el files hold no weights: name it .wel, or save {UNWEIGHTED}")
     if suffix == ".wel" and graph.weights is None:
         raise ArgumentError(f"{path}: .wel files hold weights, and the graph has none: name it .el")
-    if graph.ids is not None and graph.ids.dtype.kind not in "iu":
-        raise ArgumentError(f"{path}: edge lists hold integer ids: save as .parquet or .pregel")
+    check_ids(graph, path, "edge lists", low=0)
     with atomic_file(path) as file:
         if suffix in (".txt", ".snap"):
             kind = "Directed" if graph.is_directed else "Undirected"
             file.write(f"# {kind} graph: {graph.num_vertices} vertices, {graph.num_edges} stored edges\n".encode())
         write_edges(file, graph, separator={".csv": ",", ".tsv": "\t"}.get(suffix, " "), ids=graph.ids)
+
+
+def check_ids(graph: Graph, path: str, files: str, *, low: int) -> None:
+    """Refuse ids that such files cannot hold, or from which their reader could not make the graph again."""
+    if graph.ids is None:
+        return
+    if graph.ids.dtype.kind not in "iu":
+        raise ArgumentError(f"{path}: {files} hold integer ids: save as .parquet or .pregel")
+    high = np.iinfo(np.int64).max
+    for worst in (graph.ids.min(initial=0), graph.ids.max(initial=0)):
+        if not low <= int(worst) <= high:
+            problem = "negative" if worst < 0 else "beyond 64 bits (signed)"
+            raise ArgumentError(f"{path}: the id {worst} is {problem}, which {files} cannot hold: save as .pregel")
 
 
 def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.graph import Graph
 from gpu_pregel.host.csr import MAX_VERTICES
 from gpu_pregel.host.threads import thread_count
 from gpu_pregel.io._files import Source, atomic_file, open_file
 from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, line_of_row, read_lines
 from gpu_pregel.io._options import ReadOptions, graph_from_edges
-from gpu_pregel.io.edgelist import write_edges
+from gpu_pregel.io.edgelist import check_ids, write_edges
 
 Array = np.ndarray[Any, Any]
 
@@ -126,8 +126,7 @@ def write(graph: Graph, path: str, _format: str) -> None:
     import pyarrow as pa
     import pyarrow.csv
 
-    if graph.ids is not None and graph.ids.dtype.kind not in "iu":
-        raise ArgumentError(f"{path}: Graphalytics files hold integer ids: save as .parquet or .pregel")
+    check_ids(graph, path, "Graphalytics files", low=np.iinfo(np.int64).min)
     vertex_path, edge_path, properties_path = _paths(path)
     ids = np.arange(graph.num_vertices) if graph.ids is None else graph.ids
     name = Path(vertex_path).name[:-2]

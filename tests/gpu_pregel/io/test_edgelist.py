@@ -292,10 +292,14 @@ def test_not_written(tmp_path: Path) -> None:
     plain = gp.Graph.from_edgelist([0], [1])
     heavy = gp.Graph.from_edgelist([0], [1], [2.0])
     named = gp.Graph.from_edgelist(["a"], ["b"])
+    negative = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=[4, -5])
+    huge = gp.Graph.from_edgelist([1], np.array([2**63], np.uint64))
     for graph, name, problem in (
         (plain, "a.wel", "name it .el"),
         (heavy, "a.el", "name it .wel"),
         (named, "a.txt", "integer ids"),
+        (negative, "a.csv", "a.csv: the id -5 is negative, which edge lists cannot hold: save as .pregel"),
+        (huge, "a.el", "the id 9223372036854775808 is beyond 64 bits .*: save as .pregel"),
     ):
         with pytest.raises(ArgumentError, match=problem):
             graph.save(tmp_path / name)

@@ -135,6 +135,14 @@ def test_round_trip(
     assert equal(gp.read_graph(path), graph)
 
 
+def test_negative_ids_are_kept_and_ids_beyond_64_bits_refused(tmp_path: Path, equal: Any) -> None:
+    graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=[-5, 4])
+    graph.save(tmp_path / "g.v")
+    assert equal(gp.read_graph(tmp_path / "g.v"), graph)
+    with pytest.raises(ArgumentError, match=r"the id 9223372036854775808 is beyond 64 bits .*: save as \.pregel"):
+        gp.Graph.from_edgelist([1], np.array([2**63], np.uint64)).save(tmp_path / "h.v")
+
+
 def test_names_are_no_ids(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="integer ids"):
         gp.Graph.from_edgelist(["a"], ["b"]).save(tmp_path / "g.v")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,35 @@ def test_round_trip_of_ids(ids: list[Any], tmp_path: Path, equal: Any) -> None:
     graph = gp.Graph.from_edgelist([ids[0], ids[1]], [ids[1], ids[2]], [1.0, 2.0])
     graph.save(tmp_path / "a.parquet")
     assert equal(gp.read_graph(tmp_path / "a.parquet"), graph)
+
+
+@pytest.mark.parametrize(
+    "ids, problem",
+    [
+        ([-7, 3], "the id -7 is negative"),
+        (np.array([-7, 3], object), "the id -7 is negative"),
+        ([0.5, 1.5], "the ids become values of type double"),
+        ([False, True], "the ids become values of type bool"),
+        ([(0, 1), (1, 2)], "the ids become values of type list<item: int64>"),
+        (np.array(["a", None], object), "an id is None"),
+    ],
+)
+def test_ids_that_could_not_be_read_are_not_written(ids: Any, problem: str, tmp_path: Path) -> None:
+    names = np.empty(2, object) if isinstance(ids[0], tuple) else np.asarray(ids)
+    names[:] = ids
+    graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=names)
+    with pytest.raises(ArgumentError, match=re.escape(f"a.parquet: {problem}")):
+        graph.save(tmp_path / "a.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1]])
+def test_other_ids_come_back(ids: Any, tmp_path: Path) -> None:
+    graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=np.array(ids, np.uint64 if isinstance(ids[0], int) else object))
+    graph.save(tmp_path / "a.parquet")
+    found = gp.read_graph(tmp_path / "a.parquet").ids
+    assert found is not None
+    assert found.tolist() == ids
 
 
 def test_options_override_what_was_noted(tmp_path: Path) -> None:
