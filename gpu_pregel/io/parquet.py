@@ -17,7 +17,6 @@ Array = np.ndarray[Any, Any]
 _ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "value")
 _METADATA = b"gpu_pregel"
-_REMEDY = "save integers and strings as .pregel, and make other ids strings"
 
 
 def read(path: str, options: ReadOptions) -> Graph:
@@ -114,24 +113,24 @@ def write(graph: Graph, path: str, _format: str) -> None:
     for name in ("src", "dst"):
         problem = _unreadable(table[name])
         if problem:
-            raise ArgumentError(f"{path}: {problem}, which read_graph does not take from tables: {_REMEDY}")
+            raise ArgumentError(f"{path}: {problem}")
     table = table.replace_schema_metadata({_METADATA: json.dumps(about)})
     with atomic_file(path) as file:
         pyarrow.parquet.write_table(table, file)
 
 
 def _unreadable(column: Any) -> str | None:
-    """What about a column of ids the reader would refuse."""
+    """What the reader would refuse about a column of ids, and what to do about it."""
     import pyarrow as pa
     import pyarrow.compute
 
     types = pa.types
     if column.null_count:
-        return "an id is None"
+        return "an id is None, and could not be read back: use integers or strings"
     if types.is_floating(column.type) or types.is_boolean(column.type) or types.is_nested(column.type):
-        return f"the ids become values of type {column.type}"
+        return f"the ids become values of type {column.type}, and could not be read back: use integers or strings"
     if types.is_signed_integer(column.type) and len(column):
         smallest = pa.compute.min(column).as_py()
         if smallest < 0:
-            return f"the id {smallest} is negative"
+            return f"the id {smallest} is negative, and could not be read back: save as .pregel"
     return None
