@@ -161,6 +161,31 @@ def _number_objects(values: Array) -> tuple[Array, Array]:
     return codes, ids
 
 
+def check_distinct(ids: Array) -> None:
+    """Raise ``GraphError`` naming an id that several vertices have."""
+    if ids.dtype.kind != "O":
+        ascending = np.sort(ids)
+        same = ascending[1:] == ascending[:-1]
+        if same.any():
+            raise GraphError(_repeated(ascending[int(same.argmax())].item()))
+        return
+    seen = set()
+    for position, value in enumerate(ids):
+        try:
+            repeated = value in seen
+            seen.add(value)
+        except TypeError:
+            raise ArgumentTypeError(
+                f"ids[{position:,}] is of type {type(value).__name__}, which cannot be hashed: use strings, say"
+            ) from None
+        if repeated:
+            raise GraphError(_repeated(value))
+
+
+def _repeated(value: object) -> str:
+    return f"ids has {value!r} more than once: every vertex needs an id of its own"
+
+
 def _place(position: int) -> str:
     return f"{'dst' if position % 2 else 'src'}[{position // 2:,}]"
 

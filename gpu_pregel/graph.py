@@ -265,14 +265,14 @@ class Graph:
         directed : bool, default False
             If False the arrays must hold each edge in both directions, with the same weight.
         ids : array_like[n], optional
-            The user's id of each vertex.
+            The user's id of each vertex, all different.
         threads : int, optional
 
         Raises
         ------
         GraphError
-            ``indptr`` decreases, a neighbour is at or beyond n, the lengths differ, a weight is NaN, or an
-            undirected graph is not symmetric.
+            ``indptr`` decreases, a neighbour is at or beyond n, the lengths differ, a weight is NaN, an id is repeated,
+            or an undirected graph is not symmetric.
 
         Examples
         --------
@@ -289,6 +289,8 @@ class Graph:
         names = None if ids is None else as_vector("ids", ids)
         if names is not None and len(names) != len(csr.indptr) - 1:
             raise GraphError(f"ids has {len(names):,} entries for {len(csr.indptr) - 1:,} vertices: give one each")
+        if names is not None:
+            _numbering.check_distinct(names)
         if not host_csr.check_csr(csr, symmetric=not directed, threads=workers):
             src = host_csr.sources(csr, threads=workers)
             n = len(csr.indptr) - 1
@@ -377,7 +379,10 @@ class Graph:
         return interchange.to_scipy(self)
 
     def to_networkx(self) -> networkx.Graph:
-        """A NetworkX graph with the user's ids as nodes; a multigraph if there are repeated edges."""
+        """A NetworkX graph with the user's ids as nodes; a multigraph if there are repeated edges.
+
+        Weights become the attribute ``weight`` of edges, so that a graph without edges has none to give back.
+        """
         from gpu_pregel import interchange
 
         return interchange.to_networkx(self)

@@ -143,6 +143,18 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         (lambda: gp.Graph.from_csr([0, 1, 0], [0]), GraphError, "end with the number of stored edges"),
         (lambda: gp.Graph.from_csr([0, 1, 1], [1]), GraphError, "undirected but not symmetric"),
         (lambda: gp.Graph.from_csr([0, 0], [], ids=["a", "b"]), GraphError, "ids has 2 entries for 1 vertices"),
+        (lambda: gp.Graph.from_csr([0] * 4, [], ids=[9, 3, 9]), GraphError, "ids has 9 more than once"),
+        (lambda: gp.Graph.from_csr([0] * 3, [], ids=["a", "a"]), GraphError, "ids has 'a' more than once"),
+        (
+            lambda: gp.Graph.from_csr([0] * 4, [], ids=np.array(["a", (1,), "a"], object)),
+            GraphError,
+            "ids has 'a' more than once",
+        ),
+        (
+            lambda: gp.Graph.from_csr([0] * 3, [], ids=np.array(["a", {}], object)),
+            ArgumentTypeError,
+            r"ids\[1\] is of type dict, which cannot be hashed",
+        ),
     ],
 )
 def test_bad_input_is_refused(call: Any, error: type[Exception], message: str) -> None:
