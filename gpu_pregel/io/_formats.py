@@ -192,7 +192,9 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
 
     Undirected edges are written once where the format allows. The user's ids are kept by edgelist, graphalytics,
     parquet and pregel; the others hold vertex numbers. Vertices without edges at the end of the numbering are lost in
-    edgelist and gemini files, which hold edges only; .pregel keeps everything.
+    edgelist and gemini files, which hold edges only. Weights of float64 are rounded to the float32 of gemini-weighted
+    files. A graph with weights but without edges comes back without weights from edgelist and graphalytics, where no
+    line has any. .pregel keeps everything, where ids are integers of 64 bits or strings.
 
     Parameters
     ----------
@@ -207,7 +209,7 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     WriteError
         The operating system refused; nothing half-written is left behind.
     ArgumentError
-        The format cannot hold this graph, weights or directions, say.
+        The format cannot hold this graph, its weights, ids or directions, say.
 
     Examples
     --------

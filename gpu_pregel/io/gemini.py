@@ -40,7 +40,10 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def write(graph: Graph, path: str, format: str) -> None:
-    """Write a binary edge list by vertex number; an undirected edge once."""
+    """Write a binary edge list by vertex number; an undirected edge once.
+
+    Weights of float64 are rounded to float32; integers that float32 does not have are refused.
+    """
     record = _RECORDS[format]
     if (record is _TRIPLE) != (graph.weights is not None):
         remedy = f"name it .wbin, or save {UNWEIGHTED}" if record is _PAIR else "name it .bin"
@@ -50,6 +53,8 @@ def write(graph: Graph, path: str, format: str) -> None:
         if fault >= 0:
             problem = weight_fault(graph.weights[fault], np.dtype(np.float32))
             raise ArgumentError(f"{path}: {format} files hold float32 weights: {problem}")
+        if graph.weights.dtype.kind in "iu":
+            _check_exact(path, graph.weights)
     with atomic_file(path) as file:
         for src, dst, weight in edge_chunks(graph):
             edges = np.empty(len(src), record)
@@ -57,3 +62,17 @@ def write(graph: Graph, path: str, format: str) -> None:
             if weight is not None:
                 edges["weight"] = weight
             write_array(file, edges.view(np.uint8))
+
+
+def _check_exact(path: str, weights: Array) -> None:
+    """Refuse integers that change as float32."""
+    rounded = weights.astype(np.float32)
+    # What rounds up to 2^31, 2^32, 2^63 or 2^64 is beyond the dtype, where a cast back would say anything.
+    inside = rounded < float(np.iinfo(weights.dtype).max + 1)
+    inexact = np.where(inside, rounded, np.float32(0)).astype(weights.dtype) != np.where(inside, weights, 1)
+    if inexact.any():
+        worst = weights[int(inexact.argmax())]
+        raise ArgumentError(
+            f"{path}: the weight {worst} is no float32, which gemini-weighted files hold: save as .wel, .parquet or "
+            f".pregel, or make the weights float32 where rounding does no harm"
+        )

@@ -82,3 +82,36 @@ def test_not_written(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError, match=problem):
             graph.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "dtype, exact, inexact",
+    [
+        ("int32", [-(2**31), 2**24, -3], [2**31 - 1, 2**24 + 1, -(2**24) - 1]),
+        ("uint32", [2**31, 2**32 - 256], [2**32 - 1]),
+        ("int64", [-(2**63), 2**62], [2**63 - 1, 2**62 + 1]),
+        ("uint64", [2**63, 2**64 - 2**40], [2**64 - 1, 2**63 + 1]),
+    ],
+)
+def test_integers_are_written_exactly_or_not_at_all(
+    dtype: str, exact: list[int], inexact: list[int], tmp_path: Path
+) -> None:
+    def save(weight: int) -> None:
+        gp.Graph.from_edgelist([0, 0], [1, 2], np.array([1, weight], dtype)).save(tmp_path / "a.wbin")
+
+    for weight in inexact:
+        with pytest.raises(ArgumentError, match=f"the weight {weight} is no float32, .*: save as .wel, .parquet"):
+            save(weight)
+    assert list(tmp_path.iterdir()) == []
+    for weight in exact:
+        save(weight)
+        weights = gp.read_graph(tmp_path / "a.wbin").weights
+        assert weights is not None
+        assert int(weights[1]) == weight
+
+
+def test_float64_weights_are_rounded(tmp_path: Path) -> None:
+    gp.Graph.from_edgelist([0], [1], [0.1]).save(tmp_path / "a.wbin")
+    weights = gp.read_graph(tmp_path / "a.wbin").weights
+    assert weights is not None
+    assert weights.tolist() == [np.float32(0.1)] * 2
