@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -71,7 +72,10 @@ class Source:
         self._compression = suffixes(path)[1]
         self._stream: Any = self._file
         self.delivered = 0
-        self.size = os.fstat(self._file.fileno()).st_size
+        about = os.fstat(self._file.fileno())
+        self.size = about.st_size
+        # Even nothing, compressed, is some bytes; Arrow takes no bytes for it.
+        self._truncated = bool(self._compression) and stat.S_ISREG(about.st_mode) and self.size == 0
         if self._compression:
             import pyarrow as pa
 
@@ -90,6 +94,10 @@ class Source:
 
     def read(self, size: int = -1) -> bytes:
         """Up to ``size`` bytes, or the rest; empty at the end."""
+        if self._truncated:
+            raise FormatError(
+                self.path, f"is no whole {self._compression} file (it is empty): fetch or compress it again"
+            )
         try:
             data: bytes = self._stream.read(size) if size >= 0 else self._stream.read()
         except OSError as error:

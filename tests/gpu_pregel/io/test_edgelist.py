@@ -247,6 +247,17 @@ def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize("name", ["a.el.gz", "a.csv.zst", "a.bin.zstd", "a.mtx.gz"])
+def test_a_compressed_file_without_bytes_is_truncated(name: str, put: Put, refused: Any) -> None:
+    refused(put(name, b""), None, "file (it is empty): fetch or compress it again")
+
+
+@pytest.mark.parametrize("suffix", ["gz", "zst"])
+def test_nothing_compressed_is_an_empty_graph(suffix: str, put: Put) -> None:
+    packed = gzip.compress(b"") if suffix == "gz" else pa.Codec("zstd").compress(b"", asbytes=True)
+    assert gp.read_graph(put(f"a.el.{suffix}", packed)).num_vertices == 0
+
+
 @pytest.mark.parametrize("suffix", ["txt", "el", "csv", "tsv", "edges.gz", "snap.zst"])
 @pytest.mark.parametrize("directed", [False, True])
 @settings(max_examples=25)

@@ -41,6 +41,13 @@ def test_npy(tmp_path: Path) -> None:
     assert array.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("array", [np.arange(6.0)[::2], np.arange(0), np.array([(1, 0.5)], [("a", "u4"), ("b", "f8")])])
+def test_npy_files_are_those_of_numpy(array: Any, tmp_path: Path) -> None:
+    save_result(tmp_path / "a.npy", {"value": array}, array)
+    np.save(tmp_path / "b.npy", array)
+    assert (tmp_path / "a.npy").read_bytes() == (tmp_path / "b.npy").read_bytes()
+
+
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.npy.gz", "a.parquet.zst"])
 def test_unknown_suffix(name: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"\.parquet, \.csv, \.csv\.gz, \.csv\.zst or \.npy"):
@@ -53,7 +60,7 @@ def test_unknown_suffix(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.csv.zst", "a.npy"])
 def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: Any) -> None:
     many = np.random.default_rng(1).integers(0, 2**60, 10_000)
-    with pytest.raises(WriteError, match="nothing was left behind"), small_disk():
+    with pytest.raises(WriteError, match="was not written: File too large; nothing was left behind"), small_disk():
         save_result(tmp_path / name, {"value": many}, many)
     with pytest.raises(WriteError, match="there is no folder"):
         check_result_path(tmp_path / "missing" / name)
