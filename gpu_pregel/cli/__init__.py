@@ -1,7 +1,7 @@
 """The command line: ``gpu-pregel cc``, ``run``, ``generate``, ``convert`` and ``info``.
 
-Answers and times for people go to stderr, data to stdout. The exit status is 0, 1 if the work failed, or 2 if the
-call was wrong.
+Answers and times for people go to stderr, data to stdout. The exit status is 0, 1 if the work failed, 2 if the
+call was wrong, or 130 if Ctrl-C ended it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ _WORK_FAILED, _WRONG_CALL, _INTERRUPTED = 1, 2, 130
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(prog="gpu-pregel", description="Graph processing on one superstep clock.")
+    parser = argparse.ArgumentParser(
+        prog="gpu-pregel",
+        description="Graph processing on one superstep clock.",
+        epilog="exit status: 0; 1 if the work failed, 2 if wrongly called, 130 by Ctrl-C",
+    )
     parser.add_argument("--version", action="version", version=f"gpu-pregel {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="{" + ",".join(_COMMANDS) + "}")
     for name in _COMMANDS:

@@ -79,6 +79,21 @@ def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
         raise ArgumentError(str(error)) from error
 
 
+def check_files(options: argparse.Namespace) -> None:
+    """Refuse, before any work, a graph that cannot be read, and results that cannot be written where they are to be."""
+    from gpu_pregel.io import check_input
+    from gpu_pregel.io.results import check_result_path
+
+    if options.o == "-" and options.json:
+        raise ArgumentError("-o - and --json are both for stdout: give -o a file, or leave one of them out")
+    if options.o not in (None, "-"):
+        check_before_work(check_result_path, options.o)
+    if options.f is not None:
+        check_input(options.f, options.format)
+    elif options.directed is not None or options.num_vertices is not None:
+        raise ArgumentError("--directed, --undirected and --num-vertices go with -f: generated graphs are undirected")
+
+
 def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
     """Generate or read the graph that the options name; return it and its name."""
     import gpu_pregel as gp
@@ -87,8 +102,6 @@ def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
     if getattr(options, "f", None) is not None:
         reading = {"directed": options.directed, "num_vertices": options.num_vertices}
         return gp.read_graph(options.f, options.format, **reading, **common), options.f
-    if getattr(options, "directed", None) is not None or getattr(options, "num_vertices", None) is not None:
-        raise ArgumentError("--directed, --undirected and --num-vertices go with -f: generated graphs are undirected")
     if options.seed is not None:
         common["seed"] = options.seed
     if options.g is not None:

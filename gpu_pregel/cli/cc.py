@@ -37,11 +37,9 @@ def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     import gpu_pregel as gp
     from gpu_pregel.host.devices import get_device
-    from gpu_pregel.io.results import check_result_path
 
     get_device(options.device)
-    if options.o not in (None, "-"):
-        _common.check_before_work(check_result_path, options.o)
+    _common.check_files(options)
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
             _prepare(options)

@@ -56,11 +56,9 @@ def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     from gpu_pregel.cli._programs import load_program
     from gpu_pregel.host.devices import get_device
-    from gpu_pregel.io.results import check_result_path
 
     get_device(options.device)
-    if options.o not in (None, "-"):
-        _common.check_before_work(check_result_path, options.o)
+    _common.check_files(options)
     program = load_program(*options.program)
     with _common.announce_compilation():
         with _common.stopwatch() as loading:

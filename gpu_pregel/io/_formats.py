@@ -154,11 +154,7 @@ def read_graph(
     from gpu_pregel.io._options import ReadOptions
 
     name = os.fspath(path)
-    try:
-        chosen = choose_format(name, format)
-    except FormatError:
-        check_source(name)
-        raise
+    chosen = _format_to_read(name, format)
     check_choice("duplicates", duplicates, ("keep", "drop"))
     check_choice("self_loops", self_loops, ("keep", "drop"))
     check_renumber(renumber)
@@ -244,6 +240,37 @@ def check_output(path: str | os.PathLike[str], format: str | None = None) -> Non
     name = os.fspath(path)
     choose_format(name, format)
     check_target(name)
+
+
+def check_input(path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Raise what :func:`read_graph` would raise for such a path and format, before other work.
+
+    Raises
+    ------
+    FormatError
+        No format has this suffix.
+    MissingFileError, NotAFileError, UnreadableFileError
+        The file cannot be opened.
+
+    Examples
+    --------
+    >>> check_input("nowhere.el")
+    Traceback (most recent call last):
+    ...
+    gpu_pregel.errors.MissingFileError: nowhere.el: there is no such file
+    """
+    name = os.fspath(path)
+    _format_to_read(name, format)
+    check_source(name)
+
+
+def _format_to_read(path: str, format: str | None) -> str:
+    """As :func:`choose_format`; of a file that cannot be opened that is said first."""
+    try:
+        return choose_format(path, format)
+    except FormatError:
+        check_source(path)
+        raise
 
 
 def _module(format: str) -> Any:

@@ -109,6 +109,7 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         (["cc", "-g", "4", "--directed"], 2, "go with -f"),
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
+        (["cc", "-g", "4", "-o", "-", "--json"], 2, "-o - and --json are both for stdout"),
         (["cc", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
         (["generate", "-g", "4", "-o", "graph.xyz"], 2, "graph.xyz"),
         (["convert", "a.el", "b.xyz"], 2, "b.xyz"),
@@ -126,6 +127,56 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["-f", "FOLDER"], 1, "is a folder"),
+        (["-f", "FOLDER/graph.docx"], 1, "the suffix '.docx' means no format"),
+        (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist' or"),
+        (["-g", "4", "--num-vertices", "3"], 2, "go with -f"),
+        (["-g", "4", "-o", "-", "--json"], 2, "are both for stdout"),
+    ],
+)
+@pytest.mark.parametrize("command", ["cc", "run"])
+def test_what_cannot_be_is_said_before_any_work(
+    command: str,
+    arguments: list[str],
+    status: int,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def work(*_: object) -> None:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("gpu_pregel.cli.cc._prepare", work)
+    monkeypatch.setattr("gpu_pregel.cli._programs.load_program", work)
+    monkeypatch.setattr("gpu_pregel.cli._common.load_graph", work)
+    (tmp_path / "graph.docx").write_text("0 1\n")
+    program = ["program.py:program"] if command == "run" else []
+    given = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
+    assert main([command, *program, *given]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+
+
+def test_ctrl_c_ends_with_the_status_that_help_tells(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt() -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gpu_pregel.cli.info.collect", interrupt)
+    assert main(["info"]) == 130
+    assert capsys.readouterr().err == "gpu-pregel: interrupted\n"
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "130 by Ctrl-C" in " ".join(capsys.readouterr().out.split())
 
 
 def test_bad_data_names_file_and_line_and_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
