@@ -299,7 +299,7 @@ class Graph:
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray, *, directed: bool = True, weighted: bool = True) -> Graph:
-        """Make a graph of a square SciPy sparse matrix: an edge u to v for each stored entry (u, v).
+        """Make a graph of a square SciPy sparse matrix: an edge u to v for each stored entry (u, v), repeated ones too.
 
         With ``directed=False`` the matrix must be symmetric. ``weighted=False`` ignores the values.
         """

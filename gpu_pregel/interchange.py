@@ -26,9 +26,17 @@ def from_scipy(matrix: scipy.sparse.sparray, *, directed: bool, weighted: bool) 
 
     if not scipy.sparse.issparse(matrix):
         raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}")
+    if matrix.ndim != 2:
+        raise GraphError(f"matrix has {matrix.ndim} dimension{'s' * (matrix.ndim > 1)}: an adjacency matrix has 2")
     rows, columns = matrix.shape
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
+    if isinstance(matrix, (scipy.sparse.coo_array, scipy.sparse.coo_matrix)):
+        # tocsr would add up the values of entries that stand at the same place.
+        order = np.argsort(matrix.row, kind="stable")
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(matrix.row, minlength=rows))])
+        weights = matrix.data[order] if weighted else None
+        return Graph.from_csr(indptr, matrix.col[order], weights, directed=directed)
     csr = matrix.tocsr()
     return Graph.from_csr(csr.indptr, csr.indices, csr.data if weighted else None, directed=directed)
 

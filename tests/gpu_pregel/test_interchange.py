@@ -59,6 +59,24 @@ def test_scipy_keeps_explicit_zeros_and_checks_the_shape() -> None:
         gp.Graph.from_scipy(np.eye(2))
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_scipy_entries_that_are_repeated_are_edges(directed: bool) -> None:
+    rows, columns, values = [2, 0, 1, 0, 1], [2, 1, 0, 1, 0], [9.0, 2.0, 3.0, 3.0, 2.0]
+    matrix = scipy.sparse.coo_array((values, (rows, columns)), shape=(4, 4))
+    graph = gp.Graph.from_scipy(matrix, directed=directed)
+    assert graph.weights is not None
+    assert (graph.num_vertices, graph.indices.tolist()) == (4, [1, 1, 0, 0, 2])
+    assert graph.weights.tolist() == [2, 3, 2, 3, 9]
+    csr = scipy.sparse.csr_array(([2.0, 3.0], [1, 1], [0, 2, 2]), shape=(2, 2))
+    assert gp.Graph.from_scipy(csr).num_edges == 2
+    assert gp.Graph.from_scipy(scipy.sparse.coo_matrix((3, 3)), weighted=False).num_vertices == 3
+
+
+def test_scipy_needs_two_dimensions() -> None:
+    with pytest.raises(GraphError, match="matrix has 1 dimension: an adjacency matrix has 2"):
+        gp.Graph.from_scipy(scipy.sparse.coo_array(np.arange(3)))
+
+
 def test_networkx_nodes_become_ids_and_weights_must_be_whole() -> None:
     source = networkx.DiGraph([("b", "a"), ("a", "c")])
     graph = gp.Graph.from_networkx(source)
