@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 
 _SERIAL_EDGES = 1 << 14
 """So few edges take less time than waking the threads."""
-_ROW_CHUNK = 64
-"""Rows handed out at once, as in Gemini; hubs are cut into pieces beforehand."""
+_MIN_ROWS, _MAX_ROWS = 1 << 6, 1 << 10
+"""Rows handed out at once: 64, as in Gemini, or more on large graphs; hubs are cut into pieces beforehand."""
 _WORD_CHUNK = 16
 
 
@@ -111,7 +111,9 @@ class NumericRun:
             if program.signal is None:
                 tail = (side.weights, *state, plan.active_vertices == n)
             edges = (rows, side.begins, side.ends, side.indices)
-            chunk = count if len(side.indices) < _SERIAL_EDGES else _ROW_CHUNK
+            chunk = count
+            if len(side.indices) >= _SERIAL_EDGES:
+                chunk = max(_MIN_ROWS, min(_MAX_ROWS, count // (64 * self._device.threads)))
             self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=chunk)
             if rows is not None:
                 self._device.launch(program.slot, count, rows, inbox, self._inbox)

@@ -15,11 +15,13 @@ from typing import Any
 import numba
 import numpy as np
 
-from gpu_pregel.kernels.atomics_cpu import compare_and_swap, fetch_and_or, load
+from gpu_pregel.kernels.atomics_cpu import compare_and_swap, fetch_and_or, load, prefetch
 from gpu_pregel.kernels.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_bits, get_bit, trailing_zeros
 from gpu_pregel.kernels.jit import device
 from gpu_pregel.kernels.work_cpu import claim
 
+EDGES_AHEAD = 256
+"""How far ahead neighbours are fetched: the processor's own prefetching leaves a quarter of the time unused."""
 HUB_EDGES = 1 << 16
 """Rows of more edges are pulled in pieces of so many, which several threads can share."""
 BLOCK_WORDS = 64
@@ -235,6 +237,7 @@ def make_pull_signals(functions: Functions) -> Any:
                 if end - begin > HUB_EDGES:
                     end = begin
                 for e in range(begin, end):
+                    prefetch(in_indices, e + EDGES_AHEAD)
                     # An atomic load, so that LLVM makes no vector gathers of it: they take twice as long here.
                     message = cast(combine(message, get(signals, load(in_indices, e))))
                     if can_exit and message == absorbing:
@@ -279,6 +282,7 @@ def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
                 if end - begin > HUB_EDGES:
                     end = begin
                 for e in range(begin, end):
+                    prefetch(in_indices, e + EDGES_AHEAD)
                     u = np.int64(load(in_indices, e))
                     if all_active or get_bit(frontier, u):
                         ctx = context(u, superstep, n, out_degrees[u], in_degrees[u], aggregates)
@@ -413,7 +417,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
     get, put, cast = make_get(functions.value), make_put(functions.value), make_cast(functions.value)
     get_message, put_message = make_get(functions.message), make_put(functions.message)
     differs, changed, context = make_differs(functions.message), make_changed(functions.value), _context_of(functions)
-    fold = _make_fold(functions)
+    begin_folding, fold, finish_folding = _make_folding(functions)
     by_bits = is_active is None
 
     def apply_messages(
@@ -437,6 +441,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                 active = 0
                 edges = 0
                 applied = 0
+                sums = begin_folding(partials, block)
                 begin = words[0] + block * BLOCK_WORDS
                 for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
                     candidates = touched[word]
@@ -454,7 +459,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                             new = cast(apply(old, message, ctx))
                             put(values, v, new)
                             applied += 1
-                            fold(partials, block, old, new, ctx)
+                            sums = fold(sums, old, new, ctx)
                             if always or (changed(old, new) if by_bits else is_active(old, new, ctx)):
                                 bits |= bit(v)
                                 active += 1
@@ -463,6 +468,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                 counts[block, 0] = active
                 counts[block, 1] = edges
                 counts[block, 2] = applied
+                finish_folding(partials, block, sums)
             first, last = claim(work)
 
     return apply_messages
@@ -472,13 +478,21 @@ def _context_of(functions: Functions) -> Any:
     return make_context(tuple(name for name, *_ in functions.aggregators))
 
 
-def _make_fold(functions: Functions) -> Any:
-    """``fold(partials, block, old, new, ctx)``: add a vertex to each aggregate's partial result of its block."""
+def _make_folding(functions: Functions) -> tuple[Any, Any, Any]:
+    """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
+
+    They keep a block's aggregates in registers, as a tuple.
+    """
+    count = len(functions.aggregators)
     names: dict[str, Any] = {}
-    lines = []
+    loads, terms = [], []
     for k, (_, function, combine, dtype) in enumerate(functions.aggregators):
         names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
-        lines.append(
-            f"    partials[{k}][block] = combine{k}(partials[{k}][block], type{k}(function{k}(old, new, ctx)))\n"
-        )
-    return _generated("fold", "def fold(partials, block, old, new, ctx):\n" + "".join(lines or ["    pass\n"]), **names)
+        loads.append(f"partials[{k}][block]")
+        terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")
+    stores = "".join(f"    partials[{k}][block] = sums[{k}]\n" for k in range(count)) or "    pass\n"
+    loaded, folded = (f"({', '.join(parts)},)" if count else "0" for parts in (loads, terms))
+    begin = f"def begin(partials, block):\n    return {loaded}\n"
+    fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
+    finish = "def finish(partials, block, sums):\n" + stores
+    return _generated("begin", begin), _generated("fold", fold, **names), _generated("finish", finish)
