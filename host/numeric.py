@@ -18,7 +18,8 @@ _SERIAL_EDGES = 1 << 14
 """So few edges take less time than waking the threads."""
 _MIN_ROWS, _MAX_ROWS = 1 << 6, 1 << 10
 """Rows handed out at once: 64, as in Gemini, or more on large graphs; hubs are cut into pieces beforehand."""
-_WORD_CHUNK = 16
+_WORD_CHUNK = 4
+"""Words of the frontier, or pieces of hubs, handed out at once."""
 
 
 class Plan(NamedTuple):
@@ -85,14 +86,14 @@ class NumericRun:
         for partition in self._partitions:
             side = partition.out_edges
             weights = side.weights if self._program.per_edge else None
-            edges = (partition.sources, side.begins, side.ends, side.indices, weights)
-            words = len(self.frontier)
+            edges = (partition.sources, side.begins, side.ends, *partition.out_hubs, side.indices, weights)
+            items = len(self.frontier) + len(partition.out_hubs.rows)
             self._device.launch(
                 self._program.push,
-                words,
+                items,
                 *(*edges, *self._degrees, superstep, self.aggregates, self.values, self.frontier),
                 *(inbox_bits, self._touched),
-                chunk=words if plan.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
+                chunk=items if plan.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
             )
 
     def pull(self, superstep: int, plan: Plan) -> None:
@@ -117,7 +118,7 @@ class NumericRun:
             self._device.launch(program.pull, count, *edges, *tail, inbox, chunk=chunk)
             if rows is not None:
                 self._device.launch(program.slot, count, rows, inbox, self._inbox)
-            hubs = partition.hubs
+            hubs = partition.in_hubs
             if len(hubs.rows):
                 pieces = self._mirror(-1 - partition.number, len(hubs.rows))
                 edges = (None, hubs.begins, hubs.ends, side.indices)

@@ -55,7 +55,8 @@ class Partition:
         Sparse side: edges whose destination is here, by source; ``sources`` has a bit for each source of one.
     in_edges : Side
         Dense side: edges whose source is here, by destination; ``rows`` are the destinations that have any, or None
-        if the partition is the whole graph; ``hubs`` are the rows that are too long for one thread.
+        if the partition is the whole graph; ``in_hubs`` and ``out_hubs`` are
+        the rows that are too long for one thread.
     """
 
     number: int
@@ -65,7 +66,8 @@ class Partition:
     sources: Array
     in_edges: Side
     rows: Array | None
-    hubs: Pieces
+    in_hubs: Pieces
+    out_hubs: Pieces
 
     @property
     def words(self) -> Array:
@@ -117,7 +119,8 @@ def partition_graph(csr: CSR, csc: CSR | None, partitions: int, *, threads: int)
                 sources=pack_bits(has_edges),
                 in_edges=in_side or _NO_SIDE,
                 rows=rows,
-                hubs=_cut_hubs(in_side or _NO_SIDE),
+                in_hubs=_cut_hubs(in_side or _NO_SIDE),
+                out_hubs=_cut_hubs(out_side),
             )
         )
     return result

@@ -23,7 +23,7 @@ from gpu_pregel.kernels.work_cpu import claim
 EDGES_AHEAD = 256
 """How far ahead neighbours are fetched: the processor's own prefetching leaves a quarter of the time unused."""
 HUB_EDGES = 1 << 16
-"""Rows of more edges are pulled in pieces of so many, which several threads can share."""
+"""Rows of more edges are pushed and pulled in pieces of so many, which several threads can share."""
 BLOCK_WORDS = 64
 """Counts and aggregates are summed by blocks of so many words of vertices, whatever the number of threads."""
 
@@ -362,7 +362,10 @@ def make_combine_at(functions: Functions) -> Any:
 
 
 def make_push(functions: Functions, *, has_weights: bool) -> Any:
-    """Sparse side: every active source sends along its out-edges; a word of ``touched`` per 64 destinations."""
+    """Sparse side: every active source sends along its out-edges; a word of ``touched`` per 64 destinations.
+
+    The items of the work are the words of the frontier and, behind them, the pieces of hubs.
+    """
     send, per_edge = functions.send, functions.per_edge
     get, cast = make_get(functions.value), make_cast(functions.message)
     context, weight_of, combine_at = _context_of(functions), make_weight(has_weights), make_combine_at(functions)
@@ -379,6 +382,9 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
         sources: Any,
         begins: Any,
         ends: Any,
+        hub_rows: Any,
+        hub_begins: Any,
+        hub_ends: Any,
         out_indices: Any,
         out_weights: Any,
         out_degrees: Any,
@@ -393,14 +399,27 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
         n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
-            for word in range(first, last):
-                bits = frontier[word] & sources[word]
+            for item in range(first, last):
+                piece = np.int64(item - len(frontier))
+                word = np.int64(item)
+                only = ~np.uint64(0)
+                if piece >= 0:
+                    word = np.int64(hub_rows[piece]) >> 6
+                    only = bit(np.int64(hub_rows[piece]))
+                bits = frontier[word] & sources[word] & only
                 while bits != np.uint64(0):
                     u = word * WORD_BITS + trailing_zeros(bits)
                     bits &= bits - np.uint64(1)
+                    begin = begins[u]
+                    end = ends[u]
+                    if piece >= 0:
+                        begin = hub_begins[piece]
+                        end = hub_ends[piece]
+                    elif end - begin > HUB_EDGES:
+                        continue
                     ctx = context(np.int64(u), superstep, n, out_degrees[u], in_degrees[u], aggregates)
                     value = get(values, u)
-                    for e in range(begins[u], ends[u]):
+                    for e in range(begin, end):
                         message = cast(send_along(value, weight_of(out_weights, e), ctx))
                         v = np.int64(load(out_indices, e))
                         if combine_at(inbox_bits, v, message) and not get_bit(touched, v):

@@ -305,18 +305,22 @@ def test_empty_and_smallest_graphs(device: str, mode: str) -> None:
     assert loop.values.tolist() == [0]
 
 
-def test_a_hub_is_pulled_in_pieces(device: str) -> None:
-    leaves = 70_000
+@MODES
+def test_a_hub_is_worked_on_in_pieces(device: str, mode: str) -> None:
+    leaves = 140_000
     star = gp.Graph.from_edgelist(np.zeros(leaves, np.int64), np.arange(1, leaves + 1))
     program = gp.VertexProgram(
         value=np.int64,
-        init=lambda ctx: ctx.vertex,
+        init=lambda ctx: ctx.vertex if ctx.vertex else 7,
         message=lambda value, ctx: value,
         combine="sum",
         apply=lambda value, incoming, ctx: incoming,
         active=lambda old, new, ctx: False,
     )
     for threads in (1, 3):
-        values = gp.run(star, program, device=device, mode="pull", threads=threads).values
-        assert values[0] == leaves * (leaves + 1) // 2
-        assert not values[1:].any() or values[1] == 1
+        for partitions in (1, 3):
+            way: dict[str, Any] = {"mode": mode, "threads": threads, "partitions": partitions}
+            values = gp.run(star, program, device=device, **way).values
+            assert values[0] == leaves * (leaves + 1) // 2
+            # Leaves get the hub's 7 and no more.
+            assert (values[1:] == 7).all()

@@ -72,11 +72,12 @@ def test_hubs_are_cut_into_pieces_that_make_up_their_rows(monkeypatch: pytest.Mo
     monkeypatch.setattr(host_partitions, "HUB_EDGES", 10)
     star = gp.Graph.from_edgelist(np.zeros(95, np.int64), np.arange(1, 96))
     (part,) = partition_graph(star.to_csr(), star.csc, 1, threads=1)
-    assert part.hubs.rows.tolist() == [0] * 10
-    assert (part.hubs.ends - part.hubs.begins).tolist() == [10] * 9 + [5]
-    assert part.hubs.begins[0] == star.indptr[0]
-    assert part.hubs.ends[-1] == star.indptr[1]
-    assert part.hubs.begins[1:].tolist() == part.hubs.ends[:-1].tolist()
+    for hubs in (part.in_hubs, part.out_hubs):
+        assert hubs.rows.tolist() == [0] * 10
+        assert (hubs.ends - hubs.begins).tolist() == [10] * 9 + [5]
+        assert hubs.begins[0] == star.indptr[0]
+        assert hubs.ends[-1] == star.indptr[1]
+        assert hubs.begins[1:].tolist() == hubs.ends[:-1].tolist()
 
 
 @given(edge_lists(max_vertices=200))
