@@ -67,6 +67,9 @@ class NumericRun:
         self._everywhere = full_bitmap(n)
         self._touched = np.zeros_like(self.frontier)
         blocks = [-(-int(partition.words[1] - partition.words[0]) // BLOCK_WORDS) for partition in partitions]
+        out = partitions[0].out_edges
+        edge = out.indices.itemsize + (0 if out.weights is None or not program.per_edge else out.weights.itemsize)
+        self._sizes = (n, program.value.itemsize, program.message.itemsize, edge, 2 * out_degrees.itemsize)
         self._words = [partition.words for partition in partitions]
         self._counts = [np.zeros((count, 3), np.int64) for count in blocks]
         self._partials = [
@@ -176,12 +179,9 @@ class NumericRun:
 
     def bytes_moved(self, direction: str, sent: Plan) -> int:
         """Bytes that a superstep moves by model: each array streamed once, each random access its own size."""
-        n, value, message = len(self._degrees[0]), self._program.value.itemsize, self._program.message.itemsize
+        n, value, message, edge, rows = self._sizes
         if direction == "init":
             return n * value
-        sides = [partition.out_edges if direction == "push" else partition.in_edges for partition in self._partitions]
-        edge = sides[0].indices.itemsize + (0 if sides[0].weights is None else sides[0].weights.itemsize)
-        rows = 2 * self._degrees[0].itemsize
         if direction == "push":
             delivered = min(n, sent.active_edges)
             edges = sent.active_edges * (edge + 2 * message)
@@ -190,7 +190,12 @@ class NumericRun:
             )
         loaded = value if self._program.signal is None else message
         signals = 0 if self._program.signal is None else n * (value + message)
-        return signals + n * rows + len(sides[0].indices) * (edge + loaded) + n * (2 * message + 2 * value)
+        return (
+            signals
+            + n * rows
+            + len(self._partitions[0].in_edges.indices) * (edge + loaded)
+            + n * (2 * message + 2 * value)
+        )
 
     def _totals(self) -> list[int]:
         """Active vertices, active edges and vertices that applied."""
