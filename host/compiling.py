@@ -26,6 +26,8 @@ from gpu_pregel.kernels.jit import cache_directory, jit_program
 from gpu_pregel.kernels.program_cpu import Fields, Functions
 from gpu_pregel.kernels.vertices_cpu import make_process_vertices
 
+_ENGINE = 1
+"""Part of every program's key: raised when what this module makes of the same functions changes."""
 _compiled: dict[str, CompiledProgram] = {}
 _COMPILED_AT_MOST = 256
 
@@ -75,7 +77,7 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerp
     value, message = _fields(program)
     has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint()
-    fingerprint.add(value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
+    fingerprint.add(_ENGINE, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))

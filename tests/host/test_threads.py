@@ -139,10 +139,14 @@ def test_a_forked_child_has_threads_of_its_own() -> None:
 
 def test_ctrl_c_is_honoured_between_chunks() -> None:
     program = """
+        import signal
         import numpy as np
         from gpu_pregel.host.threads import parallel
         from gpu_pregel.kernels.jit import inline
         from gpu_pregel.kernels.work_cpu import claim
+
+        # A shell starts what runs in its background with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
         @inline
         def long(work, beat):
