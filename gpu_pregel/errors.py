@@ -111,6 +111,10 @@ class DeviceError(GpuPregelError, RuntimeError):
     """The device asked for does not exist or cannot be used."""
 
 
+class EmulationError(GpuPregelError, RuntimeError):
+    """A kernel on the emulated device did what a GPU need not do as hoped: the kernel, the line and the thread."""
+
+
 class MissingPackageError(GpuPregelError, ImportError):
     """An optional package is needed for what was asked."""
 
