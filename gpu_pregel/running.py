@@ -20,7 +20,7 @@ from gpu_pregel.host.master import Limits, push_obstacle, run_supersteps
 from gpu_pregel.host.numeric import NumericRun
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.progress import SuperstepProgress, announce_compilation
-from gpu_pregel.kernels.program_cpu import aggregated_type
+from gpu_pregel.kernels.fields import aggregated_type
 from gpu_pregel.trace import Trace
 
 Array = np.ndarray[Any, Any]

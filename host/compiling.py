@@ -22,8 +22,8 @@ from gpu_pregel.host.fingerprint import Fingerprint
 from gpu_pregel.host.functions import device_function
 from gpu_pregel.host.program import Combiner, VertexProgram, as_dtypes
 from gpu_pregel.kernels import program_cpu
+from gpu_pregel.kernels.fields import Fields, Functions, VertexContext, aggregated_type
 from gpu_pregel.kernels.jit import cache_directory, jit_program
-from gpu_pregel.kernels.program_cpu import Fields, Functions
 from gpu_pregel.kernels.vertices_cpu import make_process_vertices
 
 _ENGINE = 1
@@ -117,7 +117,7 @@ def _compile(
     for name, one in program.aggregators.items():
         fields = Fields((dtypes[name],), False)
         fold, start = resolve_combiner(one.combine, fields)
-        aggregators.append((name, contributions[name], device_function(fold), dtypes[name]))
+        aggregators.append((name, contributions[name], device_function(fold), dtypes[name], start))
         aggregates.append((name, dtypes[name], start))
         folds.append(fold)
     functions = Functions(
@@ -130,6 +130,7 @@ def _compile(
         per_edge=program.sends_per_edge,
         combine=device["combine"],
         absorbing=_absorbing(program.combine, message),
+        built_in=program.combine if isinstance(program.combine, str) else None,
         apply=device["apply"],
         is_active=device.get("active"),
         aggregators=tuple(aggregators),
@@ -281,7 +282,7 @@ class _Checks:
         dtypes = self._check_aggregators(contributions, value)
         aggregated = types.none
         if dtypes:
-            shape = program_cpu.aggregated_type(tuple(dtypes))
+            shape = aggregated_type(tuple(dtypes))
             aggregated = types.NamedTuple([numba.from_dtype(dtype) for dtype in dtypes.values()], shape)
         context = _context_type(aggregated)
         _check(device["init"], "init", (context,), self._value)
@@ -329,7 +330,7 @@ def _numba_type(fields: Fields) -> Any:
 
 
 def _context_type(aggregated: Any) -> Any:
-    return types.NamedTuple([types.int64] * 5 + [aggregated], program_cpu.VertexContext)
+    return types.NamedTuple([types.int64] * 5 + [aggregated], VertexContext)
 
 
 def _compile_function(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:

@@ -6,17 +6,23 @@ and messages are kept as one array per field, and handed to kernels as tuples of
 
 from __future__ import annotations
 
-import functools
-from collections import namedtuple
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from gpu_pregel.kernels.atomics_cpu import compare_and_swap, fetch_and_or, load, prefetch
 from gpu_pregel.kernels.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_bits, get_bit, trailing_zeros
+from gpu_pregel.kernels.fields import (
+    Functions,
+    make_cast,
+    make_changed,
+    make_context,
+    make_differs,
+    make_folding,
+    make_get,
+    make_put,
+    make_weight,
+)
 from gpu_pregel.kernels.jit import device
 from gpu_pregel.kernels.work_cpu import claim
 
@@ -27,131 +33,16 @@ HUB_EDGES = 1 << 16
 BLOCK_WORDS = 64
 """Counts and aggregates are summed by blocks of so many words of vertices, whatever the number of threads."""
 
-VertexContext = namedtuple(
-    "VertexContext", ["vertex", "superstep", "num_vertices", "out_degree", "in_degree", "aggregated"]
-)
-
-
-@dataclass(frozen=True)
-class Fields:
-    """The fields of a value or a message: one dtype, or several for a tuple."""
-
-    dtypes: tuple[np.dtype[Any], ...]
-    is_tuple: bool
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of all fields together."""
-        return sum(dtype.itemsize for dtype in self.dtypes)
-
-
-@dataclass(frozen=True)
-class Functions:
-    """A program's functions, compiled as device functions, and what the kernels must know of them."""
-
-    value: Fields
-    message: Fields
-    identity: Any
-    init: Callable[..., Any]
-    initially_active: Callable[..., Any] | None
-    send: Callable[..., Any]
-    per_edge: bool
-    combine: Callable[..., Any]
-    absorbing: Any
-    """The message that nothing combined with it changes, such as 0 for the minimum of unsigned integers, or None."""
-    apply: Callable[..., Any]
-    is_active: Callable[..., Any] | None
-    aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any]], ...]
-    """Name, function of (old, new, ctx), combiner and dtype of each."""
-
-
-def _generated(name: str, source: str, **names: Any) -> Any:
-    """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
-    namespace = dict(names)
-    exec(source, namespace)
-    return device(namespace[name])
-
-
-def _tuple_of(parts: list[str], fields: Fields) -> str:
-    return f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
-
-
-def make_get(fields: Fields) -> Any:
-    """``get(arrays, position)``: the scalar or tuple there."""
-    parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
-    return _generated("get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
-
-
-def make_put(fields: Fields) -> Any:
-    """``put(arrays, position, x)``."""
-    lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
-    return _generated("put", "def put(arrays, i, x):\n" + "".join(lines))
-
-
-def make_cast(fields: Fields) -> Any:
-    """``cast(x)``: each field as its declared dtype."""
-    types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
-    parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
-    return _generated("cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
-
-
-def make_differs(fields: Fields) -> Any:
-    """``differs(x, y)``: whether two messages are unequal in some field."""
-    parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
-    return _generated("differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
-
-
-def make_changed(fields: Fields) -> Any:
-    """``changed(x, y)``: whether two values differ in some bit; a NaN equals itself, and 0 is not -0."""
-    parts = []
-    for k, dtype in enumerate(fields.dtypes):
-        x, y = (f"x[{k}]", f"y[{k}]") if fields.is_tuple else ("x", "y")
-        if dtype.kind == "f":
-            parts.append(f"bits_of_float({x}) != bits_of_float({y})")
-        else:
-            parts.append(f"{x} != {y}")
-    source = f"def changed(x, y):\n    return {' or '.join(parts)}\n"
-    return _generated("changed", source, bits_of_float=bits_of_float)
-
-
-@functools.cache
-def aggregated_type(names: tuple[str, ...]) -> Any:
-    """The type of ``ctx.aggregated``."""
-    return namedtuple("Aggregated", names)
-
-
-def make_context(names: tuple[str, ...]) -> Any:
-    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: what a program's function gets as ``ctx``."""
-    if not names:
-        aggregated = "None"
-        namespace: dict[str, Any] = {}
-    else:
-        aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
-        namespace = {"Aggregated": aggregated_type(names)}
-    source = (
-        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
-        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
-    )
-    return _generated("context", source, VertexContext=VertexContext, **namespace)
-
-
-def make_weight(has_weights: bool) -> Any:
-    """``weight_of(weights, e)``: the edge's weight, or 1 without loading any."""
-
-    def loaded(weights: Any, e: Any) -> Any:
-        return weights[e]
-
-    def one(weights: Any, e: Any) -> Any:
-        return np.float32(1)
-
-    return device(loaded if has_weights else one)
-
 
 def make_init(functions: Functions) -> Any:
     """Superstep 0: set every value and the first frontier; one row of ``counts`` per block."""
     init: Any = functions.init
     initially_active: Any = functions.initially_active
-    put, cast, context = make_put(functions.value), make_cast(functions.value), _context_of(functions)
+    put, cast, context = (
+        make_put(device, functions.value),
+        make_cast(device, functions.value),
+        make_context(device, functions.names),
+    )
     everywhere = initially_active is None
 
     def initialise(
@@ -193,8 +84,12 @@ def make_init(functions: Functions) -> Any:
 def make_signal(functions: Functions) -> Any:
     """Dense side: each active source's message, the same for all its edges; the identity where there is none."""
     send, identity = functions.send, functions.identity
-    get, cast, put = make_get(functions.value), make_cast(functions.message), make_put(functions.message)
-    context = _context_of(functions)
+    get, cast, put = (
+        make_get(device, functions.value),
+        make_cast(device, functions.message),
+        make_put(device, functions.message),
+    )
+    context = make_context(device, functions.names)
 
     def dense_signal(
         work: Any,
@@ -223,7 +118,11 @@ def make_signal(functions: Functions) -> Any:
 def make_pull_signals(functions: Functions) -> Any:
     """Dense side, where the message is the same for all edges of a source: combine the signals of the in-neighbours."""
     combine, identity = functions.combine, functions.identity
-    get, cast, put = make_get(functions.message), make_cast(functions.message), make_put(functions.message)
+    get, cast, put = (
+        make_get(device, functions.message),
+        make_cast(device, functions.message),
+        make_put(device, functions.message),
+    )
     can_exit, absorbing = _early_exit(functions)
 
     def pull(work: Any, rows: Any, begins: Any, ends: Any, in_indices: Any, signals: Any, inbox: Any) -> None:
@@ -251,8 +150,12 @@ def make_pull_signals(functions: Functions) -> Any:
 def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
     """Dense side, where every edge has a message of its own: compute and combine those of the active in-neighbours."""
     send, combine, identity = functions.send, functions.combine, functions.identity
-    get, cast, put = make_get(functions.value), make_cast(functions.message), make_put(functions.message)
-    context, weight_of = _context_of(functions), make_weight(has_weights)
+    get, cast, put = (
+        make_get(device, functions.value),
+        make_cast(device, functions.message),
+        make_put(device, functions.message),
+    )
+    context, weight_of = make_context(device, functions.names), make_weight(device, has_weights)
     can_exit, absorbing = _early_exit(functions)
 
     def pull(
@@ -305,8 +208,8 @@ def _early_exit(functions: Functions) -> tuple[bool, Any]:
 
 def make_slot(functions: Functions) -> Any:
     """Dense side of several partitions: combine one partition's messages into the inbox of their owners."""
-    combine, cast = functions.combine, make_cast(functions.message)
-    get, put = make_get(functions.message), make_put(functions.message)
+    combine, cast = functions.combine, make_cast(device, functions.message)
+    get, put = make_get(device, functions.message), make_put(device, functions.message)
 
     def dense_slot(work: Any, rows: Any, mirrors: Any, inbox: Any) -> None:
         first, last = claim(work)
@@ -321,7 +224,7 @@ def make_slot(functions: Functions) -> Any:
 
 def make_combine_at(functions: Functions) -> Any:
     """``combine_at(inbox, inbox_bits, v, message)``: combine by compare-and-swap; return whether it changed."""
-    combine, cast = functions.combine, make_cast(functions.message)
+    combine, cast = functions.combine, make_cast(device, functions.message)
     dtype = functions.message.dtypes[0]
 
     @device
@@ -367,8 +270,12 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
     The items of the work are the words of the frontier and, behind them, the pieces of hubs.
     """
     send, per_edge = functions.send, functions.per_edge
-    get, cast = make_get(functions.value), make_cast(functions.message)
-    context, weight_of, combine_at = _context_of(functions), make_weight(has_weights), make_combine_at(functions)
+    get, cast = make_get(device, functions.value), make_cast(device, functions.message)
+    context, weight_of, combine_at = (
+        make_context(device, functions.names),
+        make_weight(device, has_weights),
+        make_combine_at(functions),
+    )
     if per_edge:
         send_along = send
     else:
@@ -433,10 +340,18 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
     """Every vertex of ``touched`` with a message applies it; sets the frontier, clears inbox and ``touched``."""
     apply, identity = functions.apply, functions.identity
     is_active: Any = functions.is_active
-    get, put, cast = make_get(functions.value), make_put(functions.value), make_cast(functions.value)
-    get_message, put_message = make_get(functions.message), make_put(functions.message)
-    differs, changed, context = make_differs(functions.message), make_changed(functions.value), _context_of(functions)
-    begin_folding, fold, finish_folding = _make_folding(functions)
+    get, put, cast = (
+        make_get(device, functions.value),
+        make_put(device, functions.value),
+        make_cast(device, functions.value),
+    )
+    get_message, put_message = make_get(device, functions.message), make_put(device, functions.message)
+    differs, changed, context = (
+        make_differs(device, functions.message),
+        make_changed(device, functions.value, bits_of_float),
+        make_context(device, functions.names),
+    )
+    begin_folding, fold, finish_folding = make_folding(device, functions)
     by_bits = is_active is None
 
     def apply_messages(
@@ -491,27 +406,3 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
             first, last = claim(work)
 
     return apply_messages
-
-
-def _context_of(functions: Functions) -> Any:
-    return make_context(tuple(name for name, *_ in functions.aggregators))
-
-
-def _make_folding(functions: Functions) -> tuple[Any, Any, Any]:
-    """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
-
-    They keep a block's aggregates in registers, as a tuple.
-    """
-    count = len(functions.aggregators)
-    names: dict[str, Any] = {}
-    loads, terms = [], []
-    for k, (_, function, combine, dtype) in enumerate(functions.aggregators):
-        names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
-        loads.append(f"partials[{k}][block]")
-        terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")
-    stores = "".join(f"    partials[{k}][block] = sums[{k}]\n" for k in range(count)) or "    pass\n"
-    loaded, folded = (f"({', '.join(parts)},)" if count else "0" for parts in (loads, terms))
-    begin = f"def begin(partials, block):\n    return {loaded}\n"
-    fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
-    finish = "def finish(partials, block, sums):\n" + stores
-    return _generated("begin", begin), _generated("fold", fold, **names), _generated("finish", finish)

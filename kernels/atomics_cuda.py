@@ -1,0 +1,112 @@
+"""Atomic operations on elements of arrays in CUDA kernels: one instruction each, relaxed, returning what stood there.
+
+They take arrays of any number of 4 or 8 bytes. Operations on integers work on the bits of the element, so that an array
+of floats can be compared and swapped, or ordered as integers, without a second view of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+
+def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """A pointer to the element, as to an integer of its size."""
+    array_type, index_type = signature.args[:2]
+    view = context.make_array(array_type)(context, builder, arguments[0])
+    index = context.cast(builder, arguments[1], index_type, types.intp)
+    pointer = cgutils.get_item_pointer(context, builder, array_type, view, [index], wraparound=False)
+    return builder.bitcast(pointer, ir.IntType(array_type.dtype.bitwidth).as_pointer())
+
+
+def _bits_of(array: Any) -> Any:
+    """The unsigned integer of the size of an array's elements, or None where there is no atomic of that size."""
+    if not isinstance(array, types.Array) or array.ndim != 1:
+        return None
+    return {32: types.uint32, 64: types.uint64}.get(getattr(array.dtype, "bitwidth", 0))
+
+
+def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> Any:
+    bits = _bits_of(array)
+    if bits is None or not isinstance(value, (types.Integer, types.Boolean)):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = context.cast(builder, arguments[2], signature.args[2], bits)
+        return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), word, "monotonic")
+
+    return bits(array, index, value), codegen
+
+
+@intrinsic
+def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add an integer to ``array[index]``."""
+    return _read_modify_write("add", array, index, value)
+
+
+@intrinsic
+def fetch_and_or(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Set bits of ``array[index]``."""
+    return _read_modify_write("or", array, index, value)
+
+
+@intrinsic
+def fetch_and_and(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Keep only these bits of ``array[index]``."""
+    return _read_modify_write("and", array, index, value)
+
+
+@intrinsic
+def fetch_and_min(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Make the bits of ``array[index]``, as a signed integer, no larger than ``value``."""
+    return _read_modify_write("min", array, index, value)
+
+
+@intrinsic
+def fetch_and_max(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Make the bits of ``array[index]``, as a signed integer, no smaller than ``value``."""
+    return _read_modify_write("max", array, index, value)
+
+
+@intrinsic
+def fetch_and_umin(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Make the bits of ``array[index]``, as an unsigned integer, no larger than ``value``."""
+    return _read_modify_write("umin", array, index, value)
+
+
+@intrinsic
+def fetch_and_umax(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Make the bits of ``array[index]``, as an unsigned integer, no smaller than ``value``."""
+    return _read_modify_write("umax", array, index, value)
+
+
+@intrinsic
+def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desired: Any) -> Any:
+    """Set the bits of ``array[index]`` to ``desired`` if they are ``expected``."""
+    bits = _bits_of(array)
+    if bits is None:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        old = context.cast(builder, arguments[2], signature.args[2], bits)
+        new = context.cast(builder, arguments[3], signature.args[3], bits)
+        pointer = _element(context, builder, signature, arguments)
+        return builder.extract_value(builder.cmpxchg(pointer, old, new, "monotonic", "monotonic"), 0)
+
+    return bits(array, index, expected, desired), codegen
+
+
+@intrinsic
+def load_bits(typingctx: Any, array: Any, index: Any) -> Any:
+    """The bits of ``array[index]``, as an unsigned integer."""
+    bits = _bits_of(array)
+    if bits is None:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_element(context, builder, signature, arguments))
+
+    return bits(array, index), codegen

@@ -1,0 +1,164 @@
+"""The fields of values and messages, and helpers made for a program's own: reading, writing, casting, folding.
+
+Values and messages are kept as one array per field, and handed to kernels as tuples of arrays. Each ``make_…`` takes
+the decorator that compiles for the CPU or for CUDA, and gives a function that kernels call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+Jit = Callable[[Any], Any]
+
+VertexContext = namedtuple(
+    "VertexContext", ["vertex", "superstep", "num_vertices", "out_degree", "in_degree", "aggregated"]
+)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of a value or a message: one dtype, or several for a tuple."""
+
+    dtypes: tuple[np.dtype[Any], ...]
+    is_tuple: bool
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of all fields together."""
+        return sum(dtype.itemsize for dtype in self.dtypes)
+
+
+@dataclass(frozen=True)
+class Functions:
+    """A program's functions, compiled as device functions, and what the kernels must know of them."""
+
+    value: Fields
+    message: Fields
+    identity: Any
+    init: Callable[..., Any]
+    initially_active: Callable[..., Any] | None
+    send: Callable[..., Any]
+    per_edge: bool
+    combine: Callable[..., Any]
+    absorbing: Any
+    """The message that nothing combined with it changes, such as 0 for the minimum of unsigned integers, or None."""
+    built_in: str | None
+    """The combiner's name if it is one of the built-in ones, for which there may be an atomic instruction."""
+    apply: Callable[..., Any]
+    is_active: Callable[..., Any] | None
+    aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
+    """Name, function of (old, new, ctx), combiner, dtype and identity of each."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The aggregators' names."""
+        return tuple(name for name, *_ in self.aggregators)
+
+
+def _generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
+    """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
+    namespace = dict(names)
+    exec(source, namespace)
+    return jit(namespace[name])
+
+
+def _tuple_of(parts: list[str], fields: Fields) -> str:
+    return f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
+
+
+def make_get(jit: Jit, fields: Fields) -> Any:
+    """``get(arrays, position)``: the scalar or tuple there."""
+    parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
+    return _generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
+
+
+def make_put(jit: Jit, fields: Fields) -> Any:
+    """``put(arrays, position, x)``."""
+    lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
+    return _generated(jit, "put", "def put(arrays, i, x):\n" + "".join(lines))
+
+
+def make_cast(jit: Jit, fields: Fields) -> Any:
+    """``cast(x)``: each field as its declared dtype."""
+    types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
+    parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
+    return _generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
+
+
+def make_differs(jit: Jit, fields: Fields) -> Any:
+    """``differs(x, y)``: whether two messages are unequal in some field."""
+    parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
+    return _generated(jit, "differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
+
+
+def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
+    """``changed(x, y)``: whether two values differ in some bit; a NaN equals itself, and 0 is not -0."""
+    parts = []
+    for k, dtype in enumerate(fields.dtypes):
+        x, y = (f"x[{k}]", f"y[{k}]") if fields.is_tuple else ("x", "y")
+        if dtype.kind == "f":
+            parts.append(f"bits_of_float({x}) != bits_of_float({y})")
+        else:
+            parts.append(f"{x} != {y}")
+    source = f"def changed(x, y):\n    return {' or '.join(parts)}\n"
+    return _generated(jit, "changed", source, bits_of_float=bits_of_float)
+
+
+@functools.cache
+def aggregated_type(names: tuple[str, ...]) -> Any:
+    """The type of ``ctx.aggregated``."""
+    return namedtuple("Aggregated", names)
+
+
+def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
+    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: what a program's function gets as ``ctx``."""
+    if not names:
+        aggregated = "None"
+        namespace: dict[str, Any] = {}
+    else:
+        aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
+        namespace = {"Aggregated": aggregated_type(names)}
+    source = (
+        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
+        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
+    )
+    return _generated(jit, "context", source, VertexContext=VertexContext, **namespace)
+
+
+def make_weight(jit: Jit, has_weights: bool) -> Any:
+    """``weight_of(weights, e)``: the edge's weight, or 1 without loading any."""
+
+    def loaded(weights: Any, e: Any) -> Any:
+        return weights[e]
+
+    def one(weights: Any, e: Any) -> Any:
+        return np.float32(1)
+
+    return jit(loaded if has_weights else one)
+
+
+def make_folding(jit: Jit, functions: Functions) -> tuple[Any, Any, Any]:
+    """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
+
+    They keep a block's aggregates in registers, as a tuple.
+    """
+    count = len(functions.aggregators)
+    names: dict[str, Any] = {}
+    loads, terms = [], []
+    for k, (_, function, combine, dtype, _) in enumerate(functions.aggregators):
+        names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
+        loads.append(f"partials[{k}][block]")
+        terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")
+    stores = "".join(f"    partials[{k}][block] = sums[{k}]\n" for k in range(count)) or "    pass\n"
+    loaded, folded = (f"({', '.join(parts)},)" if count else "0" for parts in (loads, terms))
+    begin = f"def begin(partials, block):\n    return {loaded}\n"
+    fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
+    finish = "def finish(partials, block, sums):\n" + stores
+    return _generated(jit, "begin", begin), _generated(jit, "fold", fold, **names), _generated(jit, "finish", finish)

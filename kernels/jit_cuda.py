@@ -1,0 +1,64 @@
+"""How CUDA kernels are declared: with the types of their arguments, the arrays they race on, and their block.
+
+Nothing is compiled here: a device compiles a kernel for what it runs on (``gpu_pregel.host.devices``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba import cuda
+
+BLOCK = 256
+"""Threads of a block, unless a kernel says otherwise."""
+WARP = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel, not compiled yet.
+
+    Attributes
+    ----------
+    function : callable
+        Plain Python.
+    signature : tuple
+        Numba's types of its arguments.
+    racy : frozenset of str
+        Array arguments that threads read and write in no order on purpose; others that do so are at fault.
+    block : int
+        Threads of a block.
+    items : int
+        Work items of a block: a launch of ``size`` items has ``ceil(size / items)`` blocks.
+    """
+
+    function: Callable[..., Any]
+    signature: tuple[Any, ...]
+    racy: frozenset[str]
+    block: int
+    items: int
+    compiled: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What each device made of it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.function.__name__
+
+
+def kernel(
+    *signature: Any, racy: tuple[str, ...] = (), block: int = BLOCK, items: int | None = None
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Declare a kernel by the types of its arguments; a thread per item unless ``items`` says how many a block has."""
+
+    def declare(function: Callable[..., Any]) -> Kernel:
+        return Kernel(function, signature, frozenset(racy), block, items or block)
+
+    return declare
+
+
+def device(function: Callable[..., Any]) -> Any:
+    """Declare a function that kernels call, compiled as part of them."""
+    return cuda.jit(device=True, lineinfo=True)(function)
