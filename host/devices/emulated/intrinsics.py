@@ -1,0 +1,87 @@
+"""What NVVM's intrinsics and inline assembly mean on the emulated device; what is not listed here is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PREFIX = "emu.nvvm."
+"""NVVM's intrinsics are renamed from ``llvm.nvvm.`` at once, so that LLVM does not take them for its own."""
+
+SPECIAL_REGISTERS = {
+    f"{PREFIX}read.ptx.sreg.{name}": code
+    for code, name in enumerate(
+        [f"{group}.{axis}" for group in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"] + ["laneid", "warpsize"]
+    )
+}
+ACTIVE_MASK = 14
+_ASSEMBLY_REGISTERS = {
+    "activemask.b32 $0;": ACTIVE_MASK,
+    "mov.u32 $0, %laneid;": 12,
+    **{f"mov.u32 $0, %lanemask_{name};": 15 + index for index, name in enumerate(("eq", "le", "lt", "ge", "gt"))},
+}
+
+BARRIER, BARRIER_COUNT, BARRIER_AND, BARRIER_OR, WARP_BARRIER = range(5)
+VOTES = {0: 5, 1: 6, 2: 7, 3: 8}
+"""Kinds of vote by the intrinsic's mode: all, any, uniform, ballot."""
+MATCH_ANY, MATCH_ALL = 9, 10
+SHUFFLES = {0: 11, 1: 12, 2: 13, 3: 14}
+"""Kinds of shuffle by the intrinsic's mode: index, up, down, butterfly."""
+GRID_BARRIER = 15
+
+BARRIERS = {
+    f"{PREFIX}barrier0": BARRIER,
+    f"{PREFIX}barrier0.popc": BARRIER_COUNT,
+    f"{PREFIX}barrier0.and": BARRIER_AND,
+    f"{PREFIX}barrier0.or": BARRIER_OR,
+    f"{PREFIX}barrier.cta.sync.aligned.all": BARRIER,
+    f"{PREFIX}barrier.cta.red.popc.aligned.all": BARRIER_COUNT,
+    f"{PREFIX}barrier.cta.red.and.aligned.all": BARRIER_AND,
+    f"{PREFIX}barrier.cta.red.or.aligned.all": BARRIER_OR,
+}
+FENCES = {f"{PREFIX}membar.{level}": code for code, level in enumerate(("cta", "gl", "sys"))}
+FENCE_SCOPES = {"block": 0, "workgroup": 0, "device": 1, "agent": 1}
+"""Level of LLVM's own fences by their scope; the system's where none is named."""
+_ASSEMBLY_FENCES = re.compile(r"(?:membar\.(cta|gl|sys)|fence\.(?:acq_rel|sc)\.(cta|gpu|sys));?")
+_FENCE_LEVELS = {"cta": 0, "gl": 1, "gpu": 1, "sys": 2}
+
+_ASSEMBLY_LOAD = re.compile(
+    r"ld(?:\.volatile|\.relaxed\.(?:cta|gpu|sys)|\.weak)?(?:\.global)?(?:\.(?:ca|cg|cs|lu|cv|nc))?\.[busf](8|16|32|64) "
+    r"\$0, ?\[\$1\];"
+)
+_ASSEMBLY_STORE = re.compile(
+    r"st(?:\.volatile|\.relaxed\.(?:cta|gpu|sys)|\.weak)?(?:\.global)?(?:\.(?:cg|cs|wb|wt))?\.[busf](8|16|32|64) "
+    r"\[\$0\], ?\$1;"
+)
+_ASSEMBLY_NOTHING = frozenset({"nanosleep.u32 $0;"})
+
+HOST_INTRINSICS = re.compile(
+    r"llvm\.(?:ctpop|ctlz|cttz|bitreverse|bswap|fshl|fshr|abs|smin|smax|umin|umax|scmp|ucmp"
+    r"|[su](?:add|sub|mul)\.with\.overflow|[su](?:add|sub|shl)\.sat|fpto[su]i\.sat"
+    r"|sqrt|fabs|fma|fmuladd|floor|ceil|trunc|rint|nearbyint|round|roundeven|copysign|canonicalize|is\.fpclass"
+    r"|minnum|maxnum|minimum|maximum|minimumnum|maximumnum"
+    r"|assume|expect|lifetime|mem(?:cpy|move|set)|experimental\.noalias\.scope\.decl|dbg)\b"
+)
+"""LLVM's own intrinsics that mean the same on any machine."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What a piece of inline assembly is: "register", "fence", "load", "store" or "nothing"."""
+
+    kind: str
+    code: int = 0
+
+
+def assembly(text: str) -> Assembly | None:
+    """Find out what inline assembly does; None if it is not known."""
+    text = re.sub(r"\s+", " ", text).strip()
+    if text in _ASSEMBLY_REGISTERS:
+        return Assembly("register", _ASSEMBLY_REGISTERS[text])
+    if match := _ASSEMBLY_FENCES.fullmatch(text):
+        return Assembly("fence", _FENCE_LEVELS[match[1] or match[2]])
+    if _ASSEMBLY_LOAD.fullmatch(text):
+        return Assembly("load")
+    if _ASSEMBLY_STORE.fullmatch(text):
+        return Assembly("store")
+    return Assembly("nothing") if text in _ASSEMBLY_NOTHING else None
