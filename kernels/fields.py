@@ -62,7 +62,7 @@ class Functions:
         return tuple(name for name, *_ in self.aggregators)
 
 
-def _generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
+def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
     """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
     namespace = dict(names)
     exec(source, namespace)
@@ -76,26 +76,26 @@ def _tuple_of(parts: list[str], fields: Fields) -> str:
 def make_get(jit: Jit, fields: Fields) -> Any:
     """``get(arrays, position)``: the scalar or tuple there."""
     parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
-    return _generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
+    return generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
 
 
 def make_put(jit: Jit, fields: Fields) -> Any:
     """``put(arrays, position, x)``."""
     lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
-    return _generated(jit, "put", "def put(arrays, i, x):\n" + "".join(lines))
+    return generated(jit, "put", "def put(arrays, i, x):\n" + "".join(lines))
 
 
 def make_cast(jit: Jit, fields: Fields) -> Any:
     """``cast(x)``: each field as its declared dtype."""
     types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
     parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
-    return _generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
+    return generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
 
 
 def make_differs(jit: Jit, fields: Fields) -> Any:
     """``differs(x, y)``: whether two messages are unequal in some field."""
     parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
-    return _generated(jit, "differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
+    return generated(jit, "differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
 
 
 def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
@@ -108,7 +108,7 @@ def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
         else:
             parts.append(f"{x} != {y}")
     source = f"def changed(x, y):\n    return {' or '.join(parts)}\n"
-    return _generated(jit, "changed", source, bits_of_float=bits_of_float)
+    return generated(jit, "changed", source, bits_of_float=bits_of_float)
 
 
 @functools.cache
@@ -129,7 +129,7 @@ def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
         "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
         f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
     )
-    return _generated(jit, "context", source, VertexContext=VertexContext, **namespace)
+    return generated(jit, "context", source, VertexContext=VertexContext, **namespace)
 
 
 def make_weight(jit: Jit, has_weights: bool) -> Any:
@@ -161,4 +161,4 @@ def make_folding(jit: Jit, functions: Functions) -> tuple[Any, Any, Any]:
     begin = f"def begin(partials, block):\n    return {loaded}\n"
     fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
     finish = "def finish(partials, block, sums):\n" + stores
-    return _generated(jit, "begin", begin), _generated(jit, "fold", fold, **names), _generated(jit, "finish", finish)
+    return generated(jit, "begin", begin), generated(jit, "fold", fold, **names), generated(jit, "finish", finish)

@@ -5,6 +5,7 @@ Nothing is compiled here: a device compiles a kernel for what it runs on (``gpu_
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,5 +61,7 @@ def kernel(
 
 
 def device(function: Callable[..., Any]) -> Any:
-    """Declare a function that kernels call, compiled as part of them."""
-    return cuda.jit(device=True, lineinfo=True)(function)
+    """Declare a function that kernels call, compiled as part of them; with its lines where its source is at hand."""
+    code = function.__code__
+    has_source = bool(linecache.getlines(code.co_filename, function.__globals__))
+    return cuda.jit(device=True, lineinfo=has_source)(function)
