@@ -1,0 +1,64 @@
+"""Counts of accesses: how often, how many bytes, and how many 32-byte sectors the instructions of warps touch."""
+
+from __future__ import annotations
+
+from gpu_pregel.host.devices.emulated import layout as at
+from gpu_pregel.host.devices.emulated.hooks import helper, hook
+from gpu_pregel.host.devices.emulated.words import fill, read32, set_word, word, write32
+
+_SECTOR_SHIFT = 5
+
+
+@helper
+def _mix(a: int, b: int) -> int:
+    """A hash of two words."""
+    x = (a ^ (b * -7046029254386353131)) * -4658895280553007687
+    x ^= (x >> 32) & 0xFFFFFFFF
+    x *= -7723592293110705685
+    return x ^ ((x >> 29) & 0x7FFFFFFFF)
+
+
+@helper
+def _is_new(state: int, key: int) -> int:
+    """Put ``key`` into the set; 1 if it was not there."""
+    table, mask = word(state, at.SECTORS), word(state, at.SECTORS_MASK)
+    key |= 1
+    place = (key >> 20) & mask
+    while True:
+        found = word(table, place)
+        if found == key:
+            return 0
+        if found == 0:
+            break
+        place = (place + 1) & mask
+    set_word(table, place, key)
+    used = word(state, at.SECTORS_USED) + 1
+    if used * 2 > mask:
+        # The few groups in flight are counted twice.
+        fill(table, (mask + 1) * at.WORD, 0)
+        used = 0
+    set_word(state, at.SECTORS_USED, used)
+    return 1
+
+
+@hook("emu_count")
+def count_access(state: int, flags: int, address: int, size: int, site: int) -> int:
+    """Count an access to global or shared memory."""
+    if flags & at.SHARED:
+        set_word(state, at.SHARED_COUNT, word(state, at.SHARED_COUNT) + 1)
+        return 0
+    me = word(state, at.CURRENT)
+    counter = word(me, at.OWN_OCCURRENCES) + 4 * site
+    occurrence = read32(counter)
+    write32(counter, occurrence + 1)
+    warp = word(me, at.IDENTITY) - word(me, at.LANE)
+    group = _mix((word(state, at.LAUNCH) << 32) ^ warp, (site << 40) ^ occurrence)
+    first, last = address >> _SECTOR_SHIFT, (address + size - 1) >> _SECTOR_SHIFT
+    touched = _is_new(state, _mix(group, first))
+    if last != first:
+        touched += _is_new(state, _mix(group, last))
+    mine = word(state, at.SITE_COUNTS) + site * at.COUNT_WORDS * at.WORD
+    set_word(mine, at.EXECUTIONS, word(mine, at.EXECUTIONS) + 1)
+    set_word(mine, at.BYTES, word(mine, at.BYTES) + size)
+    set_word(mine, at.TOUCHED, word(mine, at.TOUCHED) + touched)
+    return 0

@@ -1,0 +1,323 @@
+"""A launch: checks that a GPU would make, memory for the threads, and the call of the launcher."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.errors import EmulationError
+from gpu_pregel.host.devices.emulated import layout as at
+from gpu_pregel.host.devices.emulated.faults import Launch, SiteLike, describe
+from gpu_pregel.host.devices.emulated.fibers import Fibers, load_fibers
+from gpu_pregel.host.devices.emulated.hooks import HOOK_MODULES, HOOKS, compile_hook
+from gpu_pregel.host.devices.emulated.regions import Region, SharedMemory, merged, region_table
+
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = ((1 << 31) - 1, 65535, 65535)
+MAX_STATIC_SHARED = 48 << 10
+MULTIPROCESSORS = 4
+THREADS_EACH, BLOCKS_EACH, SHARED_EACH = 2048, 32, 100 << 10
+"""What a multiprocessor holds."""
+STEP_LIMIT = 1 << 32
+"""After so many changes of threads a launch is taken for endless."""
+
+_SECTORS = 1 << 20
+
+Words = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Machine(NamedTuple):
+    """The compiled hooks."""
+
+    fibers: Fibers
+    addresses: dict[str, int]
+    prepare: Any
+    run: Any
+
+
+@functools.cache
+def machine() -> Machine:
+    """Compile the hooks, or load them from the disk, and make their symbols known to LLVM's linker.
+
+    Raises
+    ------
+    DeviceError
+        There is no machine code for this kind of processor.
+    """
+    with _LOCK:
+        fibers = load_fibers()
+        for name in HOOK_MODULES:
+            importlib.import_module(f"gpu_pregel.host.devices.emulated.{name}")
+        addresses = {one.symbol: compile_hook(one) for one in HOOKS}
+        call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+        return Machine(fibers, addresses, call(addresses["emu_prepare"]), call(addresses["emu_run"]))
+
+
+@dataclass
+class Counts:
+    """What the launches of one kernel did to global memory: an entry per site, and totals.
+
+    Attributes
+    ----------
+    executions, bytes, sectors : array of int64
+        Accesses by single threads, their bytes, and the 32-byte sectors that warps touched.
+    shared, local : int
+        Accesses to shared memory, and to the threads' own.
+    launches : int
+    """
+
+    sites: int
+    executions: Words = field(init=False)
+    bytes: Words = field(init=False)
+    sectors: Words = field(init=False)
+    shared: int = 0
+    local: int = 0
+    launches: int = 0
+
+    def __post_init__(self) -> None:
+        self.executions, self.bytes, self.sectors = (np.zeros(self.sites, np.int64) for _ in range(3))
+
+    def of_kind(self, kind: str, table: Sequence[SiteLike]) -> tuple[int, int, int]:
+        """Executions, bytes and sectors of the sites of a kind, such as "load"."""
+        places = [number for number, site in enumerate(table) if site.kind == kind]
+        return tuple(int(each[places].sum()) for each in (self.executions, self.bytes, self.sectors))  # type: ignore[return-value]
+
+
+class _Memory:
+    """What launches leave for the next one."""
+
+    def __init__(self) -> None:
+        self._stacks = np.empty(0, np.uint8)
+        self.sectors = np.zeros(0, np.int64)
+        self.sectors_used = 0
+
+    def stacks(self, count: int) -> int:
+        """Address of so many stacks."""
+        size = count * at.STACK_BYTES + 4096
+        if self._stacks.size < size:
+            self._stacks = np.empty(size, np.uint8)
+        return -(-self._stacks.ctypes.data // 4096) * 4096
+
+    def need_sectors(self) -> None:
+        if not self.sectors.size:
+            self.sectors = np.zeros(_SECTORS, np.int64)
+
+
+_LOCK = threading.RLock()
+_MEMORY = _Memory()
+_last_stamp = 0
+_STATE: Words = np.zeros(at.STATE_WORDS, np.int64)
+"""One launch runs at a time, and this is its state block."""
+
+
+def state_address() -> int:
+    """What the global ``emu_state`` of each compiled kernel is to hold; it never changes."""
+    return int(_STATE.ctypes.data)
+
+
+def cooperative_blocks(threads: int, shared_bytes: int) -> int:
+    """How many blocks of a cooperative launch fit the emulated device at once."""
+    each = min(BLOCKS_EACH, THREADS_EACH // (-(-threads // 32) * 32))
+    if shared_bytes:
+        each = min(each, SHARED_EACH // shared_bytes)
+    return MULTIPROCESSORS * each
+
+
+def check_launch(
+    name: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    shared_bytes: int,
+    *,
+    cooperative: bool,
+    grid_barrier: bool,
+) -> None:
+    """Refuse what a GPU refuses before any thread runs.
+
+    Raises
+    ------
+    EmulationError
+        The shape or the shared memory is beyond what the device has, or a grid barrier has no cooperative launch.
+    """
+    blocks, threads = math.prod(grid), math.prod(block)
+    problem = None
+    if any(not 1 <= size <= limit for size, limit in zip(grid, MAX_GRID, strict=True)):
+        problem = (
+            f"a grid of {_shape(grid)} blocks: each dimension is from 1 to {_shape(MAX_GRID)}; launch nothing for 0"
+        )
+    elif threads > MAX_THREADS or any(not 1 <= size <= limit for size, limit in zip(block, MAX_BLOCK, strict=True)):
+        problem = (
+            f"a block of {_shape(block)} threads: a block has from 1 to {MAX_THREADS} (at most {_shape(MAX_BLOCK)})"
+        )
+    elif blocks * threads >= 1 << 32:
+        problem = f"{blocks} blocks of {threads} threads: the emulated device numbers its threads with 32 bits"
+    elif shared_bytes > MAX_STATIC_SHARED:
+        problem = f"{shared_bytes} bytes of static shared memory: a block has at most {MAX_STATIC_SHARED}"
+    elif cooperative and blocks > cooperative_blocks(threads, shared_bytes):
+        problem = (
+            f"a cooperative launch of {blocks} blocks of {threads} threads with {shared_bytes} bytes of shared memory "
+            f"each: only {cooperative_blocks(threads, shared_bytes)} are resident at once"
+        )
+    elif grid_barrier and not cooperative:
+        problem = "it has a grid barrier: launch it cooperatively"
+    if problem is not None:
+        raise EmulationError(f"kernel {name} cannot be launched: {problem}")
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def run(
+    entry: int,
+    arguments: Words,
+    *,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    shared_bytes: int = 0,
+    sites: int,
+    arrays: Sequence[Region] = (),
+    seed: int = 0,
+    launch: int = 0,
+    cooperative: bool = False,
+    grid_barrier: bool = False,
+    counts: Counts | None = None,
+    name: str = "kernel",
+    site_table: Sequence[SiteLike] = (),
+    shared_granule: int = 1,
+    step_limit: int = STEP_LIMIT,
+) -> None:
+    """Run a kernel from its first thread to its last.
+
+    Parameters
+    ----------
+    entry : int
+        Address of the kernel's ``emu_entry``.
+    arguments : array of int64
+        What the kernel's parameters are, a word each.
+    grid, block : tuple of three ints
+        Shape of the launch.
+    shared_bytes : int
+        Static shared memory of a block.
+    sites : int
+        Numbers of sites are below this.
+    arrays : sequence of Region
+        All that the kernel may touch but shared memory and its own stack.
+    seed, launch : int
+        The order of threads, blocks and stores depends on these two alone.
+    cooperative, grid_barrier : bool
+        Whether all blocks run at once; whether the kernel has a barrier of the grid.
+    counts : Counts, optional
+        Where accesses are added up.
+    name, site_table
+        What messages say: the kernel, and for each site its kind, file and line.
+    shared_granule : int
+        Size of the smallest elements in shared memory: 1, 2, 4 or 8.
+    step_limit : int
+        Changes of threads after which the launch is refused as endless.
+
+    Raises
+    ------
+    EmulationError
+        The kernel did what a GPU would fail, or might.
+    """
+    check_launch(name, grid, block, shared_bytes, cooperative=cooperative, grid_barrier=grid_barrier)
+    loaded = machine()
+    with _LOCK:
+        plan = _Plan(loaded, grid, block, shared_bytes, shared_granule, seed, launch, cooperative)
+        table = merged(arrays)
+        state = _STATE
+        state[:] = plan.state
+        records = region_table(table)
+        site_regions = np.full(max(sites, 1), records.ctypes.data, np.int64)
+        state[at.ARGUMENTS] = arguments.ctypes.data
+        state[at.ENTRY], state[at.STEP_LIMIT] = entry, step_limit
+        state[at.REGIONS], state[at.REGION_COUNT] = records[1:].ctypes.data, len(table)
+        state[at.SITE_REGIONS], state[at.SITES] = site_regions.ctypes.data, sites
+        counted = _begin_counts(state, plan, sites) if counts is not None else None
+        loaded.prepare(state.ctypes.data)
+        _run_to_the_end(loaded, state)
+        global _last_stamp
+        _last_stamp = int(state[at.STAMP])
+        if counts is not None and counted is not None:
+            _end_counts(state, counts, counted)
+        if state[at.FAULT]:
+            raise EmulationError(describe(Launch(name, site_table, table, grid, block, state, plan.fibers)))
+
+
+def _run_to_the_end(loaded: Machine, state: Words) -> None:
+    while loaded.run(state.ctypes.data) == at.INTERRUPTED:
+        pass
+
+
+class _Plan:
+    """The memory of one launch, and its state block but for the kernel's own things."""
+
+    def __init__(
+        self,
+        loaded: Machine,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        shared_granule: int,
+        seed: int,
+        launch: int,
+        cooperative: bool,
+    ) -> None:
+        random = np.random.default_rng((seed & (1 << 63) - 1, launch))
+        blocks, threads = math.prod(grid), math.prod(block)
+        resident = blocks if cooperative else min(blocks, int(random.integers(1, 3)))
+        warps = -(-threads // 32)
+        self.order = random.permutation(blocks).astype(np.int64)
+        self.threads = resident * threads
+        self.blocks = np.zeros((resident, at.BLOCK_WORDS), np.int64)
+        self.fibers = np.zeros((resident * threads, at.FIBER_WORDS), np.int64)
+        self.warps = np.zeros((resident * warps, at.WARP_WORDS), np.int64)
+        self.ready = np.empty(resident * threads, np.int64)
+        self.shared = SharedMemory(resident, shared_bytes, shared_granule)
+        self.state = np.zeros(at.STATE_WORDS, np.int64)
+        state = self.state
+        state[at.RANDOM] = int(random.integers(1, 1 << 62))
+        state[at.READY], state[at.ORDER] = self.ready.ctypes.data, self.order.ctypes.data
+        state[at.BLOCKS], state[at.RESIDENT], state[at.THREADS], state[at.WARPS] = blocks, resident, threads, warps
+        state[at.BLOCK_RECORDS], state[at.FIBER_RECORDS] = self.blocks.ctypes.data, self.fibers.ctypes.data
+        state[at.WARP_RECORDS], state[at.STACKS] = self.warps.ctypes.data, _MEMORY.stacks(self.threads)
+        state[at.GRID_X : at.GRID_X + 3], state[at.BLOCK_X : at.BLOCK_X + 3] = grid, block
+        state[at.COOPERATIVE], state[at.BLOCK_ENDED] = cooperative, 1
+        state[at.STAMP] = state[at.LAUNCH] = _last_stamp + 1
+        state[at.SHARED_REGIONS], state[at.SHARED_BYTES] = self.shared.table.ctypes.data, shared_bytes
+        state[at.EXIT], state[at.START] = loaded.addresses["emu_exit"], loaded.fibers.start
+        frame = loaded.fibers.frame
+        state[at.FRAME_WORDS], state[at.FRAME_STATE], state[at.FRAME_ENTRY] = frame.words, frame.state, frame.entry
+        state[at.FRAME_EXIT], state[at.FRAME_START] = frame.exit, frame.start
+
+
+def _begin_counts(state: Words, plan: _Plan, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
+    _MEMORY.need_sectors()
+    counted = np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64)
+    occurrences = np.empty(plan.threads * max(sites, 1), np.uint32)
+    state[at.COUNTING] = 1
+    state[at.SITE_COUNTS], state[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
+    state[at.SECTORS], state[at.SECTORS_MASK] = _MEMORY.sectors.ctypes.data, _MEMORY.sectors.size - 1
+    state[at.SECTORS_USED] = _MEMORY.sectors_used
+    return counted, occurrences
+
+
+def _end_counts(state: Words, counts: Counts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
+    _MEMORY.sectors_used = int(state[at.SECTORS_USED])
+    table = counted[0][: counts.sites]
+    counts.executions += table[:, at.EXECUTIONS]
+    counts.bytes += table[:, at.BYTES]
+    counts.sectors += table[:, at.TOUCHED]
+    counts.shared += int(state[at.SHARED_COUNT])
+    counts.local += int(state[at.LOCAL_COUNT])
+    counts.launches += 1
