@@ -1,7 +1,7 @@
 """How messages are combined atomically on CUDA, and what an inbox is made of there.
 
-Where the chip has an instruction for the combiner, a message costs one access to the inbox; otherwise a compare-and-swap
-loop. Integers of fewer than 4 bytes and bools, for which there is none, are kept in elements of 4.
+Where the chip has an instruction for the combiner, a message costs one access to the inbox; otherwise a
+compare-and-swap loop. Integers of fewer than 4 bytes and bools, for which there is none, are kept in elements of 4.
 """
 
 from __future__ import annotations

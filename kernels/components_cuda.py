@@ -14,7 +14,7 @@ from numba import cuda, types
 
 from gpu_pregel.kernels.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umax
 from gpu_pregel.kernels.hash_cuda import mix
-from gpu_pregel.kernels.jit_cuda import BLOCK, WARP, device, kernel
+from gpu_pregel.kernels.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.warps_cuda import ALL, lane_number, shuffle
 
 SAMPLES = 1024
@@ -23,7 +23,7 @@ SLOTS = 2 * SAMPLES
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of so many edges are linked by one thread, or by one warp; longer ones by a block."""
 
-_OFFSETS, _VERTICES = types.int64[::1], types.uint32[::1]
+_VERTICES = types.uint32[::1]
 
 
 @device
@@ -45,7 +45,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
         q = labels[low]
 
 
-@kernel(_OFFSETS, _VERTICES, _VERTICES)
+@kernel(OFFSETS, _VERTICES, _VERTICES)
 def initialise(indptr: Any, indices: Any, labels: Any) -> None:
     """Hook every vertex to its first neighbour if that is smaller; rows are sorted, so it is the smallest."""
     u = np.uint32(cuda.grid(1))
@@ -57,7 +57,7 @@ def initialise(indptr: Any, indices: Any, labels: Any) -> None:
         labels[u] = label
 
 
-@kernel(_OFFSETS, _VERTICES, types.int64, _VERTICES, racy=("labels",))
+@kernel(OFFSETS, _VERTICES, types.int64, _VERTICES, racy=("labels",))
 def link_sampled(indptr: Any, indices: Any, rounds: Any, labels: Any) -> None:
     """Link every vertex with its neighbours from the second to that of number ``rounds``."""
     u = np.uint32(cuda.grid(1))
@@ -112,7 +112,7 @@ def estimate_largest(labels: Any, largest: Any) -> None:
         largest[0] = ~np.uint32(best[0] & np.uint64(free))
 
 
-@kernel(_OFFSETS, _VERTICES, types.int64, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
+@kernel(OFFSETS, _VERTICES, types.int64, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
 def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: Any, labels: Any) -> None:
     """Link every vertex with its neighbours, but for edges inside the component ``largest[0]``.
 

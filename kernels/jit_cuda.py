@@ -5,16 +5,20 @@ Nothing is compiled here: a device compiles a kernel for what it runs on (``gpu_
 
 from __future__ import annotations
 
+import functools
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numba
 from numba import cuda
 
 BLOCK = 256
 """Threads of a block, unless a kernel says otherwise."""
 WARP = 32
+OFFSETS = object()
+"""In a signature: positions of edges, uint32 where they all fit and int64 elsewhere, as the array that is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +44,23 @@ class Kernel:
     racy: frozenset[str]
     block: int
     items: int
-    compiled: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What each device made of it."""
 
     @property
     def name(self) -> str:
         """Its name."""
         return self.function.__name__
+
+    def resolved(self, arguments: tuple[Any, ...]) -> Kernel:
+        """This kernel with the types of its ``OFFSETS`` taken from the arguments, which have a ``dtype``."""
+        return self if OFFSETS not in self.signature else self._with_offsets(self._offsets_of(arguments))
+
+    def _offsets_of(self, arguments: tuple[Any, ...]) -> Any:
+        return arguments[self.signature.index(OFFSETS)].dtype
+
+    @functools.cache  # noqa: B019 (kernels live as long as their modules, or the program that they are made of)
+    def _with_offsets(self, dtype: Any) -> Kernel:
+        array = numba.from_dtype(dtype)[::1]
+        return replace(self, signature=tuple(array if kind is OFFSETS else kind for kind in self.signature))
 
 
 def kernel(

@@ -17,7 +17,6 @@ from gpu_pregel.kernels.atomics_cuda import fetch_and_add
 from gpu_pregel.kernels.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.fields import (
-    Fields,
     Functions,
     generated,
     make_cast,
@@ -147,9 +146,9 @@ def _make_folding(functions: Functions) -> _Folding:
 
 
 def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
-    """``start()``, ``fold(…)`` and ``finish(…)``, the end of a superstep: each block leaves its figures, the last one adds them up.
+    """``start()``, ``fold(…)`` and ``finish(…)``, which ends a superstep.
 
-    Lane 0 knows how many vertices of its warp are ``active`` and have ``applied``; each lane its own ``edges``.
+    Each block leaves its figures, and the last one adds them up. Lane 0 knows how many vertices of its warp are ``active`` and have ``applied``; each lane its own ``edges``.
     """
     folding = _make_folding(functions)
     start, merge, over_warp = folding.start, folding.merge, folding.over_warp
