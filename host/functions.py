@@ -6,18 +6,18 @@ from types import CellType, FunctionType
 from typing import Any
 
 from gpu_pregel.host.fingerprint import all_names, is_of_library
-from gpu_pregel.kernels.jit import device
+from gpu_pregel.kernels.fields import Jit
 
 
-def device_function(function: Any) -> Any:
-    """Compile ``function`` for use in kernels; plain functions among its globals and closures are compiled too.
+def device_function(function: Any, jit: Jit) -> Any:
+    """Compile ``function`` by ``jit`` for use in kernels, and the plain functions among its globals and closures too.
 
     The user's function and its globals stay as they are: the compiled one has globals of its own, taken now.
     """
-    return _compiled(getattr(function, "py_func", function), {})
+    return _compiled(getattr(function, "py_func", function), jit, {})
 
 
-def _compiled(function: Any, known: dict[int, Any]) -> Any:
+def _compiled(function: Any, jit: Jit, known: dict[int, Any]) -> Any:
     if id(function) in known:
         return known[id(function)]
     names = all_names(function.__code__)
@@ -28,16 +28,16 @@ def _compiled(function: Any, known: dict[int, Any]) -> Any:
     twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
     # What is loaded from the cache imports the module that its functions name: the user's may not be there next time.
     twin.__module__ = __name__
-    dispatcher = known[id(function)] = device(twin)
+    dispatcher = known[id(function)] = jit(twin)
     for name in names & namespace.keys():
-        namespace[name] = _callable(namespace[name], known)
+        namespace[name] = _callable(namespace[name], jit, known)
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
-        cell.cell_contents = _callable(original.cell_contents, known)
+        cell.cell_contents = _callable(original.cell_contents, jit, known)
     return dispatcher
 
 
-def _callable(value: Any, known: dict[int, Any]) -> Any:
+def _callable(value: Any, jit: Jit, known: dict[int, Any]) -> Any:
     """A plain function of the user's compiled; anything else as it is."""
     if isinstance(value, FunctionType) and not is_of_library(value):
-        return _compiled(value, known)
+        return _compiled(value, jit, known)
     return value

@@ -51,7 +51,7 @@ class Kernel:
         return self.function.__name__
 
     def resolved(self, arguments: tuple[Any, ...]) -> Kernel:
-        """This kernel with the types of its ``OFFSETS`` taken from the arguments, which have a ``dtype``."""
+        """Take the types of its ``OFFSETS`` from the arguments, which have a ``dtype``."""
         return self if OFFSETS not in self.signature else self._with_offsets(self._offsets_of(arguments))
 
     def _offsets_of(self, arguments: tuple[Any, ...]) -> Any:

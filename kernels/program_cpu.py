@@ -115,7 +115,12 @@ def make_signal(functions: Functions) -> Any:
     return dense_signal
 
 
-def make_pull_signals(functions: Functions) -> Any:
+def make_pull(functions: Functions, *, has_weights: bool) -> Any:
+    """Dense side: combine the messages of the in-neighbours; made by the one of the next two that fits."""
+    return _make_pull_edges(functions, has_weights=has_weights) if functions.per_edge else _make_pull_signals(functions)
+
+
+def _make_pull_signals(functions: Functions) -> Any:
     """Dense side, where the message is the same for all edges of a source: combine the signals of the in-neighbours."""
     combine, identity = functions.combine, functions.identity
     get, cast, put = (
@@ -147,7 +152,7 @@ def make_pull_signals(functions: Functions) -> Any:
     return pull
 
 
-def make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
+def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
     """Dense side, where every edge has a message of its own: compute and combine those of the active in-neighbours."""
     send, combine, identity = functions.send, functions.combine, functions.identity
     get, cast, put = (

@@ -148,7 +148,8 @@ def _make_folding(functions: Functions) -> _Folding:
 def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
     """``start()``, ``fold(…)`` and ``finish(…)``, which ends a superstep.
 
-    Each block leaves its figures, and the last one adds them up. Lane 0 knows how many vertices of its warp are ``active`` and have ``applied``; each lane its own ``edges``.
+    Each block leaves its figures, and the last one adds them up. Lane 0 knows how many vertices of its warp are
+    ``active`` and have ``applied``; each lane its own ``edges``.
     """
     folding = _make_folding(functions)
     start, merge, over_warp = folding.start, folding.merge, folding.over_warp
