@@ -72,9 +72,10 @@ def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
 
 
 @helper
-def _maybe_give_way(state: int, mask: int) -> None:
+def _maybe_give_way(state: int, mask: int, site: int) -> None:
     """Once in a while let others run, and let some store reach memory."""
     if draw(state) & mask == 0:
+        set_word(word(state, at.CURRENT), at.WAIT_SITE, site)
         drain_somebody(state)
         give_way(state)
 
@@ -82,7 +83,7 @@ def _maybe_give_way(state: int, mask: int) -> None:
 @hook("emu_load")
 def _load(state: int, address: int, size: int, site: int) -> int:
     """What a thread reads: its own buffered store if there is one, or memory."""
-    _maybe_give_way(state, 63)
+    _maybe_give_way(state, 63, site)
     region = _enter(state, address, size, site, _READ)
     if region == 0:
         return read_bits(address, size)
@@ -104,7 +105,7 @@ def _load(state: int, address: int, size: int, site: int) -> int:
 @hook("emu_store")
 def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
     """Put a store in the thread's buffer."""
-    _maybe_give_way(state, 7)
+    _maybe_give_way(state, 7, site)
     region = _enter(state, address, size, site, _WRITE)
     if region == 0:
         write_bits(address, size, bits)
@@ -127,7 +128,7 @@ def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
 @helper
 def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
     """What comes before an atomic; afterwards its memory can be used as it is."""
-    _maybe_give_way(state, 7)
+    _maybe_give_way(state, 7, site)
     if size != 4 and size != 8:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
     region = _enter(state, address, size, site, _ATOMIC)

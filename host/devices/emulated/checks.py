@@ -7,6 +7,9 @@ from gpu_pregel.host.devices.emulated.hooks import hook
 from gpu_pregel.host.devices.emulated.scheduler import fail
 from gpu_pregel.host.devices.emulated.words import as_float, less_unsigned, word
 
+_BIAS, _FRACTION = 1023, 52
+"""Of a float64's exponent."""
+
 
 @hook("emu_sreg")
 def _special_register(state: int, code: int) -> int:
@@ -38,9 +41,7 @@ def _check_shift(state: int, amount: int, bits: int, site: int) -> int:
 def _check_float(state: int, value_bits: int, bits: int, signed: int, site: int) -> int:
     """Refuse to make an integer of a float that it cannot hold, or of NaN."""
     value = as_float(value_bits)
-    above = 1.0
-    for _ in range(bits - (1 if signed else 0)):
-        above *= 2.0
+    above = as_float((_BIAS + bits - (1 if signed else 0)) << _FRACTION)  # A power of two.
     # Fractions are cut off: -0.5 is 0.
     fits = value < above and (value > -1.0 if signed == 0 else value > -above - 1.0 or value == -above)
     if not fits:

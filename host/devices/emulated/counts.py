@@ -19,26 +19,38 @@ def _mix(a: int, b: int) -> int:
 
 
 @helper
-def _is_new(state: int, key: int) -> int:
-    """Put ``key`` into the set; 1 if it was not there."""
-    table, mask = word(state, at.SECTORS), word(state, at.SECTORS_MASK)
-    key |= 1
+def _place_of(table: int, mask: int, key: int) -> int:
+    """Where ``key`` stands in a table, or the free place where it belongs."""
     place = (key >> 20) & mask
-    while True:
-        found = word(table, place)
-        if found == key:
-            return 0
-        if found == 0:
-            break
+    while word(table, place) != key and word(table, place) != 0:
         place = (place + 1) & mask
-    set_word(table, place, key)
+    return place
+
+
+@hook("emu_is_new")
+def _is_new(state: int, key: int) -> int:
+    """Put ``key`` into the set; 1 if it was not there.
+
+    There are two tables: when the younger is half full the older is emptied and they change places, so that what is
+    still in use is not forgotten.
+    """
+    mask = word(state, at.SECTORS_MASK)
+    young = word(state, at.SECTORS)
+    key |= 1
+    place = _place_of(young, mask, key)
+    if word(young, place) == key:
+        return 0
+    old = word(state, at.OLD_SECTORS)
+    new = 1 if word(old, _place_of(old, mask, key)) == 0 else 0
+    set_word(young, place, key)
     used = word(state, at.SECTORS_USED) + 1
     if used * 2 > mask:
-        # The few groups in flight are counted twice.
-        fill(table, (mask + 1) * at.WORD, 0)
+        fill(old, (mask + 1) * at.WORD, 0)
+        set_word(state, at.SECTORS, old)
+        set_word(state, at.OLD_SECTORS, young)
         used = 0
     set_word(state, at.SECTORS_USED, used)
-    return 1
+    return new
 
 
 @hook("emu_count")

@@ -154,7 +154,7 @@ def _misaligned(launch: Launch) -> str:
 
 
 def _unwritten(launch: Launch) -> str:
-    return f"{_what(launch)}, which nobody has written: fill the array before, or compute what is read"
+    return f"{_what(launch)}, of which it can see no write: fill the array first, or a fence or barrier is missing"
 
 
 def _constant(launch: Launch) -> str:
@@ -162,15 +162,15 @@ def _constant(launch: Launch) -> str:
 
 
 def _race(launch: Launch) -> str:
-    verb = _verb(launch.get(at.FAULT_VALUE)).split()[0]
+    both = launch.get(at.FAULT_VALUE)
+    here, there = both & ((1 << at.OTHER_ACCESS) - 1), both >> at.OTHER_ACCESS
     region = _nearest(launch, launch.get(at.FAULT_ADDRESS))
     name = region.name if region else "the array"
-    advice = (
-        "put a barrier between them" if name == "shared memory" else f"use atomics or a barrier, or declare {name} racy"
-    )
+    element = _element(region, launch.get(at.FAULT_ADDRESS)) if region else name
+    advice = "put a barrier between" if name == "shared memory" else f"use atomics or a barrier, or declare {name} racy"
     return (
-        f"{_what(launch)}, which {_other(launch)} used at {_other_line(launch)}; one of the two writes, and nothing "
-        f"orders the other before this one {verb}: {advice}"
+        f"race: {_verb(here)} {element}, which {_other(launch)} {_verb(there)} at {_other_line(launch)}, and nothing "
+        f"orders the two: {advice}"
     )
 
 

@@ -48,6 +48,7 @@ LAUNCH = 53
 FAULT = 54
 FAULT_SITE, FAULT_THREAD, FAULT_ADDRESS, FAULT_SIZE, FAULT_VALUE = 55, 56, 57, 58, 59
 FAULT_OTHER_THREAD, FAULT_OTHER_SITE, FAULT_REGION = 60, 61, 62
+OLD_SECTORS = 63
 STATE_WORDS = 64
 
 # --- A thread. The first words are the special registers, by their codes.
@@ -61,6 +62,7 @@ IDENTITY, INDEX = 24, 25
 STACK_LOW, STACK_HIGH = 26, 27
 SHARED_REGION = 28
 WAIT_SITE = 29
+"""Where the thread last let others run."""
 OWN_OCCURRENCES = 30
 BUFFERED, BUFFER = 31, 32
 BUFFER_ENTRIES, ENTRY_WORDS = 4, 4
@@ -145,6 +147,9 @@ XCHG, ADD, SUB, AND, OR, XOR, MAX, MIN, UMAX, UMIN, FADD = range(11)
     UNKNOWN_SYNC,
     UNKNOWN_ATOMIC,
 ) = range(1, 27)
+
+OTHER_ACCESS = 4
+"""In the value of a race, what the other thread does stands so many bits up."""
 
 DONE, INTERRUPTED, FAILED = 0, 1, 2
 """What emu_run returns."""

@@ -14,7 +14,7 @@ _LANE_BITS, _BLOCK_BITS, _SITE_BITS = 26, 20, 16
 _LANE_MASK, _BLOCK_MASK = (1 << _LANE_BITS) - 1, (1 << _BLOCK_BITS) - 1
 _SITE_SHIFT = _LANE_BITS + _BLOCK_BITS + 1
 _ATOMIC_BIT = 1 << (_LANE_BITS + _BLOCK_BITS)
-_WRITE, _ATOMIC = 1, 2
+_READ, _WRITE, _ATOMIC = 0, 1, 2
 
 
 @helper
@@ -38,9 +38,9 @@ def _is_ordered(state: int, me: int, other: int, epochs: int, shared: int) -> bo
 
 @helper
 def _check_against(
-    state: int, me: int, past: int, access: int, site: int, address: int, size: int, shared: int
+    state: int, me: int, past: int, kind: int, access: int, site: int, address: int, size: int, shared: int
 ) -> None:
-    """Report the access noted at ``past`` if it conflicts with the one that is made now."""
+    """Report the access noted at ``past``, of this kind, if it conflicts with the one that is made now."""
     who = word(past, 0)
     if who >> 32 != word(state, at.STAMP) or who & 0xFFFFFFFF == word(me, at.IDENTITY):
         return
@@ -50,7 +50,8 @@ def _check_against(
     if not _is_ordered(state, me, who & 0xFFFFFFFF, how, shared):
         thread = word(me, at.IDENTITY)
         other_site = (how >> _SITE_SHIFT) & ((1 << _SITE_BITS) - 1)
-        fail_thread(state, at.RACE, site, thread, address, size, access, who & 0xFFFFFFFF, other_site)
+        both = access | (_WRITE | _ATOMIC if how & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
+        fail_thread(state, at.RACE, site, thread, address, size, both, who & 0xFFFFFFFF, other_site)
 
 
 @hook("emu_race")
@@ -68,10 +69,10 @@ def check_race(state: int, region: int, address: int, size: int, access: int, si
     first = address - word(region, at.SHADOW_BASE)
     for granule in range(first >> shift, ((first + size - 1) >> shift) + 1):
         past = word(region, at.RACES) + granule * at.RACE_WORDS * at.WORD
-        _check_against(state, me, past + at.LAST_WRITE * at.WORD, access, site, address, size, shared)
+        _check_against(state, me, past + at.LAST_WRITE * at.WORD, _WRITE, access, site, address, size, shared)
         if access & _WRITE:
-            _check_against(state, me, past + at.LAST_READ * at.WORD, access, site, address, size, shared)
-            _check_against(state, me, past + at.EARLIER_READ * at.WORD, access, site, address, size, shared)
+            _check_against(state, me, past + at.LAST_READ * at.WORD, _READ, access, site, address, size, shared)
+            _check_against(state, me, past + at.EARLIER_READ * at.WORD, _READ, access, site, address, size, shared)
             set_word(past, at.LAST_WRITE, who)
             set_word(past, at.LAST_WRITE + 1, how)
         else:

@@ -97,8 +97,8 @@ class _Memory:
 
     def __init__(self) -> None:
         self._stacks = np.empty(0, np.uint8)
-        self.sectors = np.zeros(0, np.int64)
-        self.sectors_used = 0
+        self.sectors: list[Words] = []
+        self._sectors_used = 0
 
     def stacks(self, count: int) -> int:
         """Address of so many stacks."""
@@ -107,9 +107,19 @@ class _Memory:
             self._stacks = np.empty(size, np.uint8)
         return -(-self._stacks.ctypes.data // 4096) * 4096
 
-    def need_sectors(self) -> None:
-        if not self.sectors.size:
-            self.sectors = np.zeros(_SECTORS, np.int64)
+    def use_sectors(self, state: Words) -> None:
+        """Give a launch the tables as the last one left them: no two launches share a key."""
+        if not self.sectors:
+            self.sectors = [np.zeros(_SECTORS, np.int64) for _ in range(2)]
+        young, old = self.sectors
+        state[at.SECTORS], state[at.OLD_SECTORS] = young.ctypes.data, old.ctypes.data
+        state[at.SECTORS_MASK], state[at.SECTORS_USED] = _SECTORS - 1, self._sectors_used
+
+    def leave_sectors(self, state: Words) -> None:
+        """Remember which table is the younger, and how full."""
+        if state[at.SECTORS] != self.sectors[0].ctypes.data:
+            self.sectors.reverse()
+        self._sectors_used = int(state[at.SECTORS_USED])
 
 
 _LOCK = threading.RLock()
@@ -245,9 +255,13 @@ def run(
         state[at.SITE_REGIONS], state[at.SITES] = site_regions.ctypes.data, sites
         counted = _begin_counts(state, plan, sites) if counts is not None else None
         loaded.prepare(state.ctypes.data)
-        _run_to_the_end(loaded, state)
-        global _last_stamp
-        _last_stamp = int(state[at.STAMP])
+        try:
+            _run_to_the_end(loaded, state)
+        finally:
+            global _last_stamp
+            _last_stamp = int(state[at.STAMP])
+            if counts is not None:
+                _MEMORY.leave_sectors(state)
         if counts is not None and counted is not None:
             _end_counts(state, counts, counted)
         if state[at.FAULT]:
@@ -302,18 +316,15 @@ class _Plan:
 
 
 def _begin_counts(state: Words, plan: _Plan, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
-    _MEMORY.need_sectors()
+    _MEMORY.use_sectors(state)
     counted = np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64)
     occurrences = np.empty(plan.threads * max(sites, 1), np.uint32)
     state[at.COUNTING] = 1
     state[at.SITE_COUNTS], state[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
-    state[at.SECTORS], state[at.SECTORS_MASK] = _MEMORY.sectors.ctypes.data, _MEMORY.sectors.size - 1
-    state[at.SECTORS_USED] = _MEMORY.sectors_used
     return counted, occurrences
 
 
 def _end_counts(state: Words, counts: Counts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
-    _MEMORY.sectors_used = int(state[at.SECTORS_USED])
     table = counted[0][: counts.sites]
     counts.executions += table[:, at.EXECUTIONS]
     counts.bytes += table[:, at.BYTES]
