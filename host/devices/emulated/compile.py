@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import threading
 import time
@@ -169,7 +170,9 @@ def native_text(
     )
 
 
+@functools.cache
 def _llvm() -> tuple[Any, Any]:
+    """LLVM, and this machine."""
     try:
         import llvmlite.binding as llvm
     except ImportError as error:
@@ -180,6 +183,8 @@ def _llvm() -> tuple[Any, Any]:
     machine = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1, jit=True
     )
+    for name in library.CALLED_BY_LLVM:
+        llvm.add_symbol(name, library.host_address(name))
     return llvm, machine
 
 
@@ -195,9 +200,9 @@ def _library_texts(modules: Sequence[Translated], header: str) -> list[str]:
         if text is None:
             continue
         for callee in re.findall(rf"^declare .*?@({NAME})\(", text, re.MULTILINE):
-            address = library.host_address(callee.strip('"'))
-            if address is not None:
-                llvm.add_symbol(callee.strip('"'), address)
+            callee = callee.strip('"')
+            if callee.startswith(library.HOST):
+                llvm.add_symbol(callee, library.host_address(callee.removeprefix(library.HOST)))
         texts.append(f"{header}\n{text}")
     return texts
 

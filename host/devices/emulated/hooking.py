@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.emulated import intrinsics
+from gpu_pregel.host.devices.emulated.library import HOST
 from gpu_pregel.host.devices.emulated.pointers import NAME, closing, split, typed_value
 from gpu_pregel.host.devices.emulated.sites import Locations, Site
 from gpu_pregel.host.devices.emulated.translate import CHECK, DYNAMIC_SHARED, SHARED
@@ -91,7 +92,7 @@ class Hooking:
     @staticmethod
     def _dropped(line: str) -> bool:
         """Whether a declaration is of what is gone once this is done."""
-        return "@emu." in line or '@"emu.' in line or "cudaCG" in line
+        return ("@emu." in line or "cudaCG" in line) and f"@{HOST}" not in line
 
     def _header(self, line: str) -> str:
         """Give the kernel the runtime's state as its first parameter."""
@@ -123,6 +124,8 @@ class Hooking:
             self._assembly(call, match[5].strip('"'), match[2].strip())
         elif name.startswith(CHECK):
             self._check(call, name)
+        elif name.startswith(HOST):
+            self._out.append(line)
         elif not name.startswith("llvm."):
             self._intrinsic(call, name)
         elif intrinsics.HOST_INTRINSICS.match(name):

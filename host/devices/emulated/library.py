@@ -55,12 +55,16 @@ def _mathematics() -> ctypes.CDLL:
 
 
 def host_address(name: str) -> int | None:
-    """Address of one of the host's mathematical functions, or None if it is none."""
-    base = name.removesuffix("f")
-    known = {*_HOST_1, *_HOST_2, "ldexp", "frexp", "modf", "ilogb", "sincos", "remquo", "jn", "yn"}
-    if name not in known and base not in known:
-        return None
+    """Address of one of the host's mathematical functions."""
     return ctypes.cast(getattr(_mathematics(), name), ctypes.c_void_p).value
+
+
+CALLED_BY_LLVM = tuple(
+    f"{name}{suffix}"
+    for name in ("fmod", "fma", "ceil", "floor", "trunc", "rint", "nearbyint", "round", "roundeven")
+    for suffix in ("", "f")
+)
+"""What LLVM may make of an instruction that the processor does not have."""
 
 
 def _define(result: str, name: str, parameters: list[str], body: str) -> str:
@@ -68,11 +72,21 @@ def _define(result: str, name: str, parameters: list[str], body: str) -> str:
     return f'define linkonce_odr {result} @"{name}"({names}) alwaysinline nounwind {{\n{body}\n}}\n'
 
 
+HOST = "emu.host."
+"""The host's functions go by names of their own, which LLVM thinks nothing of."""
+_HOST_EFFECTS = "memory(none) nounwind willreturn"
+
+
+def _host(stem: str, kind: str) -> str:
+    return f"{HOST}{stem}{'f' if kind == 'float' else ''}"
+
+
 def _forward(name: str, result: str, callee: str, parameters: list[str]) -> str:
     arguments = ", ".join(f"{kind} %{letter}" for kind, letter in zip(parameters, "abcd", strict=False))
     returned = "ret void" if result == "void" else f"ret {result} %r"
     call = f'{"" if result == "void" else "%r = "}call {result} @"{callee}"({arguments})'
-    declared = f'declare {result} @"{callee}"({", ".join(parameters)})\n'
+    effects = "" if "ptr" in parameters or not callee.startswith(HOST) else f" {_HOST_EFFECTS}"
+    declared = f'declare {result} @"{callee}"({", ".join(parameters)}){effects}\n'
     return _define(result, name, parameters, f"  {call}\n  {returned}") + declared
 
 
@@ -89,7 +103,7 @@ def _libdevice(name: str) -> str | None:
 def _number_function(name: str, stem: str, kind: str) -> str | None:
     """A function of floats or doubles, named without the suffix f."""
     suffix = _SUFFIX[kind]
-    host = stem + ("f" if kind == "float" else "")
+    host = _host(stem, kind)
     if stem in _INTRINSIC_1:
         return _forward(name, kind, f"llvm.{stem}.{suffix}", [kind])
     if stem in _INTRINSIC_2:
@@ -101,7 +115,7 @@ def _number_function(name: str, stem: str, kind: str) -> str | None:
     if stem in _HOST_2:
         return _forward(name, kind, host, [kind, kind])
     if stem in ("ldexp", "scalbn"):
-        return _forward(name, kind, host.replace("scalbn", "ldexp"), [kind, "i32"])
+        return _forward(name, kind, _host("ldexp", kind), [kind, "i32"])
     if stem in ("frexp", "modf"):
         return _forward(name, kind, host, [kind, "ptr"])
     if stem == "sincos":
@@ -111,15 +125,18 @@ def _number_function(name: str, stem: str, kind: str) -> str | None:
     if stem == "ilogb":
         return _forward(name, "i32", host, [kind])
     if stem == "powi":
-        body = f"  %b.f = sitofp i32 %b to {kind}\n  %r = call {kind} @{host[:-1] if kind == 'double' else 'powf'}"
+        callee = _host("pow", kind)
+        body = (
+            f'  %b.f = sitofp i32 %b to {kind}\n  %r = call {kind} @"{callee}"({kind} %a, {kind} %b.f)\n  ret {kind} %r'
+        )
         return (
-            _define(kind, name, [kind, "i32"], f"{body}({kind} %a, {kind} %b.f)\n  ret {kind} %r")
-            + f"declare {kind} @{'pow' if kind == 'double' else 'powf'}({kind}, {kind})\n"
+            _define(kind, name, [kind, "i32"], body) + f'declare {kind} @"{callee}"({kind}, {kind}) {_HOST_EFFECTS}\n'
         )
     if stem in ("rsqrt", "rcbrt"):
-        callee = f"llvm.sqrt.{suffix}" if stem == "rsqrt" else f"cbrt{'f' if kind == 'float' else ''}"
-        body = f"  %s = call {kind} @{callee}({kind} %a)\n  %r = fdiv {kind} 1.0, %s\n  ret {kind} %r"
-        return _define(kind, name, [kind], body) + f"declare {kind} @{callee}({kind})\n"
+        callee = f"llvm.sqrt.{suffix}" if stem == "rsqrt" else _host("cbrt", kind)
+        effects = "" if stem == "rsqrt" else f" {_HOST_EFFECTS}"
+        body = f'  %s = call {kind} @"{callee}"({kind} %a)\n  %r = fdiv {kind} 1.0, %s\n  ret {kind} %r'
+        return _define(kind, name, [kind], body) + f'declare {kind} @"{callee}"({kind}){effects}\n'
     if stem in ("llrint", "llround"):
         rounding = {"llrint": "roundeven", "llround": "round"}[stem]
         return _to_integer(name, kind, "i64", "s", rounding)

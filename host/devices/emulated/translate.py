@@ -183,7 +183,7 @@ def _function(module: _Module, body: list[str]) -> None:
         if _ARITHMETIC.search(line):
             _check(module, line)
         elif divisors and (zero := _IS_ZERO.match(line)) and zero[3] in divisors:
-            _check_guard(module, line, body[index + 1], zero)
+            _check_guard(module, line, body[index + 1], zero, divisors[zero[3]])
         if "addrspace(3)" in line and (cast := _SHARED_CAST.match(line)):
             line = _shared_address(module, cast)
         module.out.append(opaque(_renamed(line)))
@@ -196,20 +196,23 @@ def _shared_address(module: _Module, cast: re.Match[str]) -> str:
     return f'  {cast[1]} = call ptr @"{SHARED}"(i64 {offset}){cast[3]}'
 
 
-def _divisors(body: list[str]) -> set[str]:
-    """Values that are divided by somewhere."""
-    found = set()
+def _divisors(body: list[str]) -> dict[str, set[str]]:
+    """Values that are divided by somewhere, and what is divided by each."""
+    found: dict[str, set[str]] = {}
     for line in body:
-        if _ARITHMETIC.search(line) and (match := _OPERATION.match(line)) and CHECK_OF[match[1]] == "division":
-            found.add(match[4])
-    return {value for value in found if value.startswith("%")}
+        match = _OPERATION.match(line) if _ARITHMETIC.search(line) else None
+        if match and CHECK_OF[match[1]] == "division" and match[4].startswith("%"):
+            found.setdefault(match[4], set()).add(match[3])
+    return found
 
 
-def _check_guard(module: _Module, line: str, following: str, zero: re.Match[str]) -> None:
+def _check_guard(module: _Module, line: str, following: str, zero: re.Match[str], dividends: set[str]) -> None:
     """Numba steps around a division by zero and gives zero; the branch that does so is marked as unlikely."""
     if f"br i1 {zero[1]}," in following and "!prof" in following:
+        # With several dividends it is not known here which of them is defined already.
+        dividend = next(iter(dividends)) if len(dividends) == 1 else "0"
         kind = zero[2]
-        _call_check(module, f"division.{kind}", f"{kind} 0, {kind} {zero[3]}, i64 0", line)
+        _call_check(module, f"division.{kind}", f"{kind} {dividend}, {kind} {zero[3]}, i64 0", line)
 
 
 def _check(module: _Module, line: str) -> None:
