@@ -12,11 +12,13 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from gpu_pregel.host.compiling import CompiledProgram
-from gpu_pregel.host.numeric import NumericRun, Plan
+from gpu_pregel.host.numeric import NumericRun, Plan, Step
 from gpu_pregel.host.program import VertexProgram
 
 PULL_SHARE = 20
 """Push while active edges are below one in so many of the stored ones (Gemini's threshold)."""
+BATCH = 32
+"""Supersteps that a device may run without being asked for its figures."""
 
 
 @dataclass(frozen=True)
@@ -78,38 +80,38 @@ def run_supersteps(
         status = judge(limits, superstep, plan, totals)
         if status is not None:
             return Outcome(status, tuple(rows))
-    direction = "init"
+    # Where nobody looks between two supersteps, a device may run several before it is asked for figures.
+    batch = BATCH if limits.halt is None and after_commit is None else 1
     while True:
         begin = perf_counter()
         if superstep == 0:
-            sent = Plan(0, 0)
-            plan, applied = run.initialise(), 0
+            direction, sent, steps = "init", Plan(0, 0), [Step(run.initialise(), 0, totals)]
         else:
-            sent = plan
-            direction = choose_direction(limits, plan)
-            (run.push if direction == "push" else run.pull)(superstep - 1, plan)
-            run.publish(totals)
-            plan, applied = run.apply(superstep)
-            totals = run.fold()
-        rows.append(
-            {
-                "superstep": superstep,
-                "direction": direction,
-                "active_vertices": plan.active_vertices,
-                "active_edges": plan.active_edges,
-                "messages": sent.active_edges,
-                "applied": applied,
-                "seconds": perf_counter() - begin,
-                "bytes": run.bytes_moved(direction, sent),
-            }
-        )
-        observe(rows[-1])
-        superstep += 1
-        status = judge(limits, superstep, plan, totals)
-        if after_commit is not None:
-            after_commit(Commit(superstep, plan, totals, rows), status is not None)
-        if status is not None:
-            return Outcome(status, tuple(rows))
+            direction, sent = choose_direction(limits, plan), plan
+            left = batch if limits.max_supersteps is None else min(batch, limits.max_supersteps - superstep)
+            steps = run.execute(direction, superstep, plan, totals, left)
+        seconds = (perf_counter() - begin) / len(steps)
+        for step in steps:
+            plan, applied, totals = step
+            rows.append(
+                {
+                    "superstep": superstep,
+                    "direction": direction,
+                    "active_vertices": plan.active_vertices,
+                    "active_edges": plan.active_edges,
+                    "messages": sent.active_edges,
+                    "applied": applied,
+                    "seconds": seconds,
+                    "bytes": run.bytes_moved(direction, sent),
+                }
+            )
+            observe(rows[-1])
+            superstep, sent = superstep + 1, plan
+            status = judge(limits, superstep, plan, totals)
+            if after_commit is not None:
+                after_commit(Commit(superstep, plan, totals, rows), status is not None)
+            if status is not None:
+                return Outcome(status, tuple(rows))
 
 
 def judge(limits: Limits, supersteps: int, plan: Plan, totals: tuple[Any, ...]) -> str | None:

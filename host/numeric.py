@@ -9,6 +9,7 @@ import numpy as np
 from gpu_pregel.host.compiling import CompiledProgram
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.partitions import Partition, full_bitmap
+from gpu_pregel.host.traffic import Traffic
 from gpu_pregel.kernels.bits_cpu import WORD_BITS
 from gpu_pregel.kernels.program_cpu import BLOCK_WORDS
 
@@ -27,6 +28,14 @@ class Plan(NamedTuple):
 
     active_vertices: int
     active_edges: int
+
+
+class Step(NamedTuple):
+    """What a superstep left: what is active now, how many vertices applied, and the aggregates."""
+
+    plan: Plan
+    applied: int
+    totals: tuple[Any, ...]
 
 
 class NumericRun:
@@ -68,8 +77,16 @@ class NumericRun:
         self._touched = np.zeros_like(self.frontier)
         blocks = [-(-int(partition.words[1] - partition.words[0]) // BLOCK_WORDS) for partition in partitions]
         out = partitions[0].out_edges
-        edge = out.indices.itemsize + (0 if out.weights is None or not program.per_edge else out.weights.itemsize)
-        self._sizes = (n, program.value.itemsize, program.message.itemsize, edge, 2 * out_degrees.itemsize)
+        self._traffic = Traffic(
+            vertices=n,
+            edges=len(partitions[0].in_edges.indices),
+            value=program.value.itemsize,
+            message=program.message.itemsize,
+            edge=out.indices.itemsize + (0 if out.weights is None or not program.per_edge else out.weights.itemsize),
+            row=2 * out_degrees.itemsize,
+            bitmap=self.frontier.nbytes,
+            has_signals=program.signal is not None,
+        )
         self._words = [partition.words for partition in partitions]
         self._counts = [np.zeros((count, 3), np.int64) for count in blocks]
         self._partials = [
@@ -82,6 +99,13 @@ class NumericRun:
             arguments = (*self._degrees, self.aggregates, self.values, self.frontier, counts)
             self._device.launch(self._program.init, len(counts), words, *arguments, chunk=_block_chunk(len(counts)))
         return Plan(*self._totals()[:2])
+
+    def execute(self, direction: str, superstep: int, plan: Plan, totals: tuple[Any, ...], _most: int) -> list[Step]:
+        """Run a superstep in which ``plan``'s vertices send; ``totals`` are the aggregates that it sees."""
+        (self.push if direction == "push" else self.pull)(superstep - 1, plan)
+        self.publish(totals)
+        plan, applied = self.apply(superstep)
+        return [Step(plan, applied, self.fold())]
 
     def push(self, superstep: int, plan: Plan) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -178,24 +202,8 @@ class NumericRun:
         self.frontier &= self._everywhere
 
     def bytes_moved(self, direction: str, sent: Plan) -> int:
-        """Bytes that a superstep moves by model: each array streamed once, each random access its own size."""
-        n, value, message, edge, rows = self._sizes
-        if direction == "init":
-            return n * value
-        if direction == "push":
-            delivered = min(n, sent.active_edges)
-            edges = sent.active_edges * (edge + 2 * message)
-            return (
-                4 * self.frontier.nbytes + sent.active_vertices * (value + rows) + edges + delivered * (message + value)
-            )
-        loaded = value if self._program.signal is None else message
-        signals = 0 if self._program.signal is None else n * (value + message)
-        return (
-            signals
-            + n * rows
-            + len(self._partitions[0].in_edges.indices) * (edge + loaded)
-            + n * (2 * message + 2 * value)
-        )
+        """Bytes that a superstep moves by model."""
+        return self._traffic.bytes_moved(direction, sent.active_vertices, sent.active_edges)
 
     def _totals(self) -> list[int]:
         """Active vertices, active edges and vertices that applied."""

@@ -119,8 +119,8 @@ def partition_graph(csr: CSR, csc: CSR | None, partitions: int, *, threads: int)
                 sources=pack_bits(has_edges),
                 in_edges=in_side or _NO_SIDE,
                 rows=rows,
-                in_hubs=_cut_hubs(in_side or _NO_SIDE),
-                out_hubs=_cut_hubs(out_side),
+                in_hubs=cut_hubs(in_side or _NO_SIDE, HUB_EDGES),
+                out_hubs=cut_hubs(out_side, HUB_EDGES),
             )
         )
     return result
@@ -130,16 +130,15 @@ _NO_ROWS = read_only(np.empty(0, np.int64))
 _NO_SIDE = Side(_NO_ROWS, _NO_ROWS, read_only(np.empty(0, np.uint32)), None)
 
 
-def _cut_hubs(side: Side) -> Pieces:
-    """Cut every row of more than ``HUB_EDGES`` edges into pieces of that many."""
-    rows = np.flatnonzero(side.ends - side.begins > HUB_EDGES)
-    begins = [np.arange(int(side.begins[row]), int(side.ends[row]), HUB_EDGES, dtype=np.int64) for row in rows]
-    ends = [np.minimum(begin + HUB_EDGES, side.ends[row]) for row, begin in zip(rows, begins, strict=True)]
-    counts = [len(begin) for begin in begins]
-    empty = np.empty(0, np.int64)
-    return Pieces(
-        np.repeat(rows.astype(np.uint32), counts), np.concatenate([empty, *begins]), np.concatenate([empty, *ends])
-    )
+def cut_hubs(side: Side, hub_edges: int) -> Pieces:
+    """Cut every row of more than ``hub_edges`` edges into pieces of that many."""
+    lengths = side.ends - side.begins
+    hubs = np.flatnonzero(lengths > hub_edges)
+    counts = -(-lengths[hubs] // hub_edges)
+    rows = np.repeat(hubs, counts)
+    places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    begins = side.begins[rows] + places * hub_edges
+    return Pieces(rows.astype(np.uint32), begins, np.minimum(begins + hub_edges, side.ends[rows]))
 
 
 def _sides(csr: CSR, bounds: list[int], threads: int) -> list[Side]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umax
+from gpu_pregel.kernels.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umax, fetch_and_umin
 from gpu_pregel.kernels.hash_cuda import mix
 from gpu_pregel.kernels.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.warps_cuda import ALL, lane_number, shuffle
@@ -74,9 +74,14 @@ def compress(labels: Any) -> None:
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(labels)):
         label = labels[u]
+        child = u
         parent = label
         grandparent = labels[parent]
         while parent != grandparent:
+            # Shortcuts on the way up, without which a long path would be walked by every vertex on it; as minima, so
+            # that none takes the place of the root that another thread has found since.
+            fetch_and_umin(labels, child, grandparent)
+            child = parent
             parent = grandparent
             grandparent = labels[parent]
         if parent != label:
