@@ -19,6 +19,8 @@ from gpu_pregel.host.devices.emulated.scheduler import draw, fail_thread, give_w
 from gpu_pregel.host.devices.emulated.words import add_float32, add_float64, less_unsigned, set_word, word
 
 _READ, _WRITE, _ATOMIC = 0, 1, 3
+_OFTEN, _SELDOM = 7, 63
+"""One store or atomic in 8, and one load in 64, lets others run first."""
 
 
 @helper
@@ -47,7 +49,7 @@ def _find(state: int, address: int, size: int, site: int, access: int) -> int:
         region = word(state, at.REGIONS) + number * at.REGION_WORDS * at.WORD
         if _holds(region, address, size):
             set_word(word(state, at.SITE_REGIONS), site, region)
-            return int(region)
+            return region
     return _fail_at(state, at.OUTSIDE, site, address, size, access)
 
 
@@ -68,7 +70,7 @@ def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
         count_access(state, flags, address, size, site)
     if flags & (at.RACY | at.CONSTANT) == 0:
         check_race(state, region, address, size, access, site)
-    return int(region)
+    return region
 
 
 @helper
@@ -83,7 +85,7 @@ def _maybe_give_way(state: int, mask: int, site: int) -> None:
 @hook("emu_load")
 def _load(state: int, address: int, size: int, site: int) -> int:
     """What a thread reads: its own buffered store if there is one, or memory."""
-    _maybe_give_way(state, 63, site)
+    _maybe_give_way(state, _SELDOM, site)
     region = _enter(state, address, size, site, _READ)
     if region == 0:
         return read_bits(address, size)
@@ -105,7 +107,7 @@ def _load(state: int, address: int, size: int, site: int) -> int:
 @hook("emu_store")
 def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
     """Put a store in the thread's buffer."""
-    _maybe_give_way(state, 7, site)
+    _maybe_give_way(state, _OFTEN, site)
     region = _enter(state, address, size, site, _WRITE)
     if region == 0:
         write_bits(address, size, bits)
@@ -128,7 +130,7 @@ def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
 @helper
 def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
     """What comes before an atomic; afterwards its memory can be used as it is."""
-    _maybe_give_way(state, 7, site)
+    _maybe_give_way(state, _OFTEN, site)
     if size != 4 and size != 8:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
     region = _enter(state, address, size, site, _ATOMIC)
@@ -185,7 +187,9 @@ def _rmw(state: int, address: int, size: int, op: int, bits: int, site: int) -> 
     _enter_atomic(state, address, size, site)
     old = read_bits(address, size)
     write_bits(address, size, _combine(op, old, bits, size))
-    return int(old)
+    # What was stored before may still be unseen when this is seen.
+    _maybe_give_way(state, _OFTEN, site)
+    return old
 
 
 @hook("emu_cas")
@@ -195,7 +199,8 @@ def _cas(state: int, address: int, size: int, expected: int, desired: int, site:
     old = read_bits(address, size)
     if old == expected:
         write_bits(address, size, desired)
-    return int(old)
+    _maybe_give_way(state, _OFTEN, site)
+    return old
 
 
 @hook("emu_fence")

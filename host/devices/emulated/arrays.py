@@ -50,10 +50,13 @@ class EmulatedMemory:
         What is allocated now, and the most that ever was.
     readbacks, readback_bytes, uploads, upload_bytes : int
         Copies to the host and from it.
+    fail_in : int or None
+        For tests: the allocation that fails, counted from the next one as 1.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
         self.capacity = capacity
+        self.fail_in: int | None = None
         self.live_bytes = self.peak_bytes = 0
         self.readbacks = self.readback_bytes = 0
         self.uploads = self.upload_bytes = 0
@@ -64,7 +67,7 @@ class EmulatedMemory:
         nbytes = length * dtype.itemsize
         if dtype.hasobject:
             raise TypeError(f"dtype {dtype} cannot be in device memory")
-        if self.capacity is not None and self.live_bytes + nbytes > self.capacity:
+        if self._fails(nbytes):
             raise MemoryError(
                 f"out of memory allocating {nbytes} bytes (allocated so far: {self.live_bytes} bytes, limit: "
                 f"{self.capacity} bytes)"
@@ -74,6 +77,14 @@ class EmulatedMemory:
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
         weakref.finalize(allocation, self._released, nbytes).atexit = False
         return DeviceArray(self, allocation, 0, (length,), dtype)
+
+    def _fails(self, nbytes: int) -> bool:
+        if self.fail_in is not None:
+            self.fail_in -= 1
+            if self.fail_in == 0:
+                self.fail_in = None
+                return True
+        return self.capacity is not None and self.live_bytes + nbytes > self.capacity
 
     def _released(self, nbytes: int) -> None:
         self.live_bytes -= nbytes

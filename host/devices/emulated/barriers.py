@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_pregel.host.devices.emulated import layout as at
 from gpu_pregel.host.devices.emulated.buffers import drain
 from gpu_pregel.host.devices.emulated.hooks import external, helper, hook
-from gpu_pregel.host.devices.emulated.scheduler import fail, fail_thread, fail_with, make_ready, wait
+from gpu_pregel.host.devices.emulated.scheduler import draw, fail, fail_thread, fail_with, give_way, make_ready, wait
 from gpu_pregel.host.devices.emulated.warps import synchronise_warp
 from gpu_pregel.host.devices.emulated.words import set_word, trailing_zeros, word
 
@@ -84,7 +84,7 @@ def _block_barrier(state: int, kind: int, predicate: int, site: int) -> int:
         result = 1 if count else 0
     set_word(block, at.BARRIER_RESULT, result)
     _release(state, first, threads, me)
-    return int(result)
+    return result
 
 
 @hook("emu_grid_barrier")
@@ -158,6 +158,8 @@ def _exit(state: int) -> int:
     """The end of a thread; does not return."""
     me = word(state, at.CURRENT)
     block, warp = word(me, at.OWN_BLOCK), word(me, at.OWN_WARP)
+    if word(me, at.BUFFERED) and draw(state) & 3 == 0:
+        give_way(state)
     drain(me)
     if word(word(me, at.STACK_LOW), 0) != at.CANARY:
         fail(state, at.STACK_OVERFLOW, -1, 0)

@@ -87,6 +87,13 @@ def _other(launch: Launch) -> str:
     return _thread(launch, other)
 
 
+def _other_lane(launch: Launch) -> str:
+    """The other thread as a lane of the same warp; there need not be such a thread."""
+    mine = launch.get(at.FAULT_THREAD)
+    first = mine - mine % math.prod(launch.block) % 32
+    return f"lane {launch.get(at.FAULT_OTHER_THREAD) - first}"
+
+
 def _other_line(launch: Launch) -> str:
     return _line(launch, launch.get(at.FAULT_OTHER_SITE))
 
@@ -188,7 +195,7 @@ def _mask_exited(launch: Launch) -> str:
 
 
 def _mask_absent(launch: Launch) -> str:
-    return f"waits for the lanes {_mask(launch)}, of which {_other(launch)} does not exist: the block is smaller"
+    return f"waits for the lanes {_mask(launch)}, of which {_other_lane(launch)} does not exist: the block has too few threads"
 
 
 def _warp_elsewhere(launch: Launch) -> str:
@@ -206,7 +213,7 @@ def _warp_at_barrier(launch: Launch) -> str:
 
 
 def _shuffle_outside(launch: Launch) -> str:
-    return f"shuffles from {_other(launch)}, whose lane is not in the mask {_mask(launch)}"
+    return f"shuffles from {_other_lane(launch)}, which is not in the mask {_mask(launch)}"
 
 
 def _barrier_split(launch: Launch) -> str:
@@ -289,10 +296,9 @@ def _of_all(launch: Launch) -> str:
     )
     if launch.get(at.FAULT) == at.DEADLOCK:
         return f"deadlock, nobody can go on: {waits}"
-    spinning = _thread(launch, _running(launch))
-    return f"does not end: {spinning} still runs{f', others wait: {waits}' if waits else ''}"
-
-
-def _running(launch: Launch) -> int:
     rows = np.flatnonzero(launch.fibers[:, at.STATUS] == at.RUNNABLE)
-    return int(launch.fibers[rows[0], at.IDENTITY]) if rows.size else 0
+    running = launch.fibers[rows[0]]
+    where_it_runs = (
+        f"{_thread(launch, int(running[at.IDENTITY]))} still runs at {_line(launch, int(running[at.WAIT_SITE]))}"
+    )
+    return f"does not end: {where_it_runs}{f'; others wait: {waits}' if waits else ''}"

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import importlib
 import math
+import mmap
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,9 @@ STEP_LIMIT = 1 << 32
 """After so many changes of threads a launch is taken for endless."""
 
 _SECTORS = 1 << 20
+"""Places in a table of sectors."""
+_SLACK = 256 << 10
+"""Bytes below the stacks."""
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -96,16 +100,17 @@ class _Memory:
     """What launches leave for the next one."""
 
     def __init__(self) -> None:
-        self._stacks = np.empty(0, np.uint8)
+        self._stacks: mmap.mmap | None = None
         self.sectors: list[Words] = []
         self._sectors_used = 0
 
     def stacks(self, count: int) -> int:
-        """Address of so many stacks."""
-        size = count * at.STACK_BYTES + 4096
-        if self._stacks.size < size:
-            self._stacks = np.empty(size, np.uint8)
-        return -(-self._stacks.ctypes.data // 4096) * 4096
+        """Address of so many stacks; below the first one there is room to overflow until that is noticed."""
+        size = _SLACK + count * at.STACK_BYTES
+        if self._stacks is None or len(self._stacks) < size:
+            # Not an array: NumPy asks for huge pages, which would give each thread all of its stack.
+            self._stacks = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return int(np.frombuffer(self._stacks, np.uint8).ctypes.data) + _SLACK
 
     def use_sectors(self, state: Words) -> None:
         """Give a launch the tables as the last one left them: no two launches share a key."""

@@ -44,7 +44,7 @@ def _take(state: int) -> int:
     fiber = word(ready, place)
     set_word(ready, place, word(ready, count - 1))
     set_word(state, at.READY_COUNT, count - 1)
-    return int(fiber)
+    return fiber
 
 
 @hook("emu_next")

@@ -14,7 +14,7 @@ _PREDICATE = 1 << 32
 
 @helper
 def _fiber(warp: int, lane: int) -> int:
-    return int(word(warp, at.WARP_FIBERS) + lane * at.FIBER_WORDS * at.WORD)
+    return word(warp, at.WARP_FIBERS) + lane * at.FIBER_WORDS * at.WORD
 
 
 @helper
@@ -87,8 +87,10 @@ def _vote_of_lanes(warp: int, kind: int, mask: int) -> None:
         left &= left - 1
         ballot |= (1 if word(warp, at.LANE_A + lane) else 0) << lane
     result = _vote(kind, mask, ballot)
+    # Lanes outside the mask may not have taken the result of their own last operation yet.
     for lane in range(32):
-        set_word(warp, at.LANE_RESULT + lane, result)
+        if (mask >> lane) & 1:
+            set_word(warp, at.LANE_RESULT + lane, result)
 
 
 @helper
