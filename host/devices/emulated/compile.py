@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import threading
 import time
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from gpu_pregel.errors import MissingPackageError
+from gpu_pregel.errors import EmulationError, GpuPregelError, MissingPackageError
 from gpu_pregel.host.devices.emulated import library
 from gpu_pregel.host.devices.emulated.hooking import HOOKS, Hooking, declarations
 from gpu_pregel.host.devices.emulated.instrument import Instrumenting
@@ -113,9 +114,18 @@ def compile_kernel(kernel: KernelLike) -> CompiledKernel:
     clock.lap("lower")
     code = kernel.function.__code__
     fallback = (code.co_filename, code.co_firstlineno)
-    with _lock:
-        text, sites, facts = native_text(kernel.name, lowered, fallback, clock)
-        engine, entry = _load(text)
+    try:
+        with _lock:
+            text, sites, facts = native_text(kernel.name, lowered, fallback, clock)
+            engine, entry = _load(text)
+    except (RuntimeError, ValueError) as error:
+        if isinstance(error, GpuPregelError):
+            raise
+        # LLVM could not read what was made of the kernel, or there was no making it.
+        raise EmulationError(
+            f"kernel {kernel.name}, {os.path.basename(fallback[0])} line {fallback[1]}: cannot be translated for the "
+            f"emulated device: {error}"
+        ) from error
     clock.lap("generate")
     return CompiledKernel(
         name=kernel.name,

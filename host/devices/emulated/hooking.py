@@ -74,6 +74,7 @@ class Hooking:
         """Return the module's text with hooks in place of intrinsics."""
         lines = text.splitlines()
         self._locations = Locations(lines, self._fallback)
+        self._left = {match[1].strip('"') for line in lines if (match := _DEFINE.match(line))}
         inside = False
         for line in lines:
             if line.startswith("define "):
@@ -99,7 +100,7 @@ class Hooking:
         self._locations.start_function(line)
         match = _DEFINE.match(line)
         if match is None or match[1].strip('"') != self._entry:
-            name = match[1] if match else line
+            name = _plain_name(match[1] if match else line)
             raise self._refusal(line, f"function {name} calls itself, which kernels cannot do here")
         begin, end = match.end(), closing(line, match.end() - 1)
         parameters = line[begin:end]
@@ -124,6 +125,8 @@ class Hooking:
             self._assembly(call, match[5].strip('"'), match[2].strip())
         elif name.startswith(CHECK):
             self._check(call, name)
+        elif name in self._left:
+            raise self._refusal(line, f"function {_plain_name(name)} calls itself, which kernels cannot do here")
         elif name.startswith(HOST):
             self._out.append(line)
         elif not name.startswith("llvm."):
@@ -264,6 +267,15 @@ class Hooking:
         self._emit(
             f'call void @"emu.checked.{checked}"(i64 {STATE}, {arguments}, i64 {self._site("check", call)})', call
         )
+
+
+def _plain_name(mangled: str) -> str:
+    """The name of a Python function, from that of its compiled code."""
+    name, rest = mangled, mangled.strip('"').removeprefix("_ZN")
+    while match := re.match(r"(\d+)", rest):
+        end = match.end() + int(match[1])
+        name, rest = rest[match.end() : end], rest[end:]
+    return name
 
 
 class _Call:

@@ -186,6 +186,9 @@ def _function(module: _Module, body: list[str]) -> None:
             _check_guard(module, line, body[index + 1], zero, divisors[zero[3]])
         if "addrspace(3)" in line and (cast := _SHARED_CAST.match(line)):
             line = _shared_address(module, cast)
+        elif "addrspacecast" in line:
+            # Of constants, which are memory like any other here.
+            line = line.replace("addrspacecast", "bitcast")
         module.out.append(opaque(_renamed(line)))
 
 
