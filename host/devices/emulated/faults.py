@@ -195,7 +195,7 @@ def _mask_exited(launch: Launch) -> str:
 
 
 def _mask_absent(launch: Launch) -> str:
-    return f"waits for the lanes {_mask(launch)}, of which {_other_lane(launch)} does not exist: the block has too few threads"
+    return f"waits for the lanes {_mask(launch)}, of which {_other_lane(launch)} does not exist: the block is too small"
 
 
 def _warp_elsewhere(launch: Launch) -> str:
@@ -281,6 +281,10 @@ _TEXTS: dict[int, Callable[[Launch], str]] = {
 
 
 # --- Faults of the launch as a whole.
+_GROUPS = 6
+"""So many groups of threads that wait are named."""
+
+
 def _of_all(launch: Launch) -> str:
     """Who waits where, when nobody can go on, or nobody ends."""
     where = {at.AT_WARP: "a warp operation", at.AT_BLOCK: "a barrier", at.AT_GRID: "a barrier of the grid"}
@@ -292,7 +296,7 @@ def _of_all(launch: Launch) -> str:
     waits = "; ".join(
         f"{_thread(launch, min(threads))}{f' and {len(threads) - 1} more' if len(threads) > 1 else ''} "
         f"at {where[status]} at {_line(launch, site)}"
-        for (status, site), threads in sorted(groups.items())
+        for (status, site), threads in sorted(groups.items())[:_GROUPS]
     )
     if launch.get(at.FAULT) == at.DEADLOCK:
         return f"deadlock, nobody can go on: {waits}"

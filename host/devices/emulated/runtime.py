@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-import math
 import mmap
 import threading
 from collections.abc import Sequence
@@ -19,15 +18,9 @@ from gpu_pregel.host.devices.emulated import layout as at
 from gpu_pregel.host.devices.emulated.faults import Launch, SiteLike, describe
 from gpu_pregel.host.devices.emulated.fibers import Fibers, load_fibers
 from gpu_pregel.host.devices.emulated.hooks import HOOK_MODULES, HOOKS, compile_hook
+from gpu_pregel.host.devices.emulated.limits import Shape, check_launch
 from gpu_pregel.host.devices.emulated.regions import Region, SharedMemory, merged, region_table
 
-MAX_THREADS = 1024
-MAX_BLOCK = (1024, 1024, 64)
-MAX_GRID = ((1 << 31) - 1, 65535, 65535)
-MAX_STATIC_SHARED = 48 << 10
-MULTIPROCESSORS = 4
-THREADS_EACH, BLOCKS_EACH, SHARED_EACH = 2048, 32, 100 << 10
-"""What a multiprocessor holds."""
 STEP_LIMIT = 1 << 32
 """After so many changes of threads a launch is taken for endless."""
 
@@ -93,7 +86,8 @@ class Counts:
     def of_kind(self, kind: str, table: Sequence[SiteLike]) -> tuple[int, int, int]:
         """Executions, bytes and sectors of the sites of a kind, such as "load"."""
         places = [number for number, site in enumerate(table) if site.kind == kind]
-        return tuple(int(each[places].sum()) for each in (self.executions, self.bytes, self.sectors))  # type: ignore[return-value]
+        executions, octets, sectors = (int(each[places].sum()) for each in (self.executions, self.bytes, self.sectors))
+        return executions, octets, sectors
 
 
 class _Memory:
@@ -137,59 +131,6 @@ _STATE: Words = np.zeros(at.STATE_WORDS, np.int64)
 def state_address() -> int:
     """What the global ``emu_state`` of each compiled kernel is to hold; it never changes."""
     return int(_STATE.ctypes.data)
-
-
-def cooperative_blocks(threads: int, shared_bytes: int) -> int:
-    """How many blocks of a cooperative launch fit the emulated device at once."""
-    each = min(BLOCKS_EACH, THREADS_EACH // (-(-threads // 32) * 32))
-    if shared_bytes:
-        each = min(each, SHARED_EACH // shared_bytes)
-    return MULTIPROCESSORS * each
-
-
-def check_launch(
-    name: str,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    shared_bytes: int,
-    *,
-    cooperative: bool,
-    grid_barrier: bool,
-) -> None:
-    """Refuse what a GPU refuses before any thread runs.
-
-    Raises
-    ------
-    EmulationError
-        The shape or the shared memory is beyond what the device has, or a grid barrier has no cooperative launch.
-    """
-    blocks, threads = math.prod(grid), math.prod(block)
-    problem = None
-    if any(not 1 <= size <= limit for size, limit in zip(grid, MAX_GRID, strict=True)):
-        problem = (
-            f"a grid of {_shape(grid)} blocks: each dimension is from 1 to {_shape(MAX_GRID)}; launch nothing for 0"
-        )
-    elif threads > MAX_THREADS or any(not 1 <= size <= limit for size, limit in zip(block, MAX_BLOCK, strict=True)):
-        problem = (
-            f"a block of {_shape(block)} threads: a block has from 1 to {MAX_THREADS} (at most {_shape(MAX_BLOCK)})"
-        )
-    elif blocks * threads >= 1 << 32:
-        problem = f"{blocks} blocks of {threads} threads: the emulated device numbers its threads with 32 bits"
-    elif shared_bytes > MAX_STATIC_SHARED:
-        problem = f"{shared_bytes} bytes of static shared memory: a block has at most {MAX_STATIC_SHARED}"
-    elif cooperative and blocks > cooperative_blocks(threads, shared_bytes):
-        problem = (
-            f"a cooperative launch of {blocks} blocks of {threads} threads with {shared_bytes} bytes of shared memory "
-            f"each: only {cooperative_blocks(threads, shared_bytes)} are resident at once"
-        )
-    elif grid_barrier and not cooperative:
-        problem = "it has a grid barrier: launch it cooperatively"
-    if problem is not None:
-        raise EmulationError(f"kernel {name} cannot be launched: {problem}")
-
-
-def _shape(sizes: tuple[int, ...]) -> str:
-    return " x ".join(map(str, sizes))
 
 
 def run(
@@ -245,95 +186,90 @@ def run(
     EmulationError
         The kernel did what a GPU would fail, or might.
     """
-    check_launch(name, grid, block, shared_bytes, cooperative=cooperative, grid_barrier=grid_barrier)
+    shape = Shape(grid, block, shared_bytes, cooperative)
+    check_launch(name, shape, grid_barrier=grid_barrier)
     loaded = machine()
     with _LOCK:
-        plan = _Plan(loaded, grid, block, shared_bytes, shared_granule, seed, launch, cooperative)
-        table = merged(arrays)
-        state = _STATE
-        state[:] = plan.state
-        records = region_table(table)
-        site_regions = np.full(max(sites, 1), records.ctypes.data, np.int64)
-        state[at.ARGUMENTS] = arguments.ctypes.data
-        state[at.ENTRY], state[at.STEP_LIMIT] = entry, step_limit
-        state[at.REGIONS], state[at.REGION_COUNT] = records[1:].ctypes.data, len(table)
-        state[at.SITE_REGIONS], state[at.SITES] = site_regions.ctypes.data, sites
-        counted = _begin_counts(state, plan, sites) if counts is not None else None
-        loaded.prepare(state.ctypes.data)
-        try:
-            _run_to_the_end(loaded, state)
-        finally:
-            global _last_stamp
-            _last_stamp = int(state[at.STAMP])
-            if counts is not None:
-                _MEMORY.leave_sectors(state)
+        plan = _Plan(loaded, shape, shared_granule, seed, launch)
+        plan.use(entry, arguments, merged(arrays), sites)
+        _STATE[:] = plan.state
+        _STATE[at.STEP_LIMIT] = step_limit
+        counted = _begin_counts(plan, sites) if counts is not None else None
+        _run_to_the_end(loaded)
         if counts is not None and counted is not None:
-            _end_counts(state, counts, counted)
-        if state[at.FAULT]:
-            raise EmulationError(describe(Launch(name, site_table, table, grid, block, state, plan.fibers)))
+            _end_counts(counts, counted)
+        if _STATE[at.FAULT]:
+            raise EmulationError(describe(Launch(name, site_table, plan.regions, grid, block, _STATE, plan.fibers)))
 
 
-def _run_to_the_end(loaded: Machine, state: Words) -> None:
-    while loaded.run(state.ctypes.data) == at.INTERRUPTED:
-        pass
+def _run_to_the_end(loaded: Machine) -> None:
+    """Run the launch that the state block describes; Python looks in now and then, and so hears of Ctrl-C."""
+    global _last_stamp
+    address = state_address()
+    loaded.prepare(address)
+    try:
+        while loaded.run(address) == at.INTERRUPTED:
+            pass
+    finally:
+        _last_stamp = int(_STATE[at.STAMP])
+        if _STATE[at.COUNTING]:
+            _MEMORY.leave_sectors(_STATE)
 
 
 class _Plan:
-    """The memory of one launch, and its state block but for the kernel's own things."""
+    """The memory of one launch, and what its state block is to hold."""
 
-    def __init__(
-        self,
-        loaded: Machine,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        shared_granule: int,
-        seed: int,
-        launch: int,
-        cooperative: bool,
-    ) -> None:
+    def __init__(self, loaded: Machine, shape: Shape, shared_granule: int, seed: int, launch: int) -> None:
         random = np.random.default_rng((seed & (1 << 63) - 1, launch))
-        blocks, threads = math.prod(grid), math.prod(block)
-        resident = blocks if cooperative else min(blocks, int(random.integers(1, 3)))
+        blocks, threads = shape.blocks, shape.threads
+        resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)))
         warps = -(-threads // 32)
         self.order = random.permutation(blocks).astype(np.int64)
         self.threads = resident * threads
         self.blocks = np.zeros((resident, at.BLOCK_WORDS), np.int64)
-        self.fibers = np.zeros((resident * threads, at.FIBER_WORDS), np.int64)
+        self.fibers = np.zeros((self.threads, at.FIBER_WORDS), np.int64)
         self.warps = np.zeros((resident * warps, at.WARP_WORDS), np.int64)
-        self.ready = np.empty(resident * threads, np.int64)
-        self.shared = SharedMemory(resident, shared_bytes, shared_granule)
-        self.state = np.zeros(at.STATE_WORDS, np.int64)
-        state = self.state
+        self.ready = np.empty(self.threads, np.int64)
+        self.shared = SharedMemory(resident, shape.shared_bytes, shared_granule)
+        self.state = state = np.zeros(at.STATE_WORDS, np.int64)
         state[at.RANDOM] = int(random.integers(1, 1 << 62))
         state[at.READY], state[at.ORDER] = self.ready.ctypes.data, self.order.ctypes.data
         state[at.BLOCKS], state[at.RESIDENT], state[at.THREADS], state[at.WARPS] = blocks, resident, threads, warps
         state[at.BLOCK_RECORDS], state[at.FIBER_RECORDS] = self.blocks.ctypes.data, self.fibers.ctypes.data
         state[at.WARP_RECORDS], state[at.STACKS] = self.warps.ctypes.data, _MEMORY.stacks(self.threads)
-        state[at.GRID_X : at.GRID_X + 3], state[at.BLOCK_X : at.BLOCK_X + 3] = grid, block
-        state[at.COOPERATIVE], state[at.BLOCK_ENDED] = cooperative, 1
+        state[at.GRID_X : at.GRID_X + 3], state[at.BLOCK_X : at.BLOCK_X + 3] = shape.grid, shape.block
+        state[at.COOPERATIVE], state[at.BLOCK_ENDED] = shape.cooperative, 1
         state[at.STAMP] = state[at.LAUNCH] = _last_stamp + 1
-        state[at.SHARED_REGIONS], state[at.SHARED_BYTES] = self.shared.table.ctypes.data, shared_bytes
+        state[at.SHARED_REGIONS], state[at.SHARED_BYTES] = self.shared.table.ctypes.data, shape.shared_bytes
         state[at.EXIT], state[at.START] = loaded.addresses["emu_exit"], loaded.fibers.start
-        frame = loaded.fibers.frame
-        state[at.FRAME_WORDS], state[at.FRAME_STATE], state[at.FRAME_ENTRY] = frame.words, frame.state, frame.entry
-        state[at.FRAME_EXIT], state[at.FRAME_START] = frame.exit, frame.start
+        state[at.FRAME_WORDS : at.FRAME_START + 1] = loaded.fibers.frame
+
+    def use(self, entry: int, arguments: Words, regions: list[Region], sites: int) -> None:
+        """Say what runs, and on what."""
+        self.arguments, self.regions = np.ascontiguousarray(arguments, np.int64), regions
+        self.records = region_table(regions)
+        self.site_regions = np.full(max(sites, 1), self.records.ctypes.data, np.int64)
+        state = self.state
+        state[at.ENTRY], state[at.ARGUMENTS] = entry, self.arguments.ctypes.data
+        state[at.REGIONS], state[at.REGION_COUNT] = self.records[1:].ctypes.data, len(regions)
+        state[at.SITE_REGIONS], state[at.SITES] = self.site_regions.ctypes.data, sites
 
 
-def _begin_counts(state: Words, plan: _Plan, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
-    _MEMORY.use_sectors(state)
+def _begin_counts(plan: _Plan, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
+    """Tables that a launch counts in."""
+    _MEMORY.use_sectors(_STATE)
     counted = np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64)
     occurrences = np.empty(plan.threads * max(sites, 1), np.uint32)
-    state[at.COUNTING] = 1
-    state[at.SITE_COUNTS], state[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
+    _STATE[at.COUNTING] = 1
+    _STATE[at.SITE_COUNTS], _STATE[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
     return counted, occurrences
 
 
-def _end_counts(state: Words, counts: Counts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
+def _end_counts(counts: Counts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
     table = counted[0][: counts.sites]
     counts.executions += table[:, at.EXECUTIONS]
     counts.bytes += table[:, at.BYTES]
     counts.sectors += table[:, at.TOUCHED]
-    counts.shared += int(state[at.SHARED_COUNT])
-    counts.local += int(state[at.LOCAL_COUNT])
+    counts.shared += int(_STATE[at.SHARED_COUNT])
+    counts.local += int(_STATE[at.LOCAL_COUNT])
     counts.launches += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -386,6 +387,28 @@ def test_counts_of_kinds(memory: EmulatedMemory) -> None:
 def test_launches_that_a_gpu_refuses(options: dict[str, Any], match: str) -> None:
     with pytest.raises(EmulationError, match=match):
         launch(Code(), **options)
+
+
+def test_python_is_heard_while_a_kernel_spins(memory: EmulatedMemory) -> None:
+    class AlarmError(Exception):
+        pass
+
+    def ring(*_: object) -> None:
+        raise AlarmError
+
+    code = Code()
+    with code.until() as condition:
+        condition.append(code.compare("eq", code.atomic(at.ADD, code.argument(0), 0), 1))
+    kernel = Kernel(code)
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(AlarmError):
+            launch(kernel, memory.zeros(1, np.int32))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    launch(kernel, memory.full(1, 1, np.int32))
 
 
 def test_the_largest_launches_run(memory: EmulatedMemory) -> None:
