@@ -66,7 +66,7 @@ def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
     flags = word(region, at.FLAGS)
     if flags & at.CONSTANT and access != _READ:
         _fail_at(state, at.CONSTANT_WRITTEN, site, address, size, access)
-    if word(state, at.COUNTING):
+    if word(state, at.COUNTING) and flags & at.CONSTANT == 0:
         count_access(state, flags, address, size, site)
     if flags & (at.RACY | at.CONSTANT) == 0:
         check_race(state, region, address, size, access, site)

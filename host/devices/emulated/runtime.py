@@ -21,8 +21,11 @@ from gpu_pregel.host.devices.emulated.hooks import HOOK_MODULES, HOOKS, compile_
 from gpu_pregel.host.devices.emulated.limits import Shape, check_launch
 from gpu_pregel.host.devices.emulated.regions import Region, SharedMemory, merged, region_table
 
-STEP_LIMIT = 1 << 32
+STEP_LIMIT = 1 << 29
 """After so many changes of threads a launch is taken for endless."""
+
+MAX_SITES = 1 << 16
+"""As many as the shadow of a race has bits for."""
 
 _SECTORS = 1 << 20
 """Places in a table of sectors."""
@@ -186,6 +189,10 @@ def run(
     EmulationError
         The kernel did what a GPU would fail, or might.
     """
+    if sites > MAX_SITES:
+        raise EmulationError(
+            f"kernel {name} has {sites} memory accesses and barriers: at most {MAX_SITES} can be told apart"
+        )
     shape = Shape(grid, block, shared_bytes, cooperative)
     check_launch(name, shape, grid_barrier=grid_barrier)
     loaded = machine()

@@ -354,6 +354,20 @@ def test_a_caller_outside_its_mask(memory: EmulatedMemory) -> None:
         launch(code)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_masks_that_differ_are_met_one_after_the_other(memory: EmulatedMemory, seed: int) -> None:
+    """Lane 2 may meet lane 3 first, while others wait for it with a mask that has not lane 3."""
+    code = Code()
+    lane = code.thread()
+    with code.when(code.compare("uge", lane, 2)):
+        code.sync(at.WARP_SYNC, 0b1100)
+    with code.when(code.compare("ult", lane, 3)):
+        code.store(code.element(code.argument(0), lane), code.sync(at.BALLOT, 0b111, lane))
+    a = memory.zeros(4, np.int32)
+    launch(code, a, block=4, seed=seed)
+    assert a.get().tolist() == [0b110] * 3 + [0]
+
+
 def test_a_warp_operation_split_over_branches(memory: EmulatedMemory) -> None:
     code = Code()
     low = code.compare("ult", code.thread(), 16)
