@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gpu_pregel.errors import EmulationError, GpuPregelError, MissingPackageError
-from gpu_pregel.host.devices.emulated import library
-from gpu_pregel.host.devices.emulated.hooking import HOOKS, Hooking, declarations
+from gpu_pregel.host.devices.emulated import layout, library, runtime
+from gpu_pregel.host.devices.emulated.hooking import Hooking, declarations
 from gpu_pregel.host.devices.emulated.instrument import Instrumenting
 from gpu_pregel.host.devices.emulated.pointers import NAME, closing, split, typed_value
 from gpu_pregel.host.devices.emulated.sites import Site
@@ -100,7 +100,7 @@ class _Clock:
 
 
 def compile_kernel(kernel: KernelLike) -> CompiledKernel:
-    """Compile a kernel for the emulated device; the runtime's functions must be known to LLVM as symbols.
+    """Compile a kernel for the emulated device.
 
     Raises
     ------
@@ -166,6 +166,11 @@ def native_text(
     clock.lap("optimise")
     instrumenting = Instrumenting(name, hooking.sites, fallback)
     text = instrumenting.run(str(module))
+    if instrumenting.local_bytes > layout.STACK_BYTES // 2:
+        raise EmulationError(
+            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take "
+            f"{instrumenting.local_bytes} bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
+        )
     text += declarations(except_in=text) + _entry(text, lowered.entry)
     clock.lap("instrument")
     return (
@@ -254,12 +259,9 @@ def _entry(text: str, kernel: str) -> str:
 
 def _load(text: str) -> tuple[Any, int]:
     llvm, machine = _llvm()
+    # A symbol that LLVM cannot find would end the process: the runtime's are made known first.
+    runtime.machine()
     module = llvm.parse_assembly(text, llvm.create_context())
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
     return engine, engine.get_function_address("emu_entry")
-
-
-def hook_names() -> tuple[str, ...]:
-    """Names of the runtime's functions that the code of kernels calls."""
-    return tuple(HOOKS)

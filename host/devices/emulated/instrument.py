@@ -26,20 +26,39 @@ _SUFFIX = re.compile(r",? !\w.*$")
 _DEBUG = re.compile(r", !dbg !\d+")
 _ORDERINGS = frozenset({"unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"})
 _CONSTANT = re.compile(rf"(@{NAME}) = .*?\bconstant ")
-_ENDLESS = re.compile(rf"\s*br label (%{NAME})(?:, !.*)?$")
+_END_OF_BLOCK = re.compile(r"\s*(ret|br|switch|unreachable)\b")
+_CASE = re.compile(rf"\s*i\d+ -?\d+, label %({NAME})")
 _LABEL = re.compile(rf"({NAME}):")
+_LOCAL_CHECK = """
+define internal void @"emu.local"(i64 %s, i64 %offset, i64 %last, i64 %size, i64 %site) nounwind noinline {
+  %bad = icmp ugt i64 %offset, %last
+  br i1 %bad, label %fault, label %fine
+fault:
+  ; Address 0 is in no array, which is what the runtime will say.
+  call i64 @emu_load(i64 %s, i64 0, i64 %size, i64 %site)
+  br label %fine
+fine:
+  ret void
+}
+"""
 
 
 class Instrumenting:
     """Rewrites the text of one optimised module, adding to the sites of its kernel."""
 
     def __init__(self, kernel: str, sites: list[Site], fallback: tuple[str, int]) -> None:
-        self.local_bytes = 0
+        self.checks_local = False
+        self._arrays: dict[str, int] = {}
         self._kernel = kernel
         self._sites = sites
         self._fallback = fallback
         self._out: list[str] = []
         self._count = 0
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of a thread's local arrays."""
+        return sum(self._arrays.values())
 
     def run(self, text: str) -> str:
         """Return the module's text with hooks in place of memory accesses."""
@@ -56,7 +75,7 @@ class Instrumenting:
             end = lines.index("}", begin)
             self._function(lines[begin : end + 1])
             begin = end + 1
-        return "\n".join(self._out) + "\n"
+        return "\n".join(self._out) + "\n" + (_LOCAL_CHECK if self.checks_local else "")
 
     def _function(self, lines: list[str]) -> None:
         self._locations.start_function(lines[0])
@@ -81,7 +100,7 @@ class Instrumenting:
             name = match[1]
             if match[2]:
                 sources[name] = []
-                self.local_bytes += self._alloca_bytes(line)
+                self._arrays[name] = self._alloca_bytes(line)
             elif match[3]:
                 sources[name] = [match[4]]
             elif match[5]:
@@ -91,13 +110,23 @@ class Instrumenting:
             else:
                 sources[name] = [match[11]]
         # All whose sources are all on the stack; a loop of phis is so unless something else comes in.
+        self._sources = {name: [typed_value(one)[1] for one in found] for name, found in sources.items()}
         own = set(sources)
-        changed = True
-        while changed:
-            bad = {name for name in own if any(typed_value(one)[1] not in own for one in sources[name])}
+        while bad := {name for name in own if any(one not in own for one in self._sources[name])}:
             own -= bad
-            changed = bool(bad)
         return own
+
+    def _array_of(self, pointer: str) -> str | None:
+        """The local array that a pointer into the stack is derived from; None if it may be one of several."""
+        seen = {pointer}
+        waiting = [pointer]
+        found = set()
+        while waiting:
+            name = waiting.pop()
+            found |= {name} & set(self._arrays)
+            waiting += [one for one in self._sources.get(name, []) if one not in seen]
+            seen.update(waiting)
+        return found.pop() if len(found) == 1 else None
 
     @staticmethod
     def _alloca_bytes(line: str) -> int:
@@ -107,15 +136,26 @@ class Instrumenting:
             return 0
 
     def _refuse_endless_loops(self, lines: list[str]) -> None:
-        """A block that only jumps to itself: LLVM found that nothing in the loop can end it."""
-        label, first = "", False
-        for line in lines:
+        """From every block an end of the kernel can be reached, or who comes there stays for good."""
+        label = ""
+        first: dict[str, str] = {}
+        leads_to: dict[str, set[str]] = {}
+        for line in lines[1:]:
             if match := _LABEL.match(line):
-                label, first = match[1], True
-            elif first and line.strip():
-                first = False
-                if (match := _ENDLESS.match(line)) and match[1] == f"%{label}":
-                    raise self._refusal(line, "a loop that never ends: what it waits for is read only once, before it")
+                label = match[1]
+            elif match := _END_OF_BLOCK.match(line):
+                followers = {"end"} if match[1] in ("ret", "unreachable") else set()
+                leads_to.setdefault(label, set()).update(followers, re.findall(rf"label %({NAME})", line))
+            elif match := _CASE.match(line):
+                leads_to.setdefault(label, set()).add(match[1])
+            if line.strip() and not _LABEL.match(line):
+                first.setdefault(label, line)
+        ending = {"end"}
+        while more := {block for block, after in leads_to.items() if after & ending} - ending:
+            ending |= more
+        for block in leads_to:
+            if block not in ending:
+                raise self._refusal(first[block], "a loop that never ends: what it waits for is read before it only")
 
     def _refusal(self, line: str, problem: str) -> EmulationError:
         file, number = self._locations.of(line)
@@ -137,6 +177,24 @@ class Instrumenting:
         if not all(self._is_own(value) for _, value in pointers):
             raise self._refusal(line, "copies or fills memory in one piece, which the emulated device does not know")
 
+    def _local(self, line: str, operation: str, parts: list[str], pointer: str) -> None:
+        """Check that an access to a local array is inside of it; where it is in one of several, nothing is known."""
+        if pointer in self._arrays or operation not in ("load", "store") or not pointer.startswith("%"):
+            return
+        array = self._array_of(pointer)
+        kind = parts[0] if operation == "load" else typed_value(parts[0])[0]
+        if array is None or _is_aggregate(kind):
+            return
+        self.checks_local = True
+        offset = self._new()
+        address, base = self._address(pointer), self._address(array)
+        self._emit(f"{offset} = sub i64 {address}, {base}")
+        size, site = _size(kind), self._site(operation, line)
+        self._emit(
+            f'call void @"emu.local"(i64 {STATE}, i64 {offset}, i64 {self._arrays[array] - size}, '
+            f"i64 {size}, i64 {site})"
+        )
+
     def _access(self, line: str, result: str | None, operation: str, rest: str) -> None:
         self._locations.of(line)
         debug = _DEBUG.search(rest)
@@ -154,6 +212,7 @@ class Instrumenting:
         else:
             pointer = _pointer(re.sub(r"^\w+ (?=ptr)", "", parts[0]))
         if self._is_own(pointer):
+            self._local(line, operation, parts, pointer)
             self._out.append(line)
             return
         self._order_before(line, ordering)

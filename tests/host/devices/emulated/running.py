@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from numba import from_dtype, types
 from gpu_pregel.host.devices.emulated.arguments import flatten
 from gpu_pregel.host.devices.emulated.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.devices.emulated.compile import CompiledKernel, compile_kernel
-from gpu_pregel.host.devices.emulated.runtime import Counts, machine, run
-from gpu_pregel.kernels.jit_cuda import Kernel
+from gpu_pregel.host.devices.emulated.runtime import Counts, run
 
 SEEDS = (0, 1, 2)
 memory = EmulatedMemory()
@@ -25,11 +25,24 @@ def on_device(values: Any, dtype: Any = None) -> DeviceArray:
     return memory.asarray(np.asarray(values, dtype))
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What is declared of a kernel."""
+
+    function: Callable[..., Any]
+    signature: tuple[Any, ...]
+    racy: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """That of the function."""
+        return self.function.__name__
+
+
 @functools.cache
 def compiled(function: Callable[..., Any], signature: tuple[Any, ...], racy: tuple[str, ...] = ()) -> CompiledKernel:
     """A kernel, compiled once for all tests."""
-    machine()
-    return compile_kernel(Kernel(function, signature, frozenset(racy), 32, 32))
+    return compile_kernel(Declared(function, signature, frozenset(racy)))
 
 
 def signature_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
