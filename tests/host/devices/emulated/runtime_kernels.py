@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
+import pytest
 
+from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.emulated import runtime
 from gpu_pregel.host.devices.emulated.arrays import DeviceArray
 from gpu_pregel.host.devices.emulated.regions import Region
@@ -212,3 +214,16 @@ def launch(
         site_table=kernel.sites,
         **options,
     )
+
+
+@contextmanager
+def refused(*parts: str) -> Iterator[None]:
+    """The launch fails with a message that has all ``parts``."""
+    with pytest.raises(EmulationError) as caught:
+        yield
+    for part in ("kernel trial", *parts):
+        assert part in str(caught.value), f"no {part!r} in {caught.value}"
+
+
+def first_only(code: Code) -> str:
+    return code.compare("eq", code.thread(), 0)
