@@ -149,6 +149,12 @@ def native_text(
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
     shared = SharedMemory()
     modules = [translate(text, lowered.entry, shared, header) for text in lowered.modules]
+    local_bytes = sum(module.local_bytes for module in modules)
+    if local_bytes > layout.STACK_BYTES // 2:
+        raise EmulationError(
+            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take {local_bytes} "
+            f"bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
+        )
     texts = [module.text for module in modules] + _library_texts(modules, header)
     clock.lap("translate")
     context = llvm.create_context()
@@ -166,11 +172,6 @@ def native_text(
     clock.lap("optimise")
     instrumenting = Instrumenting(name, hooking.sites, fallback)
     text = instrumenting.run(str(module))
-    if instrumenting.local_bytes > layout.STACK_BYTES // 2:
-        raise EmulationError(
-            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take "
-            f"{instrumenting.local_bytes} bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
-        )
     text += declarations(except_in=text) + _entry(text, lowered.entry)
     clock.lap("instrument")
     return (

@@ -25,7 +25,7 @@ _POINTER = re.compile(
 _SUFFIX = re.compile(r",? !\w.*$")
 _DEBUG = re.compile(r", !dbg !\d+")
 _ORDERINGS = frozenset({"unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst"})
-_CONSTANT = re.compile(rf"(@{NAME}) = .*?\bconstant ")
+_CONSTANT = re.compile(rf"(@{NAME}) = .*?\bconstant (\[.*?\](?= [^x])|\{{.*?\}}|\w+)")
 _END_OF_BLOCK = re.compile(r"\s*(ret|br|switch|unreachable)\b")
 _CASE = re.compile(rf"\s*i\d+ -?\d+, label %({NAME})")
 _LABEL = re.compile(rf"({NAME}):")
@@ -64,7 +64,8 @@ class Instrumenting:
         """Return the module's text with hooks in place of memory accesses."""
         lines = text.splitlines()
         self._locations = Locations(lines, self._fallback)
-        self._constants = {match[1] for line in lines if line[:1] == "@" and (match := _CONSTANT.match(line))}
+        constants = [match for line in lines if line[:1] == "@" and (match := _CONSTANT.match(line))]
+        self._constants = {match[1]: _bytes(match[2]) for match in constants}
         begin = next((index for index, line in enumerate(lines) if line.startswith("define ")), len(lines))
         self._out += lines[:begin]
         while begin < len(lines):
@@ -100,7 +101,7 @@ class Instrumenting:
             name = match[1]
             if match[2]:
                 sources[name] = []
-                self._arrays[name] = self._alloca_bytes(line)
+                self._arrays[name] = _bytes(split(line.split(" alloca ", 1)[1])[0])
             elif match[3]:
                 sources[name] = [match[4]]
             elif match[5]:
@@ -111,29 +112,25 @@ class Instrumenting:
                 sources[name] = [match[11]]
         # All whose sources are all on the stack; a loop of phis is so unless something else comes in.
         self._sources = {name: [typed_value(one)[1] for one in found] for name, found in sources.items()}
-        own = set(sources)
-        while bad := {name for name in own if any(one not in own for one in self._sources[name])}:
+        own, constants = set(sources), set(self._constants)
+        while bad := {name for name in own if any(one not in own | constants for one in self._sources[name])}:
             own -= bad
         return own
 
     def _array_of(self, pointer: str) -> str | None:
-        """The local array that a pointer into the stack is derived from; None if it may be one of several."""
+        """The local or constant array that a pointer is derived from; None if it may be one of several."""
         seen = {pointer}
         waiting = [pointer]
         found = set()
         while waiting:
             name = waiting.pop()
-            found |= {name} & set(self._arrays)
+            found |= {name} & (self._arrays.keys() | self._constants.keys())
             waiting += [one for one in self._sources.get(name, []) if one not in seen]
             seen.update(waiting)
         return found.pop() if len(found) == 1 else None
 
-    @staticmethod
-    def _alloca_bytes(line: str) -> int:
-        try:
-            return layout(split(line.split(" alloca ", 1)[1])[0])[0]
-        except ValueError:
-            return 0
+    def _size_of(self, array: str) -> int:
+        return self._arrays.get(array) or self._constants.get(array, 0)
 
     def _refuse_endless_loops(self, lines: list[str]) -> None:
         """From every block an end of the kernel can be reached, or who comes there stays for good."""
@@ -178,7 +175,7 @@ class Instrumenting:
             raise self._refusal(line, "copies or fills memory in one piece, which the emulated device does not know")
 
     def _local(self, line: str, operation: str, parts: list[str], pointer: str) -> None:
-        """Check that an access to a local array is inside of it; where it is in one of several, nothing is known."""
+        """Check that an access to a local or constant array is inside; in which of several it is is not known."""
         if pointer in self._arrays or operation not in ("load", "store") or not pointer.startswith("%"):
             return
         array = self._array_of(pointer)
@@ -189,9 +186,9 @@ class Instrumenting:
         offset = self._new()
         address, base = self._address(pointer), self._address(array)
         self._emit(f"{offset} = sub i64 {address}, {base}")
-        size, site = _size(kind), self._site(operation, line)
+        size, site = _size(kind), self._site("check", line)
         self._emit(
-            f'call void @"emu.local"(i64 {STATE}, i64 {offset}, i64 {self._arrays[array] - size}, '
+            f'call void @"emu.local"(i64 {STATE}, i64 {offset}, i64 {self._size_of(array) - size}, '
             f"i64 {size}, i64 {site})"
         )
 
@@ -367,6 +364,14 @@ class Instrumenting:
         self._emit(f"{same} = icmp eq i64 {old}, {before}")
         self._emit(f"{pair} = insertvalue {{ {kind}, i1 }} poison, {kind} {value}, 0")
         self._emit(f"{result} = insertvalue {{ {kind}, i1 }} {pair}, i1 {same}, 1")
+
+
+def _bytes(kind: str) -> int:
+    """Size of a type; of one that is not known, more than any array has."""
+    try:
+        return layout(kind)[0]
+    except ValueError:
+        return 1 << 40
 
 
 def _pointer(text: str) -> str:

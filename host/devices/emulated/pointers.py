@@ -137,6 +137,9 @@ def layout(kind: str) -> tuple[int, int]:
         return size, size
     if kind.startswith("ptr") or kind.endswith("*"):
         return 8, 8
+    if match := re.fullmatch(r"<(\d+) x (\w+)>", kind):
+        size = int(match[1]) * layout(match[2])[0]
+        return size, size
     if match := re.fullmatch(r"\[(\d+) x (.*)\]", kind):
         size, alignment = layout(match[2])
         return int(match[1]) * size, alignment

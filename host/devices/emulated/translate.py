@@ -33,6 +33,10 @@ _DEBUG_LOCATION = re.compile(r"!dbg !\d+")
 _IS_ZERO = re.compile(rf"\s*(%{NAME}) = icmp eq (i\d+) (%{NAME}), 0\b")
 _METADATA = re.compile(r"!(\d+) = (.*)")
 _KEPT_METADATA = re.compile(r"(?:distinct )?!DI(?:File|CompileUnit|Subprogram|Location|LexicalBlock\w*|Namespace)\(")
+_ALLOCATION = re.compile(rf"\s*%{NAME} = alloca (\[.*\])(?:,|$)")
+_ZEROED = re.compile(rf"\s*store (\[(\d+) x .*\]) zeroinitializer, .*\* (%{NAME})")
+_MANY = 64
+_FILL = "llvm.memset.p0.i64"
 _DEFINED = re.compile(rf"define .*?@({NAME})\(")
 _DECLARED = re.compile(rf"declare .*?@({NAME})\(")
 
@@ -62,6 +66,8 @@ class Translated:
     text: str
     declared: set[str]
     defined: set[str]
+    local_bytes: int
+    """Of local arrays."""
 
 
 @dataclass
@@ -73,6 +79,8 @@ class _Module:
     checks: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
     defined: set[str] = field(default_factory=set)
+    local_bytes: int = 0
+    fills: bool = False
 
 
 def translate(text: str, entry: str, shared: SharedMemory, header: str) -> Translated:
@@ -99,7 +107,9 @@ def translate(text: str, entry: str, shared: SharedMemory, header: str) -> Trans
     if module.shared:
         module.out += [f'declare ptr @"{SHARED}"(i64)', f'declare ptr @"{DYNAMIC_SHARED}"()']
     module.out += [check_declaration(name) for name in sorted(module.checks)]
-    return Translated("\n".join([header, *module.out, ""]), module.declared, module.defined)
+    if module.fills:
+        module.out.append(f"declare void @{_FILL}(ptr, i8, i64, i1)")
+    return Translated("\n".join([header, *module.out, ""]), module.declared, module.defined, module.local_bytes)
 
 
 def check_declaration(name: str) -> str:
@@ -186,6 +196,12 @@ def _function(module: _Module, body: list[str]) -> None:
             _check_guard(module, line, body[index + 1], zero, divisors[zero[3]])
         if "addrspace(3)" in line and (cast := _SHARED_CAST.match(line)):
             line = _shared_address(module, cast)
+        elif " = alloca [" in line and (array := _ALLOCATION.match(line)):
+            module.local_bytes += layout(array[1])[0]
+        elif " zeroinitializer," in line and (zeroed := _ZEROED.match(line)) and int(zeroed[2]) >= _MANY:
+            # LLVM would store the elements one by one.
+            module.fills = True
+            line = f"  call void @{_FILL}(ptr {zeroed[3]}, i8 0, i64 {layout(zeroed[1])[0]}, i1 false)"
         elif "addrspacecast" in line:
             # Of constants, which are memory like any other here.
             line = line.replace("addrspacecast", "bitcast")

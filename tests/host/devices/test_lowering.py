@@ -1,0 +1,119 @@
+"""Kernels become LLVM IR without a GPU, and PTX where NVIDIA's compiler is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba.cuda.compiler")
+
+from numba import cuda, types
+from numba.cuda import dispatcher
+from numba.cuda.cudadrv import nvvm
+
+from gpu_pregel.errors import MissingPackageError
+from gpu_pregel.host.devices import lowering
+from gpu_pregel.host.devices.lowering import lower, to_ptx
+
+ARRAY = types.float64[::1]
+
+
+@cuda.jit(device=True, lineinfo=True)  # type: ignore[untyped-decorator]
+def twice(x: Any) -> Any:
+    return x + x
+
+
+@cuda.jit(device=True, lineinfo=True)  # type: ignore[untyped-decorator]
+def four_times(x: Any) -> Any:
+    return twice(twice(x))
+
+
+def kernel(values: Any, n: Any) -> None:
+    i = cuda.grid(1)
+    if i < n:
+        values[i] = four_times(values[i]) + twice(values[i])
+
+
+def test_each_module_is_there_once() -> None:
+    lowered = lower(kernel, (ARRAY, types.int64))
+    assert len(lowered.modules) == 3
+    assert f'define void @"{lowered.entry}"(' in lowered.modules[0]
+    assert sum("define linkonce_odr" in text for text in lowered.modules) == 2
+    assert lowered.argument_types == (ARRAY, types.int64)
+
+
+def test_nothing_is_left_patched() -> None:
+    before = dispatcher.get_current_device, nvvm.NVVM
+    lower(kernel, (ARRAY, types.int32))
+    assert (dispatcher.get_current_device, nvvm.NVVM) == before
+    with pytest.raises(Exception, match="nonsense"):
+        lower(lambda values: values.nonsense, (ARRAY,))
+    assert (dispatcher.get_current_device, nvvm.NVVM) == before
+
+
+def test_other_threads_hear_of_the_real_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: "the real one")
+    heard: list[Any] = []
+    with lowering._capability((7, 5)):
+        thread = threading.Thread(target=lambda: heard.append(dispatcher.get_current_device()))
+        thread.start()
+        thread.join()
+        assert dispatcher.get_current_device().compute_capability == (7, 5)
+    assert heard == ["the real one"]
+    assert dispatcher.get_current_device() == "the real one"
+
+
+def test_without_libnvvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise RuntimeError("libnvvm.so cannot be found")
+
+    expected = lower(kernel, (ARRAY, types.uint8))
+    monkeypatch.setattr(nvvm, "NVVM", missing)
+    lowered = lower(kernel, (ARRAY, types.uint8))
+    assert nvvm.NVVM is missing
+    assert len(lowered.modules) == len(expected.modules)
+
+
+def test_without_numba_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba.cuda", None)
+    with pytest.raises(MissingPackageError, match=r"pip install gpu-pregel\[emulated\]"):
+        lower(kernel, (ARRAY, types.int64))
+
+
+def test_the_package_imports_no_cuda() -> None:
+    code = "import sys, gpu_pregel, gpu_pregel.host.devices.lowering; print('numba.cuda' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_functions_without_source_have_no_lines() -> None:
+    names: dict[str, Any] = {}
+    exec("def k(values):\n    values[0] = 1", names)
+    (text,) = lower(names["k"], (ARRAY,)).modules
+    assert "!dbg" not in text
+
+
+@pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0)])
+def test_ptx(cc: tuple[int, int]) -> None:
+    try:
+        nvvm.NVVM()
+    except Exception as error:
+        pytest.skip(f"libNVVM is not installed: {error}")
+    text = to_ptx(kernel, (ARRAY, types.int64), cc)
+    assert f".target sm_{cc[0]}{cc[1]}" in text
+    assert ".visible .entry" in text
+    limited = to_ptx(kernel, (ARRAY, types.int64), cc, max_registers=40)
+    assert ")\n.maxnreg 40\n{" in limited
+    divide = to_ptx(_divides, (types.float32[::1],), cc)
+    fast = to_ptx(_divides, (types.float32[::1],), cc, fastmath=True)
+    assert "div.rn" in divide
+    assert "div.rn" not in fast
+
+
+def _divides(values: Any) -> None:
+    values[0] = values[1] / values[2] + np.float32(1)
