@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+def to_host(array: Any) -> Array:
+    """A copy of a device's array in the memory of the host; an array that is there as it is."""
+    host: Array = array if isinstance(array, np.ndarray) else array.get()
+    return host
+
+
 @dataclass(frozen=True, repr=False)
 class VertexResult:
     """A value per vertex of a graph.
@@ -40,6 +46,7 @@ class VertexResult:
 
     @property
     def _values(self) -> Array:
+        """The values by vertex number, in the memory of the host."""
         raise NotImplementedError
 
     @property

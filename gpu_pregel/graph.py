@@ -13,6 +13,8 @@ from gpu_pregel._arguments import as_vector, as_weights, check_choice
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host import csr as host_csr
 from gpu_pregel.host.csr import CSR, read_only
+from gpu_pregel.host.device_graph import DeviceGraph
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.memory import format_bytes
 from gpu_pregel.host.partitions import Partition, partition_graph
 from gpu_pregel.host.progress import Progress
@@ -163,6 +165,17 @@ class Graph:
             return partition_graph(out, back, count, threads=threads)
 
         return self._fact(f"partitions {count} {with_pull} {transpose and self.is_directed}", derive)
+
+    def _on(self, device: Device) -> DeviceGraph:
+        """Where copies of this graph's arrays on a device are kept."""
+        memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
+        return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
+
+    def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
+        """``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes beside them."""
+        if device.is_host:
+            return self.indptr, self.indices
+        return self._on(device).csr(self._csr, state)
 
     def to_ids(self, vertices: Array) -> Array:
         """Translate vertex numbers into the user's ids."""

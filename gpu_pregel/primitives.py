@@ -14,13 +14,16 @@ import numpy as np
 from gpu_pregel._arguments import as_vector, check_choice
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.graph import Graph, check_graph
-from gpu_pregel.host.compiling import compile_function, compile_program
+from gpu_pregel.host.compiling import compile_function
 from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.master import Limits, choose_direction, push_obstacle
-from gpu_pregel.host.numeric import NumericRun, Plan
+from gpu_pregel.host.numeric import Plan
 from gpu_pregel.host.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.program import VertexProgram
+from gpu_pregel.host.threads import thread_count
 from gpu_pregel.kernels.program_cpu import BLOCK_WORDS
+from gpu_pregel.running import compile_on, make_run
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +61,7 @@ class Frontier:
             flags = np.zeros(n, bool)
             flags[chosen.astype(np.int64)] = True
             self.words = pack_bits(flags)
-        self._runs: dict[Any, NumericRun] = {}
+        self._runs: dict[Any, Any] = {}
 
     def flags(self) -> Array:
         """Whether each vertex is in the frontier; bool[n]."""
@@ -95,6 +98,7 @@ def process_vertices(
         Compiled by Numba; may write to ``arrays[…][vertex]``. Returns a number.
     frontier : Frontier
     arrays : sequence of arrays
+        On a GPU those of the host are copied there and back.
     device : {"auto", "cpu"}
     threads : int, optional
 
@@ -114,12 +118,35 @@ def process_vertices(
     """
     _check_frontier(frontier)
     target = get_device(device, threads=threads)
+    if not target.is_host:
+        return _process_vertices_there(target, function, frontier, tuple(arrays))
     kernel, dtype = compile_function(function, tuple(arrays))
     blocks = -(-len(frontier.words) // BLOCK_WORDS)
     sums = np.zeros(blocks, dtype)
     target.launch(kernel, blocks, BLOCK_WORDS, frontier.words, tuple(arrays), sums, chunk=blocks if blocks <= 2 else 4)
     total: int | float = sums.sum().item()
     return total
+
+
+def _process_vertices_there(
+    target: Device, function: Callable[..., Any], frontier: Frontier, arrays: tuple[Any, ...]
+) -> int | float:
+    """As :func:`process_vertices`, on another device."""
+    kernel, dtype = compile_function(function, arrays, "cuda")
+    words = target.upload(frontier.words.view(np.uint32))
+    sums = target.zeros(max(1, len(words)), dtype)
+    copies = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in arrays)
+    target.launch(kernel, frontier.graph.num_vertices, words, copies, sums)
+    total: int | float = target.download(sums).sum().item()
+    _take_back(target, arrays, copies)
+    return total
+
+
+def _take_back(target: Device, arrays: tuple[Any, ...], copies: tuple[Any, ...]) -> None:
+    """Copy back those arrays that lie in the memory of the host."""
+    for array, copy in zip(arrays, copies, strict=True):
+        if isinstance(array, np.ndarray):
+            array[...] = target.download(copy)
 
 
 def process_edges(
@@ -181,25 +208,34 @@ def process_edges(
     if program.aggregators:
         raise ArgumentError("process_edges folds no aggregators: use gp.run, or process_vertices afterwards")
     graph, target = frontier.graph, get_device(device, threads=threads)
-    compiled = compile_program(program, has_weights=graph.weights is not None)
+    compiled = compile_on(target, graph, program)
     obstacle = push_obstacle(program, compiled, deterministic)
     if mode == "push" and obstacle:
         raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
-    values = (arrays,) if isinstance(arrays, np.ndarray) else tuple(arrays)
+    values = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
     _check_values(values, compiled.value.dtypes, graph.num_vertices)
     key = (id(compiled), transpose, mode == "push", target.name, target.threads)
     if key not in frontier._runs:
         degrees = (graph.in_degrees, graph.out_degrees) if transpose else (graph.out_degrees, graph.in_degrees)
-        parts = graph._partitions(1, with_pull=mode != "push", transpose=transpose, threads=target.threads)
-        frontier._runs[key] = NumericRun(compiled, parts, *degrees, target, always=program.active == "always")
+        workers = thread_count(target.threads)
+        parts = graph._partitions(1, with_pull=mode != "push", transpose=transpose, threads=workers)
+        frontier._runs[key] = make_run(
+            target, graph, compiled, parts, degrees, always=program.active == "always", forced=True
+        )
     run = frontier._runs[key]
-    run.values, run.frontier = values, frontier.words
+    run.values = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in values)
+    run.frontier = target.upload(frontier.words.view(run.frontier.dtype))
     degrees_of_active = graph.in_degrees if transpose else graph.out_degrees
     flags = frontier.flags()
     plan = Plan(int(flags.sum()), int(degrees_of_active[flags].sum()))
     limits = Limits(None, False, None, mode, obstacle is None, graph.num_edges)
-    (run.push if choose_direction(limits, plan) == "push" else run.pull)(superstep, plan)
-    return run.apply(superstep + 1)[0].active_vertices
+    direction = choose_direction(limits, plan)
+    step = run.execute(direction, superstep + 1, plan, (), 1)[0]
+    if not target.is_host:
+        frontier.words[:] = target.download(run.frontier).view(np.uint64)
+        _take_back(target, values, run.values)
+    active: int = step.plan.active_vertices
+    return active
 
 
 def _check_frontier(frontier: object) -> None:
@@ -214,5 +250,5 @@ def _check_values(values: tuple[Array, ...], dtypes: tuple[np.dtype[Any], ...], 
     for k, value in enumerate(values):
         if value.shape != (n,):
             raise GraphError(f"arrays[{k}] has shape {value.shape}, but the graph has {n:,} vertices")
-        if not value.flags.writeable or not value.flags.c_contiguous:
+        if isinstance(value, np.ndarray) and not (value.flags.writeable and value.flags.c_contiguous):
             raise ArgumentError(f"arrays[{k}] must be contiguous and writable, as it is changed in place")

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel._arguments import check_choice, check_integer
-from gpu_pregel._results import VertexResult
+from gpu_pregel._results import VertexResult, to_host
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.graph import Graph, check_graph
 from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, Identity, as_checkpoint
-from gpu_pregel.host.compiling import compile_program, fingerprint_program
+from gpu_pregel.host.compiling import CompiledProgram, compile_for_cuda, compile_program, fingerprint_program
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.master import Limits, push_obstacle, run_supersteps
-from gpu_pregel.host.numeric import NumericRun
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.master import PULL_SHARE, Limits, push_obstacle, run_supersteps
+from gpu_pregel.host.numeric import NumericRun, Run
+from gpu_pregel.host.partitions import Partition
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.progress import SuperstepProgress, announce_compilation
+from gpu_pregel.host.threads import thread_count
 from gpu_pregel.kernels.fields import aggregated_type
 from gpu_pregel.trace import Trace
 
@@ -33,7 +37,7 @@ class ProgramResult(VertexResult):
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number; a tuple if the program's value is one.
+        The final values by vertex number, in the memory of the device; a tuple if the program's value is one.
     supersteps : int
         Rows of the trace, superstep 0 included.
     status : str
@@ -53,21 +57,25 @@ class ProgramResult(VertexResult):
         """Number of supersteps, 0 included."""
         return len(self.trace)
 
+    @cached_property
+    def _fields(self) -> tuple[Array, ...]:
+        parts = self.values if isinstance(self.values, tuple) else (self.values,)
+        return tuple(to_host(part) for part in parts)
+
     @property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
-            array: Array = self.values
-            return array
-        names = [(f"value{k}", part.dtype) for k, part in enumerate(self.values)]
-        table: Array = np.empty(len(self.values[0]), names)
-        for (name, _), part in zip(names, self.values, strict=True):
+            return self._fields[0]
+        names = [(f"value{k}", part.dtype) for k, part in enumerate(self._fields)]
+        table: Array = np.empty(len(self._fields[0]), names)
+        for (name, _), part in zip(names, self._fields, strict=True):
             table[name] = part
         return table
 
     def _columns(self) -> dict[str, Array]:
         if not isinstance(self.values, tuple):
             return super()._columns()
-        parts = {f"value{k}": part for k, part in enumerate(self.values)}
+        parts = {f"value{k}": part for k, part in enumerate(self._fields)}
         return {"vertex": self._vertex_ids(), **parts}
 
     def __repr__(self) -> str:
@@ -173,7 +181,7 @@ def run(
 def _run(
     graph: Graph,
     program: VertexProgram,
-    target: CpuDevice,
+    target: Device,
     folder: CheckpointFolder | None,
     mode: str,
     partitions: int,
@@ -183,14 +191,15 @@ def _run(
     progress: bool,
 ) -> ProgramResult:
     """Run as :func:`run` does, whose arguments have been checked."""
-    compiled = compile_program(program, has_weights=graph.weights is not None)
+    compiled = compile_on(target, graph, program)
     obstacle = push_obstacle(program, compiled, deterministic)
     if mode == "push" and obstacle:
         raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
     always = program.active == "always"
-    parts = graph._partitions(partitions, with_pull=mode != "push", threads=target.threads)
+    parts = graph._partitions(partitions, with_pull=mode != "push", threads=thread_count(target.threads))
     in_degrees = graph.in_degrees if compiled.uses_in_degree else graph.out_degrees
-    state = NumericRun(compiled, parts, graph.out_degrees, in_degrees, target, always=always)
+    degrees = (graph.out_degrees, in_degrees)
+    state = make_run(target, graph, compiled, parts, degrees, always=always, forced=mode != "auto")
     halt = program.halt
     shape = aggregated_type(tuple(program.aggregators))
     limits = Limits(
@@ -214,6 +223,33 @@ def _run(
     if outcome.status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
+
+
+def compile_on(target: Device, graph: Graph, program: VertexProgram) -> CompiledProgram:
+    """A program's kernels for a device and for the edges of a graph."""
+    if target.is_host:
+        return compile_program(program, has_weights=graph.weights is not None)
+    weight = None if graph.weights is None else graph.weights.dtype
+    return compile_for_cuda(program, offset=graph._on(target).offset, weight=weight)
+
+
+def make_run(
+    target: Device,
+    graph: Graph,
+    compiled: CompiledProgram,
+    parts: list[Partition],
+    degrees: tuple[Array, Array],
+    *,
+    always: bool,
+    forced: bool = False,
+) -> Run:
+    """The state of a run on a device; ``forced`` if its direction is."""
+    if isinstance(target, CpuDevice):
+        return NumericRun(compiled, parts, *degrees, target, always=always)
+    from gpu_pregel.host.numeric_cuda import CudaRun
+
+    push_limit = None if forced else (graph.num_edges - 1) // PULL_SHARE
+    return CudaRun(compiled, parts, *degrees, graph._on(target), always=always, push_limit=push_limit)
 
 
 def _identify(graph: Graph, program: VertexProgram) -> Identity:

@@ -23,7 +23,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnreadableFileError, WriteError
 from gpu_pregel.host.master import Commit
-from gpu_pregel.host.numeric import NumericRun, Plan
+from gpu_pregel.host.numeric import Plan, Run
 
 Array = np.ndarray[Any, Any]
 
@@ -147,7 +147,7 @@ class CheckpointFolder:
     def __exit__(self, *error: object) -> None:
         self._close()
 
-    def begin(self, run: NumericRun) -> tuple[Commit | None, Callable[[Commit, bool], None]]:
+    def begin(self, run: Run) -> tuple[Commit | None, Callable[[Commit, bool], None]]:
         """Give ``run`` the state of the checkpoint taken up, if any.
 
         Returns its commit, and what to call after each superstep's commit.

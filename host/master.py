@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from gpu_pregel.host.compiling import CompiledProgram
-from gpu_pregel.host.numeric import NumericRun, Plan, Step
+from gpu_pregel.host.numeric import Plan, Run, Step
 from gpu_pregel.host.program import VertexProgram
 
 PULL_SHARE = 20
@@ -63,7 +63,7 @@ class Commit(NamedTuple):
 
 
 def run_supersteps(
-    run: NumericRun,
+    run: Run,
     limits: Limits,
     observe: Callable[[dict[str, Any]], None],
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -36,6 +36,33 @@ class Step(NamedTuple):
     plan: Plan
     applied: int
     totals: tuple[Any, ...]
+
+
+class Run(Protocol):
+    """The state of a run on a device, as the master sees it."""
+
+    @property
+    def aggregates(self) -> tuple[Any, ...]: ...  # noqa: D102
+    @property
+    def values(self) -> tuple[Any, ...]: ...  # noqa: D102
+
+    def initialise(self) -> Plan:
+        """Superstep 0: ``init`` and the first frontier."""
+
+    def execute(self, direction: str, superstep: int, plan: Plan, totals: tuple[Any, ...], most: int) -> list[Step]:
+        """Run one superstep, or up to ``most``: ``plan``'s vertices send, those who get a message apply it."""
+
+    def fold(self) -> tuple[Any, ...]:
+        """The aggregates so far."""
+
+    def snapshot(self) -> dict[str, Array]:
+        """The state between two supersteps, by name, in the memory of the host; the inboxes are empty then."""
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take the state of a :meth:`snapshot`, in place of :meth:`initialise`."""
+
+    def bytes_moved(self, direction: str, sent: Plan) -> int:
+        """Bytes that a superstep moves by model."""
 
 
 class NumericRun:

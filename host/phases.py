@@ -6,14 +6,14 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.progress import Progress
 
 
 class Phases:
     """Launches kernels on ``device``, with a progress bar for each if ``shown``."""
 
-    def __init__(self, device: CpuDevice, *, shown: bool) -> None:
+    def __init__(self, device: Device, *, shown: bool) -> None:
         self._device = device
         self._shown = shown
         self._rows: list[dict[str, Any]] = []
@@ -23,6 +23,7 @@ class Phases:
         begin = perf_counter()
         with Progress(name, shown=self._shown) as bar:
             self._device.launch(kernel, size, *arguments, tick=bar.tick)
+            self._device.synchronize()
         self._rows.append({"phase": name, "seconds": perf_counter() - begin})
 
     def trace(self) -> tuple[dict[str, Any], ...]:

@@ -33,9 +33,13 @@ def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
     return (dtype,)
 
 
-def make_deliver(functions: Functions) -> Any:
-    """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first one sets v's bit."""
-    combine_at, identity = _make_combine_at(functions), functions.identity
+def make_deliver(functions: Functions) -> tuple[Any, bool]:
+    """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first one sets v's bit.
+
+    With it, whether it reads inboxes while others write them, to swap what it read afterwards.
+    """
+    combine_at, by_swapping = _make_combine_at(functions)
+    identity = functions.identity
     differs = make_differs(device, functions.message)
     nothing = inbox_dtypes(functions.message)[0].type(identity)
     nothing_bits = nothing.view(f"u{nothing.itemsize}")
@@ -44,21 +48,22 @@ def make_deliver(functions: Functions) -> Any:
         if differs(message, identity) and combine_at(inbox, v, message) == nothing_bits:
             fetch_and_or(touched, v >> np.uint32(5), bit(v))
 
-    return device(deliver)
+    return device(deliver), by_swapping
 
 
-def _make_combine_at(functions: Functions) -> Any:
-    """``combine_at(inbox, v, message)``: combine, and return the bits of what stood there."""
+def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
+    """``combine_at(inbox, v, message)``: combine, and return the bits of what stood there; and whether by swapping."""
     dtype = functions.message.dtypes[0]
     if dtype.kind != "f":
         names = _EITHER | (_SIGNED if dtype.kind == "i" else _UNSIGNED)
         if functions.built_in in names:
-            return _make_integer(getattr(atomics_cuda, names[functions.built_in]), inbox_dtypes(functions.message)[0])
+            operation = getattr(atomics_cuda, names[functions.built_in])
+            return _make_integer(operation, inbox_dtypes(functions.message)[0]), False
     elif functions.built_in in ("min", "max"):
-        return _make_ordered_float(functions.built_in, dtype)
+        return _make_ordered_float(functions.built_in, dtype), False
     elif functions.built_in == "sum":
-        return device(_add_float)
-    return _make_by_swapping(functions)
+        return device(_add_float), False
+    return _make_by_swapping(functions), True
 
 
 def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
@@ -73,14 +78,14 @@ def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
 def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
     """Floats of one sign are ordered as their bits are, as signed integers, and the negative ones the other way."""
     signed = numba.from_dtype(np.dtype(f"i{dtype.itemsize}"))
-    # A NaN changes nothing, as in min(a, b) on the CPU.
     positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
     negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
 
     def combine_ordered(inbox: Any, v: Any, message: Any) -> Any:
         bits = bits_of_float(message)
         if message != message:
-            return load_bits(inbox, v)
+            # It changes nothing, as in min(a, b) on the CPU, and is no first message.
+            return bits
         if signed(bits) >= 0:
             return positive(inbox, v, signed(bits))
         return negative(inbox, v, bits)

@@ -39,8 +39,8 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 
 @jit
-def initialise(work: Any, labels: Any) -> None:
-    """Make every vertex a tree of its own."""
+def initialise(work: Any, indptr: Any, indices: Any, labels: Any) -> None:
+    """Make every vertex a tree of its own; CUDA's twin reads edges for it."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):

@@ -72,20 +72,23 @@ def link_sampled(indptr: Any, indices: Any, rounds: Any, labels: Any) -> None:
 def compress(labels: Any) -> None:
     """Flatten the trees: make every label a root."""
     u = np.uint32(cuda.grid(1))
-    if u < np.uint32(len(labels)):
-        label = labels[u]
-        child = u
-        parent = label
+    if u >= np.uint32(len(labels)):
+        return
+    label = labels[u]
+    if label == u:
+        return
+    child = u
+    parent = label
+    grandparent = labels[parent]
+    while parent != grandparent:
+        # Shortcuts on the way up, without which a long path would be walked by every vertex on it; as minima, so
+        # that none takes the place of the root that another thread has found since.
+        fetch_and_umin(labels, child, grandparent)
+        child = parent
+        parent = grandparent
         grandparent = labels[parent]
-        while parent != grandparent:
-            # Shortcuts on the way up, without which a long path would be walked by every vertex on it; as minima, so
-            # that none takes the place of the root that another thread has found since.
-            fetch_and_umin(labels, child, grandparent)
-            child = parent
-            parent = grandparent
-            grandparent = labels[parent]
-        if parent != label:
-            labels[u] = parent
+    if parent != label:
+        labels[u] = parent
 
 
 @kernel(_VERTICES, _VERTICES, block=SAMPLES, items=1)

@@ -39,7 +39,8 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
     send, identity = functions.send, functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.names), make_weight(device, shapes.has_weights)
-    deliver, offset, per_edge = make_deliver(functions), shapes.offset, functions.per_edge
+    deliver, by_swapping = make_deliver(functions)
+    offset, per_edge = shapes.offset, functions.per_edge
 
     @device
     def signal_of(values: Any, u: Any, superstep: Any, n: Any, out_degrees: Any, in_degrees: Any, seen: Any) -> Any:
@@ -57,6 +58,7 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
         *(shapes.offsets, shapes.offsets, shapes.vertices, shapes.offsets, shapes.offsets, shapes.vertices),
         *(shapes.weights, shapes.offsets, shapes.offsets, types.int64, shapes.aggregates, shapes.values),
         *(shapes.vertices, shapes.inbox.types[0], shapes.vertices, shapes.control),
+        racy=("inbox",) if by_swapping else (),
     )
     def push(
         begins: Any,

@@ -163,6 +163,7 @@ def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
         edges: Any,
         applied: Any,
         sums: Any,
+        row: Any,
         edge_limit: Any,
         seen: Any,
         totals: Any,
@@ -224,12 +225,12 @@ def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
                 sums = load(partials, count)
                 for k in range(1, WARPS):
                     sums = merge(sums, load(partials, np.uint32(count + np.uint32(k))))
-            row = np.uint32(ROW + control[np.uint32(ROWS)] * width)
+            place = np.uint32(ROW + row * width)
             for k in range(FIGURES):
-                control[row + np.uint32(k)] = figures[np.uint32(k)]
+                control[place + np.uint32(k)] = figures[np.uint32(k)]
             if has_aggregates:
-                publish(control, np.uint32(row + np.uint32(FIGURES)), totals, seen, sums)
-            control[np.uint32(ROWS)] += 1
+                publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, sums)
+            control[np.uint32(ROWS)] = row + 1
             control[np.uint32(FINISHED)] = 0
             if figures[0] == 0 or figures[1] > edge_limit:
                 control[np.uint32(DONE)] = 1
@@ -256,12 +257,12 @@ def _tiles(n: Any) -> Any:
 
 
 def make_init(functions: Functions, shapes: Shapes) -> Kernel:
-    """Superstep 0: set every value, the inboxes and the first frontier."""
+    """Superstep 0: set every value and the first frontier."""
     init: Any = functions.init
     initially_active: Any = functions.initially_active
-    everywhere, identity = initially_active is None, functions.identity
+    everywhere = initially_active is None
     put, cast = make_put(device, functions.value), make_cast(device, functions.value)
-    put_message, context = make_put(device, functions.message), make_context(device, functions.names)
+    context = make_context(device, functions.names)
     start, _, finish = _make_finish(functions)
 
     @device
@@ -269,8 +270,8 @@ def make_init(functions: Functions, shapes: Shapes) -> Kernel:
         return True if everywhere else initially_active(ctx) != 0
 
     @kernel(
-        *(shapes.offsets, shapes.offsets, shapes.aggregates, shapes.aggregates, shapes.inbox, shapes.vertices),
-        *(shapes.values, shapes.vertices, shapes.control, shapes.aggregates, shapes.control),
+        *(shapes.offsets, shapes.offsets, shapes.aggregates, shapes.aggregates, shapes.values, shapes.vertices),
+        *(shapes.control, shapes.aggregates, shapes.control),
         racy=_RACY,
     )
     def initialise(
@@ -278,8 +279,6 @@ def make_init(functions: Functions, shapes: Shapes) -> Kernel:
         in_degrees: Any,
         seen: Any,
         totals: Any,
-        inbox: Any,
-        touched: Any,
         values: Any,
         frontier: Any,
         counts: Any,
@@ -297,7 +296,6 @@ def make_init(functions: Functions, shapes: Shapes) -> Kernel:
                 out_degree = np.int64(out_degrees[v])
                 ctx = context(np.int64(v), np.int64(0), np.int64(n), out_degree, np.int64(in_degrees[v]), totals)
                 put(values, v, cast(init(ctx)))
-                put_message(inbox, v, identity)
                 if is_first(ctx):
                     is_active = True
                     edges += out_degree
@@ -307,9 +305,8 @@ def make_init(functions: Functions, shapes: Shapes) -> Kernel:
                 active = np.uint32(active + np.uint32(cuda.popc(bits)))
                 if word < np.uint32(len(frontier)):
                     frontier[word] = bits
-                    touched[word] = 0
         sums = start()
-        finish(active, edges, np.uint32(0), sums, NO_LIMIT, seen, totals, counts, partials, control)
+        finish(active, edges, np.uint32(0), sums, np.int64(0), NO_LIMIT, seen, totals, counts, partials, control)
 
     return initialise
 
@@ -370,14 +367,15 @@ def make_apply(functions: Functions, shapes: Shapes, *, always: bool) -> Kernel:
         return changed(old, new) if by_bits else user_active(old, new, ctx) != 0
 
     @kernel(
-        *(types.boolean, types.int64, types.int64, shapes.offsets, shapes.offsets, shapes.aggregates),
-        *(shapes.aggregates, shapes.inbox, shapes.vertices, shapes.values, shapes.vertices, shapes.control),
-        *(shapes.aggregates, shapes.control),
+        *(types.boolean, types.int64, types.int64, types.int64, shapes.offsets, shapes.offsets),
+        *(shapes.aggregates, shapes.aggregates, shapes.inbox, shapes.vertices, shapes.values, shapes.vertices),
+        *(shapes.control, shapes.aggregates, shapes.control),
         racy=_RACY,
     )
     def apply_messages(
         dense: Any,
         superstep: Any,
+        row: Any,
         edge_limit: Any,
         out_degrees: Any,
         in_degrees: Any,
@@ -429,6 +427,6 @@ def make_apply(functions: Functions, shapes: Shapes, *, always: bool) -> Kernel:
                 if word < np.uint32(len(frontier)):
                     frontier[word] = bits
                     touched[word] = 0
-        finish(active, edges, applied, sums, edge_limit, seen, totals, counts, partials, control)
+        finish(active, edges, applied, sums, row, edge_limit, seen, totals, counts, partials, control)
 
     return apply_messages

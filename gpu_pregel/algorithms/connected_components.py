@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel._results import VertexResult
+from gpu_pregel._results import VertexResult, to_host
 from gpu_pregel.graph import Graph, check_graph
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.phases import Phases
@@ -31,24 +31,25 @@ class Components(VertexResult):
     Attributes
     ----------
     labels : uint32[n]
-        For each vertex the smallest vertex of its component.
+        For each vertex the smallest vertex of its component; in the memory of the device until it is asked for as
+        ``to_numpy()`` or otherwise.
     """
 
-    labels: Array
+    labels: Any
 
     value_name = "component"
 
-    @property
+    @cached_property
     def _values(self) -> Array:
-        return self.labels
+        return to_host(self.labels)
 
     @property
     def _value_ids(self) -> Array:
-        return self.graph.to_ids(self.labels)
+        return self.graph.to_ids(self._values)
 
     @cached_property
     def _roots(self) -> Array:
-        roots: Array = self.labels == np.arange(len(self.labels), dtype=self.labels.dtype)
+        roots: Array = self._values == np.arange(len(self._values), dtype=self._values.dtype)
         return roots
 
     @cached_property
@@ -58,12 +59,13 @@ class Components(VertexResult):
 
     def relabel(self) -> Array:
         """Number the components 0 to ``count - 1`` by their smallest vertex; uint32[n]."""
-        ranks: Array = np.cumsum(self._roots, dtype=self.labels.dtype) - self.labels.dtype.type(1)
-        return ranks[self.labels]
+        labels = self._values
+        ranks: Array = np.cumsum(self._roots, dtype=labels.dtype) - labels.dtype.type(1)
+        return ranks[labels]
 
     def sizes(self) -> Array:
         """Number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
-        sizes: Array = np.bincount(self.labels, minlength=len(self.labels))
+        sizes: Array = np.bincount(self._values, minlength=len(self._values))
         return sizes[self._roots]
 
     def __repr__(self) -> str:
@@ -107,14 +109,15 @@ def connected_components(
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")
+    edges = graph._csr_on(target, 5 * n)
     labels = target.empty(n, np.uint32)
     largest = target.empty(1, np.uint32)
-    edges = (graph.indptr, graph.indices, NEIGHBOR_ROUNDS)
     phases = Phases(target, shown=progress)
-    phases.run("initialise", kernels.initialise, n, labels)
-    phases.run("link sampled", kernels.link_sampled, n, *edges, labels)
+    phases.run("initialise", kernels.initialise, n, *edges, labels)
+    phases.run("link sampled", kernels.link_sampled, n, *edges, NEIGHBOR_ROUNDS, labels)
     phases.run("compress sampled", kernels.compress, n, labels)
     phases.run("estimate largest", kernels.estimate_largest, min(n, 1), labels, largest)
-    phases.run("link rest", kernels.link_rest, n, *edges, not graph.is_directed, largest, labels)
+    both_ways = not graph.is_directed
+    phases.run("link rest", kernels.link_rest, n, *edges, NEIGHBOR_ROUNDS, both_ways, largest, labels)
     phases.run("compress", kernels.compress, n, labels)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)

@@ -103,5 +103,5 @@ def _verify(graph: Graph, components: Components) -> None:
     from gpu_pregel.reference.connected_components import check_connected_components
 
     with _common.stopwatch() as checking:
-        check_connected_components(graph, components.labels)
+        check_connected_components(graph, components.to_numpy())
     _common.say_seconds("verified", checking.seconds)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.host.memory import require_memory
 from gpu_pregel.host.threads import Tick, parallel, thread_count
 
 _SERIAL_SIZE = 1 << 12
@@ -21,6 +22,7 @@ class CpuDevice:
     """Runs kernels on ``threads`` threads of the processor."""
 
     name = "cpu"
+    is_host = True
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = thread_count(threads)
@@ -32,6 +34,32 @@ class CpuDevice:
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         """An uninitialised array on this device."""
         return np.empty(shape, dtype)
+
+    def zeros(self, shape: int, dtype: Any) -> np.ndarray[Any, Any]:
+        """An array of zeros."""
+        return np.zeros(shape, dtype)
+
+    def full(self, shape: int, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+        """An array that holds ``value`` everywhere."""
+        return np.full(shape, value, dtype)
+
+    def upload(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The array itself: it is there."""
+        return array
+
+    def download(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The array itself: it is there."""
+        return array
+
+    def synchronize(self) -> None:
+        """Wait for what was launched: nothing, as a launch runs to its end."""
+
+    def require(self, needed: int, purpose: str) -> None:
+        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
+        require_memory(needed, purpose)
+
+    def trim(self) -> None:
+        """Give unused memory of a pool back: there is none."""
 
     def launch(
         self,

@@ -1,0 +1,220 @@
+"""Numeric vertices on a CUDA device: the state of a run of a vertex program, and its phases as launches.
+
+After each superstep the host reads one small array, ``control``. Along small frontiers several supersteps are launched
+before it does: the device's done flag makes those return at once that are launched beyond the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.host.compiling import CompiledProgram
+from gpu_pregel.host.device_graph import DeviceGraph, DeviceSide, check_vertices
+from gpu_pregel.host.numeric import Plan, Step
+from gpu_pregel.host.partitions import Partition, full_bitmap
+from gpu_pregel.host.traffic import Traffic
+from gpu_pregel.kernels.combine_cuda import inbox_dtypes
+from gpu_pregel.kernels.edges_cuda import HUB_EDGES, WORDS_PER_WARP
+from gpu_pregel.kernels.jit_cuda import BLOCK, WARP
+from gpu_pregel.kernels.program_cuda import DONE, FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, ROWS, WARPS
+
+Array = np.ndarray[Any, Any]
+
+_BATCH = 32
+_BATCH_EDGES = 1 << 16
+"""Several supersteps are launched at once where so few edges are active that launching takes longer than running."""
+
+
+class CudaRun:
+    """Values, frontier and messages of a run on a device, and its phases.
+
+    Parameters
+    ----------
+    program : CompiledProgram
+        Compiled for CUDA.
+    partitions : list of Partition
+    out_degrees, in_degrees : int64[n]
+        On the host; ``in_degrees`` may be ``out_degrees`` where no function asks for it.
+    graph : DeviceGraph
+        Where the copies of the edges are kept.
+    push_limit : int or None
+        Most active edges with which a superstep that follows a push pushes too; None for any number.
+
+    Raises
+    ------
+    NotEnoughMemoryError
+        The device has too little memory; said before anything is allocated.
+    """
+
+    def __init__(
+        self,
+        program: CompiledProgram,
+        partitions: list[Partition],
+        out_degrees: Array,
+        in_degrees: Array,
+        graph: DeviceGraph,
+        *,
+        always: bool,
+        push_limit: int | None,
+    ) -> None:
+        device, n = graph.device, len(out_degrees)
+        check_vertices(n)
+        self._program, self._device, self._always = program, device, always
+        self._push_limit = int(NO_LIMIT) if push_limit is None else push_limit
+        self._n = n
+        self._batch = max(1, _BATCH)
+        width = FIGURES + len(program.aggregates)
+        self._width = width
+        self._tiles = min(MAX_BLOCKS, -(-n // BLOCK))
+        words = 2 * -(-n // 64)
+        inboxes = inbox_dtypes(program.message)
+        starts = program.identity if program.message.is_tuple else (program.identity,)
+        state = n * (program.value.itemsize + sum(dtype.itemsize for dtype in inboxes)) + 2 * words * 4
+        signals = 0 if program.signal is None else n * program.message.itemsize
+        needed = state + signals + 2 * n * graph.offset.itemsize + graph.missing_bytes(partitions)
+        device.require(needed, f"a run over {n:,} vertices and {len(partitions[0].out_edges.indices):,} stored edges")
+        try:
+            self._degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
+            self._out = [graph.side(one.out_edges, None, HUB_EDGES) for one in partitions]
+            self._in = [graph.side(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
+            self.values = tuple(device.empty(n, dtype) for dtype in program.value.dtypes)
+            self.frontier = device.empty(words, np.uint32)
+            self._touched = device.zeros(words, np.uint32)
+            self._inbox = tuple(device.full(n, start, dtype) for start, dtype in zip(starts, inboxes, strict=True))
+            self._signals = tuple(
+                device.empty(n, dtype) for dtype in (() if program.signal is None else program.message.dtypes)
+            )
+            self._pieces = [
+                tuple(device.empty(max(1, len(side.piece_rows)), dtype) for dtype in inboxes) for side in self._in
+            ]
+            self.aggregates = tuple(device.full(1, start, dtype) for _, dtype, start in program.aggregates)
+            self._totals = tuple(device.full(1, start, dtype) for _, dtype, start in program.aggregates)
+            self._counts = device.empty(max(1, self._tiles) * FIGURES, np.int64)
+            partials = (self._tiles + 1) * WARPS
+            self._partials = tuple(device.empty(partials, dtype) for _, dtype, _ in program.aggregates)
+            self._control = device.zeros(ROW + self._batch * width, np.int64)
+            self._no_weights = device.zeros(1, np.float32)
+        except NotEnoughMemoryError:
+            device.trim()
+            raise
+        self._traffic = Traffic(
+            vertices=n,
+            edges=len(partitions[0].in_edges.indices),
+            value=program.value.itemsize,
+            message=program.message.itemsize,
+            edge=4 + (0 if self._out[0].weights is None or not program.per_edge else self._out[0].weights.itemsize),
+            row=2 * graph.offset.itemsize,
+            bitmap=4 * words,
+            has_signals=program.signal is not None,
+        )
+
+    def initialise(self) -> Plan:
+        """Superstep 0: ``init`` and the first frontier."""
+        if self._n == 0:
+            return Plan(0, 0)
+        arguments = (*self._degrees, self.aggregates, self._totals, self.values)
+        rest = (self.frontier, self._counts, self._partials, self._control)
+        self._device.launch(self._program.init, self._tiles * BLOCK, *arguments, *rest)
+        return self._read_steps()[0].plan
+
+    def execute(self, direction: str, superstep: int, plan: Plan, _totals: tuple[Any, ...], most: int) -> list[Step]:
+        """Run a superstep in which ``plan``'s vertices send, and up to ``most`` while pushing a small frontier."""
+        if direction == "pull":
+            self._pull(superstep - 1, plan)
+            self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
+            return self._read_steps()
+        count = min(most, self._batch) if plan.active_edges <= _BATCH_EDGES else 1
+        for k in range(count):
+            self._push(superstep - 1 + k)
+            self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
+        return self._read_steps()
+
+    def _push(self, superstep: int) -> None:
+        """Sparse side: active sources send along their out-edges into the inboxes."""
+        for side in self._out:
+            edges = (side.begins, side.ends, side.piece_rows, side.piece_begins, side.piece_ends, side.indices)
+            warps = -(-len(self.frontier) // WORDS_PER_WARP) + len(side.piece_rows)
+            self._device.launch(
+                self._program.push,
+                warps * WARP,
+                *(*edges, self._weights(side), *self._degrees, superstep, self.aggregates, self.values),
+                *(self.frontier, self._inbox[0], self._touched, self._control),
+            )
+
+    def _pull(self, superstep: int, plan: Plan) -> None:
+        """Dense side: every vertex combines the messages of its active in-neighbours."""
+        program = self._program
+        sources = (*self._degrees, superstep, self.aggregates, self.values, self.frontier)
+        if program.signal is not None:
+            self._device.launch(program.signal, self._n, *sources, self._signals)
+        for side, pieces in zip(self._in, self._pieces, strict=True):
+            edges = (side.rows, side.begins, side.ends, side.piece_begins, side.piece_ends, side.indices)
+            given: tuple[Any, ...] = (self._signals,)
+            if program.signal is None:
+                given = (self._weights(side), *sources, plan.active_vertices == self._n)
+            warps = -(-side.count // WARP) + len(side.piece_rows)
+            accumulate = len(self._in) > 1
+            if side.count:
+                self._device.launch(program.pull, warps * WARP, *edges, *given, accumulate, self._inbox, pieces)
+            if len(side.hubs):
+                self._device.launch(program.slot, len(side.hubs), side.hubs, side.firsts, pieces, self._inbox)
+
+    def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
+        """Deliver: vertices with messages apply them; the figures go to that row of ``control``."""
+        self._device.launch(
+            self._program.apply,
+            self._tiles * BLOCK,
+            *(dense, superstep, row, edge_limit, *self._degrees, self.aggregates, self._totals, self._inbox),
+            *(self._touched, self.values, self.frontier, self._counts, self._partials, self._control),
+        )
+
+    def _weights(self, side: DeviceSide) -> Any:
+        """The weights of the edges, or an array of their dtype that is not read."""
+        return self._no_weights if side.weights is None or not self._program.per_edge else side.weights
+
+    def _read_steps(self) -> list[Step]:
+        """The rows that the device has written since it was last asked: the one readback."""
+        control = self._device.download(self._control)
+        rows = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
+        if control[DONE]:
+            self._control[DONE : DONE + 1].fill(0)
+        steps = []
+        for row in rows:
+            active_vertices, active_edges, applied = row[:FIGURES].tolist()
+            totals = tuple(
+                _of_bits(bits, dtype)
+                for bits, (_, dtype, _) in zip(row[FIGURES:], self._program.aggregates, strict=True)
+            )
+            steps.append(Step(Plan(active_vertices, active_edges), applied, totals))
+        return steps
+
+    def fold(self) -> tuple[Any, ...]:
+        """The aggregates before the first superstep: their identities."""
+        return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)
+
+    def snapshot(self) -> dict[str, Array]:
+        """The state between two supersteps, by name, copied to the host; the inboxes are empty then."""
+        fields = {f"value{k}": self._device.download(array) for k, array in enumerate(self.values)}
+        seen = {f"aggregate{k}": self._device.download(array) for k, array in enumerate(self.aggregates)}
+        return {**fields, "frontier": self._device.download(self.frontier).view(np.uint64), **seen}
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take the state of a :meth:`snapshot` and the totals beside it, in place of :meth:`initialise`."""
+        upload = self._device.upload
+        self.values = tuple(upload(arrays[f"value{k}"]) for k in range(len(self.values)))
+        self.aggregates = tuple(upload(arrays[f"aggregate{k}"]) for k in range(len(self.aggregates)))
+        self._totals = tuple(upload(arrays[f"total{k}"]) for k in range(len(self.aggregates)))
+        # No kernel checks that a bit of the frontier is a vertex.
+        self.frontier = upload((arrays["frontier"] & full_bitmap(self._n)).view(np.uint32))
+
+    def bytes_moved(self, direction: str, sent: Plan) -> int:
+        """Bytes that a superstep moves by model."""
+        return self._traffic.bytes_moved(direction, sent.active_vertices, sent.active_edges)
+
+
+def _of_bits(bits: Any, dtype: np.dtype[Any]) -> Any:
+    """An aggregate from the 64 bits that the device wrote."""
+    return dtype.type(bits.view(np.float64)) if dtype.kind == "f" else bits.astype(dtype)
