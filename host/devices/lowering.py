@@ -51,9 +51,10 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tu
         The package numba-cuda is not installed.
     """
     library = _lower(function, argument_types, cc, fastmath=False)
-    # A module that two functions call is listed once for each.
-    modules = {id(module): module for module in library.modules}
-    return Lowered(tuple(map(str, modules.values())), library._entry_name, tuple(argument_types))
+    own, *others = library.modules
+    # A module that two functions call is listed once for each, and in the order of a set.
+    called = sorted(str(module) for module in {id(module): module for module in others}.values())
+    return Lowered((str(own), *called), library._entry_name, tuple(argument_types))
 
 
 def to_ptx(

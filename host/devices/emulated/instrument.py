@@ -112,10 +112,10 @@ class Instrumenting:
                 sources[name] = [match[11]]
         # All whose sources are all on the stack; a loop of phis is so unless something else comes in.
         self._sources = {name: [typed_value(one)[1] for one in found] for name, found in sources.items()}
-        own, constants = set(sources), set(self._constants)
-        while bad := {name for name in own if any(one not in own | constants for one in self._sources[name])}:
-            own -= bad
-        return own
+        known = sources.keys() | self._constants.keys()
+        while bad := {name for name in known & sources.keys() if not known.issuperset(self._sources[name])}:
+            known -= bad
+        return known & sources.keys()
 
     def _array_of(self, pointer: str) -> str | None:
         """The local or constant array that a pointer is derived from; None if it may be one of several."""
@@ -136,23 +136,27 @@ class Instrumenting:
         """From every block an end of the kernel can be reached, or who comes there stays for good."""
         label = ""
         first: dict[str, str] = {}
-        leads_to: dict[str, set[str]] = {}
+        comes_from: dict[str, list[str]] = {}
         for line in lines[1:]:
             if match := _LABEL.match(line):
                 label = match[1]
             elif match := _END_OF_BLOCK.match(line):
-                followers = {"end"} if match[1] in ("ret", "unreachable") else set()
-                leads_to.setdefault(label, set()).update(followers, re.findall(rf"label %({NAME})", line))
+                followers = ["end"] if match[1] in ("ret", "unreachable") else re.findall(rf"label %({NAME})", line)
+                for follower in followers:
+                    comes_from.setdefault(follower, []).append(label)
             elif match := _CASE.match(line):
-                leads_to.setdefault(label, set()).add(match[1])
+                comes_from.setdefault(match[1], []).append(label)
             if line.strip() and not _LABEL.match(line):
                 first.setdefault(label, line)
-        ending = {"end"}
-        while more := {block for block, after in leads_to.items() if after & ending} - ending:
-            ending |= more
-        for block in leads_to:
+        waiting, ending = ["end"], set()
+        while waiting:
+            block = waiting.pop()
             if block not in ending:
-                raise self._refusal(first[block], "a loop that never ends: what it waits for is read before it only")
+                ending.add(block)
+                waiting += comes_from.get(block, [])
+        for block, line in first.items():
+            if block not in ending:
+                raise self._refusal(line, "a loop that never ends: what it waits for is read before it only")
 
     def _refusal(self, line: str, problem: str) -> EmulationError:
         file, number = self._locations.of(line)

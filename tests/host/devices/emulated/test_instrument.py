@@ -221,6 +221,32 @@ def test_success_of_compare_and_swap(seed: int) -> None:
     assert 1 <= first <= 32
 
 
+def test_no_arguments() -> None:
+    def kernel() -> None:
+        cuda.syncthreads()
+
+    made, _ = launch(kernel)
+    assert [site.kind for site in made.sites] == ["sync"]
+
+
+def test_loops_that_may_end_are_compiled() -> None:
+    def kernel(out: Any, n: Any) -> None:
+        i = 0
+        while True:
+            i += 1
+            if i % 3 == 0:
+                continue
+            if out[i] == n:
+                break
+            if out[i] == n + 1:
+                return
+        out[0] = i
+
+    out = on_device(np.arange(32))
+    launch(kernel, out, 7, block=1)
+    assert out.get()[0] == 7
+
+
 def test_tuples_of_arrays_and_numbers() -> None:
     def kernel(pairs: Any, scale: Any, nothing: Any) -> None:
         i = cuda.grid(1)
