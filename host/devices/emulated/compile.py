@@ -162,6 +162,9 @@ def native_text(
     module = parsed[0]
     for other in parsed[1:]:
         module.link_in(other)
+    for function in module.functions:
+        if not function.is_declaration and function.name != lowered.entry:
+            function.linkage = "internal"
     _inline(llvm, machine, module)
     clock.lap("link and inline")
     hooking = Hooking(name, lowered.entry, fallback)

@@ -69,7 +69,7 @@ CALLED_BY_LLVM = tuple(
 
 def _define(result: str, name: str, parameters: list[str], body: str) -> str:
     names = ", ".join(f"{kind} %{letter}" for kind, letter in zip(parameters, "abcd", strict=False))
-    return f'define linkonce_odr {result} @"{name}"({names}) alwaysinline nounwind {{\n{body}\n}}\n'
+    return f'define weak_odr {result} @"{name}"({names}) alwaysinline nounwind {{\n{body}\n}}\n'
 
 
 HOST = "emu.host."

@@ -183,7 +183,8 @@ def _function(module: _Module, body: list[str]) -> None:
     if name != module.is_entry and match is not None:
         end = closing(header, match.end() - 1) + 1
         attributes = re.sub(r"\b(?:noinline|optnone|alwaysinline)\b", "", header[end:])
-        header = f"{header[:end]} alwaysinline {attributes}"
+        # Weak, so that linking keeps it whatever comes first; internal once all is linked.
+        header = f"{header[:end].replace(' linkonce_odr ', ' weak_odr ', 1)} alwaysinline {attributes}"
     module.out.append(header)
     divisors = _divisors(body)
     for index in range(1, len(body)):
