@@ -7,10 +7,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, cc, programs, read, scaling, startup
+from benchmarks import build, cc, programs, read, scaling, startup, traffic
 from gpu_pregel.host.threads import available_threads
 
-SUBCOMMANDS = {"cc": cc, "programs": programs, "build": build, "read": read, "scaling": scaling, "startup": startup}
+SUBCOMMANDS = {
+    "cc": cc,
+    "programs": programs,
+    "build": build,
+    "read": read,
+    "scaling": scaling,
+    "startup": startup,
+    "traffic": traffic,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

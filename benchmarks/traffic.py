@@ -1,0 +1,201 @@
+"""Bytes that CUDA kernels move, counted on the emulated device, against the fewest that could do.
+
+A GPU moves global memory in sectors of 32 bytes: what counts is how many different sectors each instruction of a warp
+touches. The fewest bytes are each array streamed once, one sector for each random access, and a bit per edge for the
+frontier where it has to be tested. Nothing is timed, so that the figures are the same on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import gpu_pregel as gp
+from benchmarks._graphs import generate
+from benchmarks._measure import machine, table, write_json
+from benchmarks.programs import HOPS, LABELS, PAGERANK
+from gpu_pregel.host.devices import get_device
+
+HELP = "bytes that CUDA kernels move, counted, against the fewest possible"
+SECTOR = 32
+CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 300, 1.5, 2.0
+"""Bytes per vertex of connected components on kron:14, and how often the fewest bytes a superstep may take."""
+
+DISTANCES = gp.VertexProgram(
+    value=np.float32,
+    init=lambda ctx: 0.0 if ctx.vertex == 0 else np.inf,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, weight, ctx: value + weight,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Supersteps of a program in one direction."""
+
+    name: str
+    program: gp.VertexProgram
+    direction: str
+    supersteps: int
+    limit: float
+
+
+CASES = [
+    Case("PageRank", PAGERANK, "pull", 3, PULL_LIMIT),
+    Case("label propagation", LABELS, "pull", 3, PULL_LIMIT),
+    Case("label propagation", LABELS, "push", 3, PUSH_LIMIT),
+    Case("hops", HOPS, "push", 4, PUSH_LIMIT),
+    Case("weighted distances", DISTANCES, "push", 4, PUSH_LIMIT),
+    Case("weighted distances", DISTANCES, "pull", 6, PULL_LIMIT),
+]
+
+
+@dataclass
+class Counted:
+    """What was counted while something ran."""
+
+    kernels: list[dict[str, Any]] = field(default_factory=list)
+    launches: int = 0
+    readbacks: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Sectors of all kernels, in bytes."""
+        return sum(kernel["bytes"] for kernel in self.kernels)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommand's options."""
+    parser.add_argument("--graph", default="kron:14", help="kron:SCALE, uniform:SCALE or grid:SCALE")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Count, print the tables, write the report; 1 if a figure is above its limit."""
+    graph = weighted(generate(arguments.graph))
+    components = count_components(graph)
+    per_vertex = components.bytes / graph.num_vertices
+    print(f"connected components of {arguments.graph}: {per_vertex:.0f} bytes per vertex (at most {CC_LIMIT})")
+    print(_kernels(components, graph), end="\n\n")
+    rows, above = [], per_vertex > CC_LIMIT
+    for case in CASES:
+        row, counted = count_case(graph, case)
+        rows.append(row)
+        above |= row["ratio"] > case.limit
+        print(f"{case.name}, {case.direction}: {row['ratio']:.2f} times the fewest bytes (at most {case.limit})")
+        print(f"{row['launches']:.1f} launches and {row['readbacks']:.2f} readbacks per superstep")
+        print(_kernels(counted, graph), end="\n\n", flush=True)
+    report = {
+        "benchmark": "traffic",
+        "machine": machine(),
+        "graph": {"spec": arguments.graph, "vertices": graph.num_vertices, "stored_edges": graph.num_edges},
+        "connected_components": {"bytes_per_vertex": per_vertex, "kernels": components.kernels},
+        "programs": rows,
+    }
+    write_json(arguments.output, report)
+    return int(above)
+
+
+def weighted(graph: gp.Graph) -> gp.Graph:
+    """The graph with a weight from 1 to 97 on each edge, the same in both directions."""
+    indptr, indices, _ = graph.to_csr()
+    sources = np.repeat(np.arange(graph.num_vertices), np.diff(indptr))
+    low, high = np.minimum(sources, indices), np.maximum(sources, indices)
+    weights = (low * 7919 + high * 104729) % 97 + 1
+    return gp.Graph.from_csr(indptr, indices, weights.astype(np.float32))
+
+
+def counted(work: Any) -> Counted:
+    """Run ``work`` on the emulated device and count."""
+    device: Any = get_device("emulated")
+    launches, readbacks = device.launches, device.memory.readbacks
+    device.counts = {}
+    try:
+        work()
+        found = device.counts
+    finally:
+        device.counts = None
+    result = Counted(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
+    for name, (compiled, counts) in found.items():
+        row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * int(counts.sectors.sum())}
+        for kind in ("load", "store", "atomic"):
+            row[f"{kind}s"], row[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
+        result.kernels.append(row)
+    return result
+
+
+def count_components(graph: gp.Graph) -> Counted:
+    """Count connected components."""
+    return counted(lambda: gp.connected_components(graph, device="emulated"))
+
+
+def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
+    """Count supersteps of a program, but for superstep 0, and set them against the fewest bytes."""
+    results = []
+
+    def work() -> None:
+        results.append(
+            gp.run(
+                *(graph, case.program),
+                device="emulated",
+                mode=case.direction,
+                max_supersteps=case.supersteps,
+                on_limit="return",
+            )
+        )
+
+    found = counted(work)
+    found.kernels = [kernel for kernel in found.kernels if kernel["kernel"] != "initialise"]
+    trace = list(results[0].trace)
+    fewest = sum(fewest_bytes(graph, case, before, row) for before, row in zip(trace, trace[1:], strict=False))
+    steps = len(trace) - 1
+    row = {
+        "program": case.name,
+        "direction": case.direction,
+        "supersteps": steps,
+        "messages": sum(one["messages"] for one in trace[1:]),
+        "bytes": found.bytes,
+        "fewest": fewest,
+        "ratio": found.bytes / fewest,
+        "launches": (found.launches - 1) / steps,
+        "readbacks": (found.readbacks - 1) / steps,
+        "kernels": found.kernels,
+    }
+    return row, found
+
+
+def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[str, Any]) -> float:
+    """The fewest bytes of a superstep: ``before`` is the trace's row of those who send."""
+    n, m = graph.num_vertices, graph.num_edges
+    value = np.dtype(case.program.value).itemsize
+    edge = 4 + (4 if case.program.sends_per_edge else 0)
+    senders, messages, applied = before["active_vertices"], row["messages"], row["applied"]
+    # Values are streamed, or some fetched at random, whichever is less; and written where they are applied.
+    values = min(n * value, applied * SECTOR) * 2
+    bitmaps = 2 * n / 8
+    if case.direction == "push":
+        rows = min(4 * n, 2 * SECTOR * senders)
+        sources = min(n * value, senders * SECTOR)
+        return rows + sources + messages * (edge + SECTOR) + values + bitmaps
+    if senders == n:
+        return 4 * n + m * (edge + SECTOR) + values + bitmaps
+    # Where not all are active the frontier is tested for every edge, and only those that are sent are read on.
+    random = messages * (SECTOR + edge - 4) if case.program.sends_per_edge else m * SECTOR
+    return 4 * n + 4 * m + m / 8 + random + values + bitmaps
+
+
+def _kernels(found: Counted, graph: gp.Graph) -> str:
+    rows = [
+        [
+            kernel["kernel"],
+            str(kernel["launches"]),
+            f"{kernel['bytes'] / kernel['launches'] / graph.num_vertices:.1f}",
+            f"{kernel['bytes'] / kernel['launches'] / graph.num_edges:.2f}",
+        ]
+        for kernel in found.kernels
+    ]
+    return table(["kernel", "launches", "bytes per vertex", "bytes per edge"], rows)
