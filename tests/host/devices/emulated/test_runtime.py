@@ -263,6 +263,22 @@ def test_a_thread_sees_its_own_stores_of_other_sizes(memory: EmulatedMemory) -> 
     assert b.get()[0] == 0x0102FF04
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_thread_sees_its_own_stores_and_atomics_in_order(memory: EmulatedMemory, seed: int) -> None:
+    code = Code()
+    places = [code.element(code.argument(0), code.add(code.binary("mul", code.everyone(), 6), k)) for k in range(6)]
+    for number in (5, 7):
+        for k, place in enumerate(places):
+            code.store(place, number + k)
+        for place in places:
+            code.store(place, code.add(code.load(place), 10))
+    for place in places:
+        code.atomic(at.ADD, place, 100)
+    a = memory.zeros(64 * 6, np.int32)
+    launch(code, a, block=64, seed=seed)
+    np.testing.assert_array_equal(a.get().reshape(64, 6), np.tile(np.arange(6) + 117, (64, 1)))
+
+
 def _messages(fence: bool) -> Kernel:
     """Blocks in pairs: one writes a number and raises a flag, the other waits for the flag and reads the number."""
     code = Code()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.emulated import layout as at
 from gpu_pregel.host.devices.emulated.arrays import EmulatedMemory
 from gpu_pregel.host.devices.emulated.regions import Region
@@ -152,6 +153,18 @@ def test_a_barrier_that_some_threads_never_reach(memory: EmulatedMemory, seed: i
         launch(code, block=64, seed=seed)
 
 
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", [at.BARRIER, at.WARP_SYNC, at.GRID_BARRIER])
+def test_one_waits_for_one_that_ends(memory: EmulatedMemory, kind: int, seed: int) -> None:
+    """Whichever is first."""
+    code = Code()
+    with code.when(code.compare("eq", code.everyone(), 0)):
+        code.sync(kind, 0b11)
+    blocks = 2 if kind == at.GRID_BARRIER else 1
+    with refused("kernel.py line 10, block 0, thread 0: waits", "has ended"):
+        launch(code, grid=blocks, block=2 // blocks, cooperative=True, seed=seed)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_ballot_with_lanes_that_have_ended(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
@@ -219,6 +232,25 @@ def test_a_warp_operation_against_a_barrier(memory: EmulatedMemory, seed: int) -
     code.barrier()
     with refused("neither can go on", "kernel.py line 10", "kernel.py line 11"):
         launch(code, seed=seed)
+
+
+def test_a_warp_operation_against_a_barrier_whoever_is_first(memory: EmulatedMemory) -> None:
+    code = Code()
+    with code.when(first_only(code)):
+        code.sync(at.WARP_SYNC, 0b11)
+    with code.when(code.compare("eq", code.thread(), 1)):
+        code.barrier()
+    messages = set()
+    for seed in range(8):
+        with pytest.raises(EmulationError) as caught:
+            launch(code, block=2, seed=seed)
+        messages.add(str(caught.value))
+    assert messages == {
+        "kernel trial, kernel.py line 10, block 0, thread 0: waits for the lanes 0x00000003, but thread 1 waits at the "
+        "barrier at kernel.py line 11: neither can go on",
+        "kernel trial, kernel.py line 11, block 0, thread 1: comes to a barrier, but thread 0 waits for it in the warp "
+        "operation at kernel.py line 10: neither can go on",
+    }
 
 
 def test_a_shuffle_from_outside_the_mask(memory: EmulatedMemory) -> None:

@@ -129,13 +129,26 @@ def test_order_is_passed_on_from_lane_to_lane(memory: EmulatedMemory) -> None:
             launch(relay(0b1100), memory.zeros(1, np.int32), seed=seed)
 
 
-def test_warps_are_not_ordered_by_warp_operations(memory: EmulatedMemory) -> None:
+@pytest.mark.parametrize("seed", range(8))
+def test_warps_are_not_ordered_by_warp_operations(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
-    code.store(code.element(code.argument(0), code.thread()), 1)
+    with code.when(code.compare("eq", code.thread(), 32)):
+        code.store(code.argument(0), 1)
     code.sync(at.WARP_SYNC, FULL)
-    code.load(code.element(code.argument(0), code.binary("xor", code.thread(), 32)))
+    with code.when(first_only(code)):
+        code.load(code.argument(0))
     with refused("race"):
-        launch(code, memory.zeros(64, np.int32), block=64)
+        launch(code, memory.zeros(1, np.int32), block=64, seed=seed)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_write_after_reads_by_another_and_by_itself(memory: EmulatedMemory, seed: int) -> None:
+    code = Code()
+    code.load(code.argument(0))
+    with code.when(code.compare("eq", code.block(), 0)):
+        code.store(code.argument(0), 1)
+    with refused("race", "block 0", "block 1"):
+        launch(code, memory.zeros(1, np.int32), grid=2, block=1, seed=seed)
 
 
 def test_blocks_are_not_ordered_by_block_barriers(memory: EmulatedMemory) -> None:
