@@ -12,8 +12,9 @@ import pytest
 
 pytest.importorskip("numba.cuda.compiler")
 
+import numba
 from numba import cuda, types
-from numba.cuda import dispatcher
+from numba.cuda import dispatcher, target
 from numba.cuda.cudadrv import nvvm
 
 from gpu_pregel.errors import MissingPackageError
@@ -48,12 +49,20 @@ def test_each_module_is_there_once() -> None:
 
 
 def test_nothing_is_left_patched() -> None:
-    before = dispatcher.get_current_device, nvvm.NVVM
+    def places() -> list[Any]:
+        return [
+            dispatcher.get_current_device,
+            nvvm.NVVM,
+            target.CUDADIBuilder,
+            numba.cuda.lowering.get_func_def_lineno,
+        ]
+
+    before = places()
     lower(kernel, (ARRAY, types.int32))
-    assert (dispatcher.get_current_device, nvvm.NVVM) == before
+    assert places() == before
     with pytest.raises(Exception, match="nonsense"):
         lower(lambda values: values.nonsense, (ARRAY,))
-    assert (dispatcher.get_current_device, nvvm.NVVM) == before
+    assert places() == before
 
 
 def test_other_threads_hear_of_the_real_device(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,11 +100,12 @@ def test_the_package_imports_no_cuda() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_functions_without_source_have_no_lines() -> None:
-    names: dict[str, Any] = {}
-    exec("def k(values):\n    values[0] = 1", names)
-    (text,) = lower(names["k"], (ARRAY,)).modules
-    assert "!dbg" not in text
+def test_functions_without_source_have_lines_too() -> None:
+    names: dict[str, Any] = {"twice": cuda.jit(device=True, lineinfo=True)(lambda x: x + x)}
+    exec(compile("def k(values):\n\n    values[0] = twice(values[1])", "<prompt>", "exec"), names)
+    text = lower(names["k"], (ARRAY,)).modules[0]
+    assert 'filename: "<prompt>"' in text
+    assert "DILocation(column: 1, line: 3," in text
 
 
 @pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0)])
