@@ -19,7 +19,7 @@ from gpu_pregel.host.traffic import Traffic
 from gpu_pregel.kernels.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.edges_cuda import HUB_EDGES, WORDS_PER_WARP
 from gpu_pregel.kernels.jit_cuda import BLOCK, WARP
-from gpu_pregel.kernels.program_cuda import DONE, FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, ROWS, WARPS
+from gpu_pregel.kernels.program_cuda import FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, ROWS, WARPS
 
 Array = np.ndarray[Any, Any]
 
@@ -128,11 +128,11 @@ class CudaRun:
             return self._read_steps()
         count = min(most, self._batch) if plan.active_edges <= _BATCH_EDGES else 1
         for k in range(count):
-            self._push(superstep - 1 + k)
+            self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
         return self._read_steps()
 
-    def _push(self, superstep: int) -> None:
+    def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
         for side in self._out:
             edges = (side.begins, side.ends, side.piece_rows, side.piece_begins, side.piece_ends, side.indices)
@@ -140,7 +140,7 @@ class CudaRun:
             self._device.launch(
                 self._program.push,
                 warps * WARP,
-                *(*edges, self._weights(side), *self._degrees, superstep, self.aggregates, self.values),
+                *(*edges, self._weights(side), *self._degrees, superstep, row, self.aggregates, self.values),
                 *(self.frontier, self._inbox[0], self._touched, self._control),
             )
 
@@ -179,8 +179,6 @@ class CudaRun:
         """The rows that the device has written since it was last asked: the one readback."""
         control = self._device.download(self._control)
         rows = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
-        if control[DONE]:
-            self._control[DONE : DONE + 1].fill(0)
         steps = []
         for row in rows:
             active_vertices, active_edges, applied = row[:FIGURES].tolist()

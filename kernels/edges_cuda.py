@@ -16,7 +16,7 @@ from gpu_pregel.kernels.bits_cuda import get_bit
 from gpu_pregel.kernels.combine_cuda import make_deliver
 from gpu_pregel.kernels.fields import Functions, make_cast, make_context, make_get, make_put, make_weight
 from gpu_pregel.kernels.jit_cuda import BLOCK, WARP, Kernel, device, kernel
-from gpu_pregel.kernels.program_cuda import DONE, Shapes
+from gpu_pregel.kernels.program_cuda import Shapes, is_beyond_the_end
 from gpu_pregel.kernels.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 
 HUB_EDGES = 1024
@@ -56,7 +56,7 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
 
     @kernel(
         *(shapes.offsets, shapes.offsets, shapes.vertices, shapes.offsets, shapes.offsets, shapes.vertices),
-        *(shapes.weights, shapes.offsets, shapes.offsets, types.int64, shapes.aggregates, shapes.values),
+        *(shapes.weights, shapes.offsets, shapes.offsets, types.int64, types.int64, shapes.aggregates, shapes.values),
         *(shapes.vertices, shapes.inbox.types[0], shapes.vertices, shapes.control),
         racy=("inbox",) if by_swapping else (),
     )
@@ -71,6 +71,7 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
+        row: Any,
         seen: Any,
         values: Any,
         frontier: Any,
@@ -78,7 +79,7 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
         touched: Any,
         control: Any,
     ) -> None:
-        if control[np.uint32(DONE)] != 0:
+        if is_beyond_the_end(control, row):
             return
         n = np.int64(len(out_degrees))
         lane, warp = lane_number(), _warp_number()

@@ -1,7 +1,7 @@
 """Kernels of a vertex program over vertices on CUDA: init, signal, apply; made of the program's own functions.
 
 A run's figures stay on the device: the last block of a superstep adds up what all blocks counted, in their order,
-writes a row of ``control``, and sets its done flag, at which later kernels return at once.
+writes a row of ``control``, and sets its done flag, at which kernels of later rows return at once.
 """
 
 from __future__ import annotations
@@ -232,8 +232,7 @@ def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
                 publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, sums)
             control[np.uint32(ROWS)] = row + 1
             control[np.uint32(FINISHED)] = 0
-            if figures[0] == 0 or figures[1] > edge_limit:
-                control[np.uint32(DONE)] = 1
+            control[np.uint32(DONE)] = figures[0] == 0 or figures[1] > edge_limit
 
     return start, folding.fold, finish
 
@@ -244,6 +243,12 @@ _RACY = ("control", "counts", "partials", "seen", "totals")
 
 NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 """The ``edge_limit`` of kernels that no direction ends."""
+
+
+@device
+def is_beyond_the_end(control: Any, row: Any) -> Any:
+    """Whether a superstep was launched behind one, of a row before ``row``, that set the done flag."""
+    return row > 0 and control[np.uint32(DONE)] != 0
 
 
 @device
@@ -389,7 +394,7 @@ def make_apply(functions: Functions, shapes: Shapes, *, always: bool) -> Kernel:
         partials: Any,
         control: Any,
     ) -> None:
-        if control[np.uint32(DONE)] != 0:
+        if is_beyond_the_end(control, row):
             return
         n = np.uint32(len(out_degrees))
         lane = lane_number()
