@@ -65,10 +65,8 @@ def count_access(state: int, flags: int, address: int, size: int, site: int) -> 
     write32(counter, occurrence + 1)
     warp = word(me, at.IDENTITY) - word(me, at.LANE)
     group = _mix((word(state, at.LAUNCH) << 32) ^ warp, (site << 40) ^ occurrence)
-    first, last = address >> _SECTOR_SHIFT, (address + size - 1) >> _SECTOR_SHIFT
-    touched = _is_new(state, _mix(group, first))
-    if last != first:
-        touched += _is_new(state, _mix(group, last))
+    # What is aligned to its size never lies across two sectors.
+    touched = _is_new(state, _mix(group, address >> _SECTOR_SHIFT))
     mine = word(state, at.SITE_COUNTS) + site * at.COUNT_WORDS * at.WORD
     set_word(mine, at.EXECUTIONS, word(mine, at.EXECUTIONS) + 1)
     set_word(mine, at.BYTES, word(mine, at.BYTES) + size)

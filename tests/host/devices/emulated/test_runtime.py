@@ -311,6 +311,17 @@ def test_stores_are_seen_late_without_a_fence(memory: EmulatedMemory) -> None:
     assert any(0 in _received(memory, bare, seed) for seed in SEEDS)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_stores_of_a_thread_that_waits_are_seen_in_the_end(memory: EmulatedMemory, seed: int) -> None:
+    code = Code()
+    with code.when(code.compare("eq", code.thread(), 0)):
+        code.store(code.argument(0), 1)
+    with code.when(code.compare("eq", code.thread(), 1)), code.until() as condition:
+        condition.append(code.compare("eq", code.load(code.argument(0)), 1))
+    code.sync(at.BALLOT, 0b11, 1)
+    launch(code, memory.zeros(1, np.int32), block=2, racy=(0,), seed=seed, step_limit=100_000)
+
+
 def test_the_order_depends_on_seed_and_launch_alone(memory: EmulatedMemory) -> None:
     code = Code()
     ticket = code.atomic(at.ADD, code.argument(0), 1)
@@ -368,6 +379,20 @@ def test_rounds_of_a_loop_are_counted_apart(memory: EmulatedMemory) -> None:
     for seed in SEEDS:
         launch(kernel, memory.zeros(1, np.int32), grid=3, block=64, counts=counts, seed=seed)
     assert (counts.executions[0], counts.sectors[0], counts.launches) == (4 * 3 * 64 * 10, 4 * 3 * 2 * 10, 4)
+
+
+def test_sectors_are_remembered_when_a_table_is_full(memory: EmulatedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "_SECTORS", 1 << 13)
+    monkeypatch.setattr(runtime, "_MEMORY", runtime._Memory())
+    code = Code()
+    with code.repeat(50):
+        code.barrier()
+        with code.repeat(20):
+            code.store(code.element(code.argument(0), code.thread(), 16), 0)
+    for seed in SEEDS:
+        counts = runtime.Counts(2)
+        launch(code, memory.zeros(64 * 4, np.int32), block=64, counts=counts, seed=seed)
+        assert counts.sectors[1] == 2 * 16 * 1000
 
 
 def test_counts_of_kinds(memory: EmulatedMemory) -> None:

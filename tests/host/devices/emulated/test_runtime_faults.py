@@ -87,14 +87,15 @@ def test_never_written(memory: EmulatedMemory) -> None:
             launch(code, a, block=6)
 
 
-def test_shared_memory_never_written_in_this_block(memory: EmulatedMemory) -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_shared_memory_never_written_in_this_block(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     place = code.element(code.shared(), code.thread())
     with code.when(code.compare("ne", code.block(), 3)):
         code.store(place, 1)
     code.load(place)
     with refused("block 3", "reads shared memory["):
-        launch(code, grid=6, shared_bytes=128)
+        launch(code, grid=6, shared_bytes=128, seed=seed)
 
 
 def test_constants_are_only_read(memory: EmulatedMemory) -> None:
