@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks._device import add_device, format_device, set_device
 from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
 from benchmarks._measure import Summary, format_ratio, format_seconds, in_turn, machine, progress, table, write_json
 from benchmarks.peers import OURS, PEERS
@@ -55,22 +56,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=5, help="runs in a turn, whose median counts (default: 5)")
     parser.add_argument("--budget", type=float, default=300, help="seconds after which one takes no more turns")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+    add_device(parser)
     parser.add_argument("--plot", type=Path, help="picture to draw, .svg or .png")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the report; 1 if a contestant failed or disagrees."""
+    device = set_device(arguments.device)
     contestants, stepped_aside = choose(arguments.peers, arguments.threads)
     graphs = []
     for spec in arguments.graphs.split(","):
         files = prepare(spec, arguments.cache, {contestant.suffix for contestant in contestants})
         entries = contest(files, contestants, arguments)
         graphs.append(describe(files, entries))
-        print(format_graph(graphs[-1]), end="\n\n", flush=True)
+        print(format_graph(graphs[-1]))
+        print(format_device(graphs[-1]), flush=True)
     errors = [f"{graph['spec']}: {error}" for graph in graphs for error in graph["errors"]]
     report = {
         "benchmark": "cc",
         "machine": machine(),
+        "device": device,
         "parameters": {
             "graphs": arguments.graphs.split(","),
             "trials": arguments.trials,

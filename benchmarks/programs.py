@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import gpu_pregel as gp
+from benchmarks._device import add_device, format_device, set_device
 from benchmarks._graphs import DEFAULT_CACHE, prepare
 from benchmarks._measure import (
     Summary,
@@ -68,11 +69,11 @@ class LabelPropagation(GpuPregel):
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Label the components."""
-        return gp.run(graph, LABELS, threads=threads)
+        return gp.run(graph, LABELS, **self.where(threads))
 
     def count(self, result: Any) -> int:
         """Number of labels."""
-        return int((result.values == np.arange(len(result.values))).sum())
+        return int((result.to_numpy() == np.arange(result.graph.num_vertices)).sum())
 
 
 class PageRank(GpuPregel):
@@ -82,11 +83,11 @@ class PageRank(GpuPregel):
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Run all iterations."""
-        return gp.run(graph, PAGERANK, threads=threads, max_supersteps=ITERATIONS + 1)
+        return gp.run(graph, PAGERANK, max_supersteps=ITERATIONS + 1, **self.where(threads))
 
     def count(self, result: Any) -> int:
         """The vertex of the highest score, which both must find."""
-        return int(result.values.argmax())
+        return int(result.to_numpy().argmax())
 
 
 class GapbsPageRank(ProgramContestant):
@@ -109,11 +110,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=3, help="runs in a turn, whose median counts (default: 3)")
     parser.add_argument("--budget", type=float, default=120, help="seconds after which one takes no more turns")
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+    add_device(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure all four, print tables, write the report."""
     report: dict[str, Any] = {"benchmark": "programs", "machine": machine(), "errors": []}
+    report["device"] = set_device(arguments.device)
     report["parameters"] = {
         "graphs": arguments.graphs.split(","),
         "trials": arguments.trials,
@@ -153,7 +156,8 @@ def _compare(
         spread = Summary.of(entry["trials"]).spread if entry["trials"] else 0
         cells = [format_seconds(entry["median"]), format_ratio(entry["ratio"]), f"{100 * spread:.0f}%"]
         rows.append([entry["name"], *cells])
-    print(f"{title}, {graph['title']}\n{table(['', 'median', 'ours/theirs', 'spread'], rows)}\n", flush=True)
+    print(f"{title}, {graph['title']}\n{table(['', 'median', 'ours/theirs', 'spread'], rows)}", flush=True)
+    print(format_device(graph), flush=True)
     return graph
 
 
@@ -161,10 +165,11 @@ def _superstep(arguments: argparse.Namespace) -> dict[str, float]:
     """Seconds of a superstep with nothing to do, and of 3,000 supersteps along a path."""
     pair = gp.Graph.from_edgelist([0], [1])
     path = gp.Graph.from_edgelist(np.arange(2999), np.arange(1, 3000))
+    where = GpuPregel.where(arguments.threads)
     runs: dict[str, Callable[[], Any]] = {
-        "idle": lambda: gp.run(pair, PAGERANK, threads=arguments.threads, max_supersteps=3000),
-        "path, hops": lambda: gp.run(path, HOPS, threads=arguments.threads),
-        "path, labels": lambda: gp.run(path, LABELS, threads=arguments.threads),
+        "idle": lambda: gp.run(pair, PAGERANK, max_supersteps=3000, **where),
+        "path, hops": lambda: gp.run(path, HOPS, **where),
+        "path, labels": lambda: gp.run(path, LABELS, **where),
     }
     trials: dict[str, list[float]] = {name: [] for name in runs}
     for one in runs.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
     found = counted(work)
     found.kernels = [kernel for kernel in found.kernels if kernel["kernel"] != "initialise"]
     trace = list(results[0].trace)
-    fewest = sum(fewest_bytes(graph, case, before, row) for before, row in zip(trace, trace[1:], strict=False))
+    fewest = sum(fewest_bytes(graph, case, before, row) for before, row in pairwise(trace))
     steps = len(trace) - 1
     row = {
         "program": case.name,
@@ -171,9 +172,9 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
 def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[str, Any]) -> float:
     """The fewest bytes of a superstep: ``before`` is the trace's row of those who send."""
     n, m = graph.num_vertices, graph.num_edges
-    value = np.dtype(case.program.value).itemsize
+    value = int(np.dtype(case.program.value).itemsize)
     edge = 4 + (4 if case.program.sends_per_edge else 0)
-    senders, messages, applied = before["active_vertices"], row["messages"], row["applied"]
+    senders, messages, applied = int(before["active_vertices"]), int(row["messages"]), int(row["applied"])
     # Values are streamed, or some fetched at random, whichever is less; and written where they are applied.
     values = min(n * value, applied * SECTOR) * 2
     bitmaps = 2 * n / 8

@@ -6,6 +6,7 @@ To add a peer, copy ``scipy.py`` (a Python package) or ``gapbs.py`` (a program),
 from __future__ import annotations
 
 from benchmarks.peers._contestant import Contestant
+from benchmarks.peers.cugraph import CuGraph, NxCuGraph
 from benchmarks.peers.gapbs import Gapbs
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.networkit import NetworKit, NetworKitSerial
@@ -21,4 +22,6 @@ PEERS: dict[str, tuple[type[Contestant], ...]] = {
     "networkit": (NetworKit, NetworKitSerial),
     "scipy": (SciPy, SciPyStrong),
     "rustworkx": (Rustworkx,),
+    "cugraph": (CuGraph,),
+    "nx-cugraph": (NxCuGraph,),
 }
