@@ -37,7 +37,7 @@ class CuGraph(PythonContestant):
         return labels
 
     def count(self, result: Any) -> int:
-        """Number of different labels; vertices without edges, which its graph leaves out, are not among them."""
+        """Number of different labels."""
         return int(result["labels"].nunique())
 
 
