@@ -146,26 +146,11 @@ def native_text(
     """LLVM IR of a kernel with all its calls of the runtime, its sites, and what is known of it."""
     clock = clock or _Clock()
     llvm, machine = _llvm()
-    header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    shared = SharedMemory()
-    modules = [translate(text, lowered.entry, shared, header) for text in lowered.modules]
-    local_bytes = sum(module.local_bytes for module in modules)
-    if local_bytes > layout.STACK_BYTES // 2:
-        raise EmulationError(
-            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take {local_bytes} "
-            f"bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
-        )
-    texts = [module.text for module in modules] + _library_texts(modules, header)
-    clock.lap("translate")
     context = llvm.create_context()
-    parsed = [llvm.parse_assembly(text, context) for text in texts]
-    module = parsed[0]
-    for other in parsed[1:]:
-        module.link_in(other)
-    for function in module.functions:
-        if not function.is_declaration and function.name != lowered.entry:
-            function.linkage = "internal"
-    _inline(llvm, machine, module)
+    shared = SharedMemory()
+    texts = _translated(name, lowered, fallback, shared, machine)
+    clock.lap("translate")
+    module = _linked(llvm, machine, [llvm.parse_assembly(text, context) for text in texts], lowered.entry)
     clock.lap("link and inline")
     hooking = Hooking(name, lowered.entry, fallback)
     text = hooking.run(str(module))
@@ -177,16 +162,28 @@ def native_text(
     text = instrumenting.run(str(module))
     text += declarations(except_in=text) + _entry(text, lowered.entry)
     clock.lap("instrument")
-    return (
-        text,
-        hooking.sites,
-        {
-            "shared_bytes": shared.size,
-            "shared_granule": shared.granule,
-            "local_bytes": instrumenting.local_bytes,
-            "uses_grid_barrier": hooking.uses_grid_barrier,
-        },
-    )
+    facts = {
+        "shared_bytes": shared.size,
+        "shared_granule": shared.granule,
+        "local_bytes": instrumenting.local_bytes,
+        "uses_grid_barrier": hooking.uses_grid_barrier,
+    }
+    return text, hooking.sites, facts
+
+
+def _translated(
+    name: str, lowered: Lowered, fallback: tuple[str, int], shared: SharedMemory, machine: Any
+) -> list[str]:
+    """The kernel's modules for this machine, and those of the libraries that they need."""
+    header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
+    modules = [translate(text, lowered.entry, shared, header) for text in lowered.modules]
+    local_bytes = sum(module.local_bytes for module in modules)
+    if local_bytes > layout.STACK_BYTES // 2:
+        raise EmulationError(
+            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take {local_bytes} "
+            f"bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
+        )
+    return [module.text for module in modules] + _library_texts(modules, header)
 
 
 @functools.cache
@@ -226,13 +223,21 @@ def _library_texts(modules: Sequence[Translated], header: str) -> list[str]:
     return texts
 
 
-def _inline(llvm: Any, machine: Any, module: Any) -> None:
+def _linked(llvm: Any, machine: Any, modules: list[Any], entry: str) -> Any:
+    """One module, in which all functions have become part of the kernel."""
+    module, *others = modules
+    for other in others:
+        module.link_in(other)
+    for function in module.functions:
+        if not function.is_declaration and function.name != entry:
+            function.linkage = "internal"
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(2))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, builder)
+    return module
 
 
 def _optimise(llvm: Any, machine: Any, module: Any) -> None:

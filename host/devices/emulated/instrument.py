@@ -30,12 +30,17 @@ _END_OF_BLOCK = re.compile(r"\s*(ret|br|switch|unreachable)\b")
 _CASE = re.compile(rf"\s*i\d+ -?\d+, label %({NAME})")
 _LABEL = re.compile(rf"({NAME}):")
 _LOCAL_CHECK = """
-define internal void @"emu.local"(i64 %s, i64 %offset, i64 %last, i64 %size, i64 %site) nounwind noinline {
+define internal void @"emu.local"(i64 %s, i64 %offset, i64 %last, i64 %size, i64 %site, i1 %writes) noinline {
   %bad = icmp ugt i64 %offset, %last
   br i1 %bad, label %fault, label %fine
 fault:
   ; Address 0 is in no array, which is what the runtime will say.
+  br i1 %writes, label %write, label %read
+read:
   call i64 @emu_load(i64 %s, i64 0, i64 %size, i64 %site)
+  br label %fine
+write:
+  call i64 @emu_store(i64 %s, i64 0, i64 %size, i64 0, i64 %site)
   br label %fine
 fine:
   ret void
@@ -193,7 +198,7 @@ class Instrumenting:
         size, site = _size(kind), self._site("check", line)
         self._emit(
             f'call void @"emu.local"(i64 {STATE}, i64 {offset}, i64 {self._size_of(array) - size}, '
-            f"i64 {size}, i64 {site})"
+            f"i64 {size}, i64 {site}, i1 {str(operation == 'store').lower()})"
         )
 
     def _access(self, line: str, result: str | None, operation: str, rest: str) -> None:

@@ -17,6 +17,17 @@ _HOST_1 = (
     "y0", "y1",
 )  # fmt: skip
 _HOST_2 = ("atan2", "fdim", "fmod", "hypot", "nextafter", "pow", "remainder")
+_HOST_OTHER = {
+    "ldexp": ("number", ("number", "i32")),
+    "scalbn": ("number", ("number", "i32")),
+    "frexp": ("number", ("number", "ptr")),
+    "modf": ("number", ("number", "ptr")),
+    "sincos": ("void", ("number", "ptr", "ptr")),
+    "jn": ("number", ("i32", "number")),
+    "yn": ("number", ("i32", "number")),
+    "ilogb": ("i32", ("number",)),
+}
+"""Results and parameters of the other functions that the host has under the same name."""
 _INTRINSIC_2 = {"copysign": "copysign", "fmax": "maximumnum", "fmin": "minimumnum"}
 _ROUND = {"rn": "roundeven", "rz": "trunc", "rd": "floor", "ru": "ceil"}
 _INTEGER_2 = {
@@ -103,43 +114,39 @@ def _libdevice(name: str) -> str | None:
 def _number_function(name: str, stem: str, kind: str) -> str | None:
     """A function of floats or doubles, named without the suffix f."""
     suffix = _SUFFIX[kind]
-    host = _host(stem, kind)
     if stem in _INTRINSIC_1:
         return _forward(name, kind, f"llvm.{stem}.{suffix}", [kind])
     if stem in _INTRINSIC_2:
         return _forward(name, kind, f"llvm.{_INTRINSIC_2[stem]}.{suffix}", [kind, kind])
     if stem == "fma":
         return _forward(name, kind, f"llvm.fma.{suffix}", [kind] * 3)
-    if stem in _HOST_1:
-        return _forward(name, kind, host, [kind])
-    if stem in _HOST_2:
-        return _forward(name, kind, host, [kind, kind])
-    if stem in ("ldexp", "scalbn"):
-        return _forward(name, kind, _host("ldexp", kind), [kind, "i32"])
-    if stem in ("frexp", "modf"):
-        return _forward(name, kind, host, [kind, "ptr"])
-    if stem == "sincos":
-        return _forward(name, "void", host, [kind, "ptr", "ptr"])
-    if stem in ("jn", "yn"):
-        return _forward(name, kind, host, ["i32", kind])
-    if stem == "ilogb":
-        return _forward(name, "i32", host, [kind])
+    if stem in _HOST_1 or stem in _HOST_2:
+        return _forward(name, kind, _host(stem, kind), [kind] * (1 if stem in _HOST_1 else 2))
+    if stem in _HOST_OTHER:
+        result, parameters = _HOST_OTHER[stem]
+        kinds = [kind if one == "number" else one for one in parameters]
+        callee = _host("ldexp" if stem == "scalbn" else stem, kind)
+        return _forward(name, kind if result == "number" else result, callee, kinds)
+    if stem in ("llrint", "llround"):
+        return _to_integer(name, kind, "i64", "s", {"llrint": "roundeven", "llround": "round"}[stem])
+    return _composed(name, stem, kind)
+
+
+def _composed(name: str, stem: str, kind: str) -> str | None:
+    """A function of floats or doubles that is no single one of the host's."""
+    suffix = _SUFFIX[kind]
+    if stem == "fdivide":
+        return _define(kind, name, [kind, kind], f"  %r = fdiv {kind} %a, %b\n  ret {kind} %r")
     if stem == "powi":
         callee = _host("pow", kind)
-        body = (
-            f'  %b.f = sitofp i32 %b to {kind}\n  %r = call {kind} @"{callee}"({kind} %a, {kind} %b.f)\n  ret {kind} %r'
-        )
-        return (
-            _define(kind, name, [kind, "i32"], body) + f'declare {kind} @"{callee}"({kind}, {kind}) {_HOST_EFFECTS}\n'
-        )
+        body = f'  %f = sitofp i32 %b to {kind}\n  %r = call {kind} @"{callee}"({kind} %a, {kind} %f)\n  ret {kind} %r'
+        declared = f'declare {kind} @"{callee}"({kind}, {kind}) {_HOST_EFFECTS}\n'
+        return _define(kind, name, [kind, "i32"], body) + declared
     if stem in ("rsqrt", "rcbrt"):
         callee = f"llvm.sqrt.{suffix}" if stem == "rsqrt" else _host("cbrt", kind)
         effects = "" if stem == "rsqrt" else f" {_HOST_EFFECTS}"
         body = f'  %s = call {kind} @"{callee}"({kind} %a)\n  %r = fdiv {kind} 1.0, %s\n  ret {kind} %r'
         return _define(kind, name, [kind], body) + f'declare {kind} @"{callee}"({kind}){effects}\n'
-    if stem in ("llrint", "llround"):
-        rounding = {"llrint": "roundeven", "llround": "round"}[stem]
-        return _to_integer(name, kind, "i64", "s", rounding)
     if stem == "saturate":
         body = (
             f"  %l = call {kind} @llvm.maximumnum.{suffix}({kind} %a, {kind} 0.0)\n"
@@ -147,8 +154,6 @@ def _number_function(name: str, stem: str, kind: str) -> str | None:
         )
         names = (f"llvm.maximumnum.{suffix}", f"llvm.minimumnum.{suffix}")
         return _define(kind, name, [kind], body) + "".join(f"declare {kind} @{one}({kind}, {kind})\n" for one in names)
-    if stem == "fdivide":
-        return _define(kind, name, [kind, kind], f"  %r = fdiv {kind} %a, %b\n  ret {kind} %r")
     return None
 
 

@@ -118,8 +118,23 @@ def test_local_arrays_are_left_alone(dtype: Any) -> None:
     assert made.local_bytes == 16 * np.dtype(dtype).itemsize
     assert counts is not None
     assert counts.of_kind("store", made.sites)[0] == 32
-    with pytest.raises(EmulationError, match=r"kernel kernel, test_instrument.py line \d+, block 0, thread \d+: "):
+    place = r"kernel kernel, test_instrument.py line \d+, block 0, thread \d+: "
+    with pytest.raises(EmulationError, match=rf"{place}reads"):
         launch(kernel, on_device(np.arange(16), dtype), out, 17)
+
+
+def test_writes_beyond_local_arrays() -> None:
+    def kernel(values: Any, out: Any, n: Any) -> None:
+        own = cuda.local.array(16, types.int32)
+        for k in range(n):
+            own[values[k]] = k
+        out[0] = own[values[n]]
+
+    values = on_device(np.arange(20) % 18)
+    launch(kernel, values, memory.empty(1, np.int64), 15, block=1)
+    place = r"kernel kernel, test_instrument.py line \d+, block 0, thread 0: "
+    with pytest.raises(EmulationError, match=rf"{place}writes"):
+        launch(kernel, values, memory.empty(1, np.int64), 18, block=1)
 
 
 def test_large_local_arrays_are_refused() -> None:
