@@ -393,6 +393,7 @@ def test_sectors_are_remembered_when_a_table_is_full(memory: EmulatedMemory, mon
         counts = runtime.Counts(2)
         launch(code, memory.zeros(64 * 4, np.int32), block=64, counts=counts, seed=seed)
         assert counts.sectors[1] == 2 * 16 * 1000
+        assert np.count_nonzero(runtime._MEMORY.sectors[0]) == runtime._MEMORY._sectors_used
 
 
 def test_counts_of_kinds(memory: EmulatedMemory) -> None:
