@@ -17,7 +17,7 @@ from gpu_pregel.host.devices.emulated.runtime import Counts, machine, run
 from gpu_pregel.host.memory import format_bytes, require_memory
 from gpu_pregel.kernels.jit_cuda import Kernel
 
-SHADOW = 32
+SHADOW = 50
 """Bytes of bookkeeping beside each byte of an array, at most: who wrote and read it last."""
 
 _compiled: dict[Kernel, CompiledKernel] = {}
