@@ -1,0 +1,158 @@
+"""Stands in for CuPy where there is no GPU: what is put on a stream is done when the stream is waited for."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+stack: list[Any] = []
+"""Devices and streams made current, the innermost last."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's."""
+
+
+class _Current:
+    def __enter__(self) -> Any:
+        stack.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert stack.pop() is self
+
+
+class Device(_Current):
+    """A GPU by its number."""
+
+    def __init__(self, device: int) -> None:
+        self.id = device
+
+
+class Stream(_Current):
+    """Work that waits."""
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        assert isinstance(stack[-1], Device), "a stream belongs to the current device"
+        assert non_blocking
+        self.ptr = 0x51
+        self.work: list[Callable[[], object]] = []
+        self.failure: Exception | None = None
+
+    def synchronize(self) -> None:
+        """Do what waits."""
+        while self.work:
+            self.work.pop(0)()
+        if self.failure is not None:
+            raise self.failure
+
+
+class Event:
+    """A mark on a stream."""
+
+    def record(self, stream: Stream) -> None:
+        """Put it there."""
+        self.stream = stream
+
+    def synchronize(self) -> None:
+        """Wait for it."""
+        self.stream.synchronize()
+
+
+class MemoryPointer:
+    """An address, and the memory that it keeps alive."""
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        self.memory = memory
+        self.ptr = memory.ctypes.data
+
+    def memset_async(self, value: int, size: int, stream: Stream) -> None:
+        """Fill bytes."""
+        stream.work.append(lambda: ctypes.memset(self.ptr, value, size))
+
+    def copy_from_device_async(self, src: MemoryPointer, size: int, stream: Stream) -> None:
+        """Copy bytes."""
+        stream.work.append(lambda: ctypes.memmove(self.ptr, src.ptr, size))
+
+
+class ndarray:  # noqa: N801 (CuPy's name)
+    """An array of one dimension."""
+
+    ndim = 1
+    flags = SimpleNamespace(c_contiguous=True)
+
+    def __init__(self, memory: np.ndarray[Any, Any]) -> None:
+        self.data = MemoryPointer(memory)
+        self.size, self.dtype, self.nbytes = memory.size, memory.dtype, memory.nbytes
+        self.__cuda_array_interface__: dict[str, Any] = {}
+
+    def __getitem__(self, part: slice) -> ndarray:
+        return ndarray(self.data.memory[part])
+
+    def set(self, arr: np.ndarray[Any, Any], stream: Stream) -> None:
+        """Copy from the host, which may change its array at once."""
+        assert (arr.dtype, arr.shape) == (self.dtype, (self.size,))
+        staged = arr.copy()
+        stream.work.append(lambda: self.data.memory.__setitem__(slice(None), staged))
+
+    def get(self, stream: Stream, out: np.ndarray[Any, Any]) -> None:
+        """Copy to the host."""
+        assert (out.dtype, out.shape) == (self.dtype, (self.size,))
+        stream.synchronize()
+        out[:] = self.data.memory
+
+
+class Memory:
+    """A GPU's memory, of which a pool holds some."""
+
+    def __init__(self) -> None:
+        self.free, self.pooled, self.trims = 1 << 30, 0, 0
+
+    def take(self, size: int) -> None:
+        """Allocate bytes, or fail as CuPy does."""
+        if size > self.free:
+            raise MemoryError(f"Out of memory allocating {size:,} bytes")
+
+    def free_bytes(self) -> int:
+        """What the pool holds unused."""
+        return self.pooled
+
+    def free_all_blocks(self) -> None:
+        """Empty the pool."""
+        self.free, self.pooled, self.trims = self.free + self.pooled, 0, self.trims + 1
+
+
+class FakeCupy:
+    """The names of CuPy that ``cupy_calls`` uses."""
+
+    ndarray = ndarray
+    __version__ = "0"
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.get_default_memory_pool = lambda: self.memory
+        self.cuda = SimpleNamespace(
+            Device=Device,
+            Stream=Stream,
+            Event=Event,
+            alloc_pinned_memory=self._pinned,
+            get_elapsed_time=lambda start_event, end_event: 2.0,
+            runtime=SimpleNamespace(memGetInfo=lambda: (self.memory.free, 1 << 30)),
+        )
+        self.pinned: list[int] = []
+
+    def _pinned(self, size: int) -> bytearray:
+        self.pinned.append(size)
+        return bytearray(size)
+
+    def empty(self, shape: int, dtype: Any) -> Any:
+        """An array of unknown numbers."""
+        assert [type(one) for one in stack[-2:]] == [Device, Stream], "allocated on no device, or on no stream"
+        memory: np.ndarray[Any, Any] = np.empty(shape, dtype)
+        self.memory.take(memory.nbytes)
+        memory.view(np.uint8)[:] = 0xA5
+        return ndarray(memory)
