@@ -71,6 +71,24 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
 
 
+def add_device_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says where an algorithm or program runs."""
+    parser.add_argument(
+        "--device",
+        default="auto",
+        metavar="NAME",
+        help="auto (default: a GPU, or else the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+    )
+
+
+def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
+    """The arguments ``device`` and ``threads`` of a run; on other devices than the CPU threads only load the graph."""
+    from gpu_pregel.host.devices import get_device
+
+    name = get_device(options.device).name
+    return {"device": name, "threads": options.threads if name == "cpu" else None}
+
+
 def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
     """Run a check of the output's name; what it refuses is a wrong call."""
     try:

@@ -24,7 +24,7 @@ def add_parser(commands: Any) -> None:
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
     _common.add_run_options(parser)
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto (default) or cpu")
+    _common.add_device_option(parser)
     parser.add_argument("-n", type=_common.whole_number(1), default=1, metavar="TRIALS", help="run so often (1)")
     parser.add_argument("-v", action="store_true", help="verify the result with the reference checker")
     parser.add_argument(
@@ -36,13 +36,12 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     import gpu_pregel as gp
-    from gpu_pregel.host.devices import get_device
 
-    get_device(options.device)
+    device = _common.chosen_device(options)
     _common.check_files(options)
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
-            _prepare(options)
+            _prepare(device)
         _common.say_seconds("prepare", preparing.seconds)
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
@@ -50,9 +49,7 @@ def run(options: argparse.Namespace) -> None:
         _common.say_seconds("load", loading.seconds)
         trials = []
         for _ in range(options.n):
-            components = gp.connected_components(
-                graph, device=options.device, threads=options.threads, progress=_common.show_progress()
-            )
+            components = gp.connected_components(graph, **device, progress=_common.show_progress())
             trials.append(components.stats["seconds"])
             _common.say_seconds("components", trials[-1], _phases(components))
         if options.n > 1:
@@ -84,14 +81,14 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
-def _prepare(options: argparse.Namespace) -> None:
+def _prepare(device: dict[str, Any]) -> None:
     """Compile the kernels, or load them from the cache, so that the times of the phases are theirs alone."""
     import numpy as np
 
     import gpu_pregel as gp
 
     ids = np.arange(2, dtype=np.uint32)
-    gp.connected_components(gp.Graph.from_edgelist(ids, ids[::-1]), device=options.device, threads=1)
+    gp.connected_components(gp.Graph.from_edgelist(ids, ids[::-1]), **device)
 
 
 def _phases(components: Components) -> str:

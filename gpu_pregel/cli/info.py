@@ -11,7 +11,18 @@ from typing import Any
 from gpu_pregel import __version__
 from gpu_pregel.cli import _common
 
-_PACKAGES = ("numpy", "numba", "llvmlite", "scipy", "pyarrow", "tqdm", "numba-cuda", "cupy-cuda12x", "cupy-cuda13x")
+_PACKAGES = (
+    "numpy",
+    "numba",
+    "llvmlite",
+    "scipy",
+    "pyarrow",
+    "tqdm",
+    "numba-cuda",
+    "cuda-core",
+    "cupy-cuda12x",
+    "cupy-cuda13x",
+)
 
 
 def add_parser(commands: Any) -> None:
@@ -39,7 +50,7 @@ def collect() -> dict[str, Any]:
     """What ``gpu-pregel info`` prints."""
     from numba import config
 
-    from gpu_pregel.host.devices import DEVICES
+    from gpu_pregel.host.devices import usable_devices
     from gpu_pregel.host.memory import available_memory, format_bytes
     from gpu_pregel.host.threads import available_threads
     from gpu_pregel.kernels.jit import cache_directory
@@ -50,13 +61,34 @@ def collect() -> dict[str, Any]:
         "python": f"{platform.python_version()} ({sys.executable})",
         "platform": platform.platform(),
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
-        "devices": [name for name in DEVICES if name != "auto"],
+        "devices": usable_devices(),
+        "gpus": _gpus(),
         "threads": available_threads(),
         "threading": "kernels run on this package's own threads and use none of Numba's threading layers",
         "numba layer": f"{config.THREADING_LAYER} (priority: {' '.join(config.THREADING_LAYER_PRIORITY)})",
         "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
         "kernel cache": cache_directory() or "none can be written: kernels are compiled in every process",
     }
+
+
+def _gpus() -> list[str]:
+    """A line for each GPU, or one that says why there is none or it cannot be used."""
+    from gpu_pregel.errors import DeviceError
+    from gpu_pregel.host.devices.cuda import why_unusable
+    from gpu_pregel.host.devices.gpus import gpus
+    from gpu_pregel.host.memory import format_bytes
+
+    try:
+        found = gpus()
+    except DeviceError as error:
+        return [f"none: {error}"]
+    lines = [
+        f"cuda:{gpu.number} {gpu.name} (compute capability {'.'.join(map(str, gpu.compute_capability))}, "
+        f"{format_bytes(gpu.memory)}, driver for CUDA {'.'.join(map(str, found.cuda_version))})"
+        for gpu in found.found
+    ]
+    reason = why_unusable()
+    return lines if reason is None else [*lines, reason]
 
 
 def _version(package: str) -> str | None:

@@ -38,7 +38,7 @@ def add_parser(commands: Any) -> None:
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
     _common.add_run_options(parser)
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto (default) or cpu")
+    _common.add_device_option(parser)
     parser.add_argument("--mode", choices=("auto", "push", "pull"), default="auto", help="direction (auto)")
     parser.add_argument("--partitions", type=_common.whole_number(1), default=1, metavar="P", help="partitions (1)")
     parser.add_argument("--max-supersteps", type=_common.whole_number(1), metavar="S", help="end after so many")
@@ -55,9 +55,8 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Carry the command out."""
     from gpu_pregel.cli._programs import load_program
-    from gpu_pregel.host.devices import get_device
 
-    get_device(options.device)
+    device = _common.chosen_device(options)
     _common.check_files(options)
     program = load_program(*options.program)
     with _common.announce_compilation():
@@ -66,11 +65,11 @@ def run(options: argparse.Namespace) -> None:
         _common.say("graph", f"{name}: {graph.describe()}")
         _common.say_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
-            _prepare(options, program, graph)
+            _prepare(options, device, program, graph)
         _common.say_seconds("prepare", preparing.seconds)
         trials = []
         for _ in range(options.n):
-            result = _run(options, program, graph)
+            result = _run(options, device, program, graph)
             trials.append(result.stats["seconds"])
             _common.say_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
         if options.n > 1:
@@ -92,17 +91,16 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
-def _run(options: argparse.Namespace, program: VertexProgram, graph: Graph) -> ProgramResult:
+def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> ProgramResult:
     import gpu_pregel as gp
 
     try:
         return gp.run(
             graph,
             program,
-            device=options.device,
+            **device,
             mode=options.mode,
             partitions=options.partitions,
-            threads=options.threads,
             max_supersteps=options.max_supersteps,
             on_limit=options.on_limit,
             progress=_common.show_progress(),
@@ -112,7 +110,7 @@ def _run(options: argparse.Namespace, program: VertexProgram, graph: Graph) -> P
         raise
 
 
-def _prepare(options: argparse.Namespace, program: VertexProgram, graph: Graph) -> None:
+def _prepare(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> None:
     """Compile the program's kernels, or load them, on a graph of a few vertices; so trials time supersteps alone.
 
     A program that is active nowhere on so small a graph leaves some kernel to the first trial.
@@ -125,7 +123,7 @@ def _prepare(options: argparse.Namespace, program: VertexProgram, graph: Graph) 
     weight = None if graph.weights is None else np.ones(len(ring), graph.weights.dtype)
     small = gp.Graph.from_edgelist(ring, np.roll(ring, 1), weight, directed=graph.is_directed)
     quiet = replace(program, halt=None)
-    common = {"device": options.device, "partitions": min(options.partitions, 3), "threads": 1}
+    common = {**device, "partitions": min(options.partitions, 3)}
     for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
         # Programs that cannot push say so by an ArgumentError, which matters only where push is forced.
         with suppress(*() if options.mode != "auto" else (ArgumentError,)):

@@ -87,11 +87,12 @@ def test_convert_takes_options_of_reading(tmp_path: Path) -> None:
 def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    for word in ("gpu_pregel", "numba", "devices", "threads", "threading", "kernel cache"):
+    for word in ("gpu_pregel", "numba", "devices", "gpus", "threads", "threading", "kernel cache"):
         assert word in out
     assert main(["info", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["devices"] == ["cpu"]
+    assert facts["devices"][0] == "cpu"
+    assert ("cuda:0" in facts["devices"]) == facts["gpus"][-1].startswith("cuda:")
     assert facts["threads"] >= 1
 
 
@@ -105,7 +106,8 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         (["cc", "-g", "-4"], 2, "-4 is below 0"),
         (["cc", "-g", "99"], 2, "scale must be from 0 to 31, not 99"),
         (["cc", "-g", "4", "-n", "0"], 2, "0 is below 1"),
-        (["cc", "-g", "4", "--device", "cuda"], 2, "there is no device 'cuda'"),
+        (["cc", "-g", "4", "--device", "cuda:99"], 2, "device 'cuda:99' cannot be used: "),
+        (["cc", "-g", "4", "--device", "tpu"], 2, "there is no device 'tpu'"),
         (["cc", "-g", "4", "--directed"], 2, "go with -f"),
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
