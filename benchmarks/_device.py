@@ -8,6 +8,7 @@ from typing import Any
 from benchmarks._measure import format_seconds, progress
 from benchmarks.peers.ours import GpuPregel
 from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.cuda import CudaDevice
 
 _bandwidth: float | None = None
 
@@ -22,7 +23,7 @@ def set_device(name: str) -> dict[str, Any]:
     global _bandwidth
     GpuPregel.device = name
     device = get_device(name)
-    if not name.startswith("cuda"):
+    if not isinstance(device, CudaDevice):
         _bandwidth = None
         return {"name": device.name}
     _bandwidth = device.copy_bandwidth()

@@ -1,7 +1,4 @@
-"""Devices: where arrays lie and kernels run.
-
-All have the methods of :class:`Device`, and those who use them use nothing else of one.
-"""
+"""Devices by their names; what one does is in :mod:`gpu_pregel.host.devices.device`."""
 
 from __future__ import annotations
 
@@ -9,13 +6,11 @@ import functools
 import os
 import threading
 import warnings
-from collections.abc import Callable
 from importlib.util import find_spec
-from types import ModuleType
-from typing import Any, Protocol
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, MissingPackageError
 from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
 
 DEVICES = ("auto", "cpu")
 """Devices that are there on every machine and after every installation."""
@@ -25,52 +20,11 @@ VARIABLE = "GPU_PREGEL_DEVICE"
 """The environment variable that says what "auto" is."""
 
 
-class Device(Protocol):
-    """What a device does. Arrays have one dimension and are contiguous."""
-
-    name: str
-    threads: int | None
-    is_host: bool
-    """Whether arrays are NumPy's, in host memory."""
-
-    def kernels(self, family: str) -> ModuleType:
-        """Its kernels of one family, such as "components"."""
-
-    def empty(self, size: int, dtype: Any) -> Any:
-        """An uninitialised array on this device."""
-
-    def zeros(self, size: int, dtype: Any) -> Any:
-        """An array of zeros."""
-
-    def full(self, size: int, value: Any, dtype: Any) -> Any:
-        """An array that holds ``value`` everywhere."""
-
-    def upload(self, array: Any) -> Any:
-        """A copy of a host array on this device."""
-
-    def download(self, array: Any) -> Any:
-        """A copy of an array in host memory, after all that was launched before."""
-
-    def launch(
-        self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None, tick: Callable[..., None] | None = None
-    ) -> None:
-        """Run ``kernel`` over ``size`` items; it may still run when this returns."""
-
-    def synchronize(self) -> None:
-        """Wait for all that was launched."""
-
-    def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
-
-    def trim(self) -> None:
-        """Give unused memory back."""
-
-
-_made: dict[tuple[str, int], tuple[int, Any]] = {}
+_made: dict[tuple[str, int], tuple[int, Device]] = {}
 _lock = threading.RLock()
 
 
-def get_device(name: str = "auto", *, threads: int | None = None) -> Any:
+def get_device(name: str = "auto", *, threads: int | None = None) -> Device:
     """Return the device called ``name``; of GPUs and emulated devices there is one object each.
 
     Parameters
@@ -159,7 +113,7 @@ def _has_gpu() -> bool:
     return True
 
 
-def _kept(kind: str, number: int) -> tuple[int, Any]:
+def _kept(kind: str, number: int) -> tuple[int, Device]:
     """The process that made a device, and the device, which is made at its first use."""
     with _lock:
         if (kind, number) not in _made:
@@ -167,7 +121,7 @@ def _kept(kind: str, number: int) -> tuple[int, Any]:
         return _made[kind, number]
 
 
-def _make(kind: str, number: int) -> Any:
+def _make(kind: str, number: int) -> Device:
     if kind == "cuda":
         from gpu_pregel.host.devices.cuda import CudaDevice
 

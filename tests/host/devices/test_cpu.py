@@ -24,7 +24,7 @@ def test_auto_takes_the_cpu_and_all_its_threads() -> None:
 @pytest.mark.parametrize("name", DEVICES)
 def test_arrays_and_kernels(name: str) -> None:
     device = get_device(name)
-    assert device.empty((2, 3), np.uint32).shape == (2, 3)
+    assert device.empty(6, np.uint32).shape == (6,)
     assert callable(device.kernels("components").compress)
 
 

@@ -488,6 +488,7 @@ def test_on_a_gpu() -> None:
     from gpu_pregel.kernels import components_cuda
 
     device = devices.get_device("cuda")
+    assert isinstance(device, cuda.CudaDevice)
     n = 100_000
     labels = device.upload(np.maximum(np.arange(n, dtype=np.uint32), 1) - np.uint32(1))
     device.launch(components_cuda.compress, n, labels)

@@ -12,7 +12,8 @@ import pytest
 
 from gpu_pregel.errors import ArgumentError, DeviceError, GpuPregelError, MissingPackageError
 from gpu_pregel.host import devices
-from gpu_pregel.host.devices import Device, cuda, get_device
+from gpu_pregel.host.devices import cuda, get_device
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.threads import available_threads
 
 needs_numba_cuda = pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
@@ -51,7 +52,11 @@ def test_names_that_are_none(name: str) -> None:
 
 @needs_numba_cuda
 def test_emulated_devices_are_kept_by_seed() -> None:
+    from gpu_pregel.host.devices.emulated.device import EmulatedDevice
+
     first, second = get_device("emulated"), get_device("emulated:7")
+    assert isinstance(first, EmulatedDevice)
+    assert isinstance(second, EmulatedDevice)
     assert get_device("emulated:0") is first
     assert get_device("emulated:007") is second
     assert (first.seed, second.seed) == (0, 7)
