@@ -39,16 +39,39 @@ def make_deliver(functions: Functions) -> tuple[Any, bool]:
     With it, whether it reads inboxes while others write them, to swap what it read afterwards.
     """
     combine_at, by_swapping = _make_combine_at(functions)
-    identity = functions.identity
+    identity, is_nothing = functions.identity, _make_is_nothing(functions)
     differs = make_differs(device, functions.message)
-    nothing = inbox_dtypes(functions.message)[0].type(identity)
-    nothing_bits = nothing.view(f"u{nothing.itemsize}")
 
     def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> None:
-        if differs(message, identity) and combine_at(inbox, v, message) == nothing_bits:
+        if differs(message, identity) and is_nothing(combine_at(inbox, v, message)):
             fetch_and_or(touched, v >> np.uint32(5), bit(v))
 
     return device(deliver), by_swapping
+
+
+def _make_is_nothing(functions: Functions) -> Any:
+    """``is_nothing(bits)``: whether an inbox's element of these bits is no message, as ``apply`` will judge.
+
+    That leaves the element as it is, which then need not have the identity's bits: a sum of small integers that came to
+    nothing by wrapping around has bits beyond theirs, and a float may be -0.
+    """
+    dtype, element = functions.message.dtypes[0], inbox_dtypes(functions.message)[0]
+    identity = functions.identity
+    number = numba.from_dtype(dtype)
+    nothing = element.type(identity).view(f"u{element.itemsize}")
+
+    def by_bits(bits: Any) -> Any:
+        return bits == nothing
+
+    def by_float(bits: Any) -> Any:
+        return float_of_bits(bits) == identity
+
+    def by_number(bits: Any) -> Any:
+        return number(bits) == identity
+
+    if dtype.kind == "f" and identity == identity:
+        return device(by_float)
+    return device(by_number if dtype.itemsize < element.itemsize else by_bits)
 
 
 def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
