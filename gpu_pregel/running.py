@@ -103,7 +103,7 @@ def run(
     ----------
     graph : Graph
     program : VertexProgram
-    device : {"auto", "cpu"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     mode : {"auto", "push", "pull"}
         "auto" pushes while active edges are below 1/20 of the stored ones, and pulls otherwise.
     partitions : int, default 1
@@ -249,7 +249,7 @@ def make_run(
     from gpu_pregel.host.numeric_cuda import CudaRun
 
     push_limit = None if forced else (graph.num_edges - 1) // PULL_SHARE
-    return CudaRun(compiled, parts, *degrees, graph._on(target), always=always, push_limit=push_limit)
+    return CudaRun(compiled, parts, *degrees, graph._on(target), target, always=always, push_limit=push_limit)
 
 
 def _identify(graph: Graph, program: VertexProgram) -> Identity:

@@ -13,6 +13,8 @@ import numpy as np
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.compiling import CompiledProgram
 from gpu_pregel.host.device_graph import DeviceGraph, DeviceSide, check_vertices
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.master import BATCH
 from gpu_pregel.host.numeric import Plan, Step
 from gpu_pregel.host.partitions import Partition, full_bitmap
 from gpu_pregel.host.traffic import Traffic
@@ -23,7 +25,6 @@ from gpu_pregel.kernels.program_cuda import FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, 
 
 Array = np.ndarray[Any, Any]
 
-_BATCH = 32
 _BATCH_EDGES = 1 << 16
 """Several supersteps are launched at once where so few edges are active that launching takes longer than running."""
 
@@ -40,6 +41,8 @@ class CudaRun:
         On the host; ``in_degrees`` may be ``out_degrees`` where no function asks for it.
     graph : DeviceGraph
         Where the copies of the edges are kept.
+    device : Device
+        Where to run; its arrays are those of the graph's device.
     push_limit : int or None
         Most active edges with which a superstep that follows a push pushes too; None for any number.
 
@@ -56,50 +59,40 @@ class CudaRun:
         out_degrees: Array,
         in_degrees: Array,
         graph: DeviceGraph,
+        device: Device,
         *,
         always: bool,
         push_limit: int | None,
     ) -> None:
-        device, n = graph.device, len(out_degrees)
+        n = len(out_degrees)
         check_vertices(n)
         self._program, self._device, self._always = program, device, always
         self._push_limit = int(NO_LIMIT) if push_limit is None else push_limit
         self._n = n
-        self._batch = max(1, _BATCH)
-        width = FIGURES + len(program.aggregates)
-        self._width = width
         self._tiles = min(MAX_BLOCKS, -(-n // BLOCK))
-        words = 2 * -(-n // 64)
-        inboxes = inbox_dtypes(program.message)
-        starts = program.identity if program.message.is_tuple else (program.identity,)
-        state = n * (program.value.itemsize + sum(dtype.itemsize for dtype in inboxes)) + 2 * words * 4
-        signals = 0 if program.signal is None else n * program.message.itemsize
-        needed = state + signals + 2 * n * graph.offset.itemsize + graph.missing_bytes(partitions)
-        device.require(needed, f"a run over {n:,} vertices and {len(partitions[0].out_edges.indices):,} stored edges")
+        self._width = FIGURES + len(program.aggregates)
+        pieces = [graph.count_pieces(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
+        sizes = self._sizes(pieces)
+        state = sum(size * np.dtype(dtype).itemsize for arrays in sizes.values() for size, dtype, _ in arrays)
+        copies = graph.missing_bytes(partitions, (out_degrees, in_degrees), HUB_EDGES)
+        stored = len(partitions[0].out_edges.indices)
+        device.require(state + copies, f"a run over {n:,} vertices and {stored:,} stored edges")
         try:
             self._degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
             self._out = [graph.side(one.out_edges, None, HUB_EDGES) for one in partitions]
             self._in = [graph.side(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
-            self.values = tuple(device.empty(n, dtype) for dtype in program.value.dtypes)
-            self.frontier = device.empty(words, np.uint32)
-            self._touched = device.zeros(words, np.uint32)
-            self._inbox = tuple(device.full(n, start, dtype) for start, dtype in zip(starts, inboxes, strict=True))
-            self._signals = tuple(
-                device.empty(n, dtype) for dtype in (() if program.signal is None else program.message.dtypes)
-            )
-            self._pieces = [
-                tuple(device.empty(max(1, len(side.piece_rows)), dtype) for dtype in inboxes) for side in self._in
-            ]
-            self.aggregates = tuple(device.full(1, start, dtype) for _, dtype, start in program.aggregates)
-            self._totals = tuple(device.full(1, start, dtype) for _, dtype, start in program.aggregates)
-            self._counts = device.empty(max(1, self._tiles) * FIGURES, np.int64)
-            partials = (self._tiles + 1) * WARPS
-            self._partials = tuple(device.empty(partials, dtype) for _, dtype, _ in program.aggregates)
-            self._control = device.zeros(ROW + self._batch * width, np.int64)
-            self._no_weights = device.zeros(1, np.float32)
+            made = {name: tuple(_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
         except NotEnoughMemoryError:
+            # The error's traceback would keep what is there already.
+            self.__dict__.clear()
             device.trim()
             raise
+        self.values, self._inbox, self._signals = made["values"], made["inbox"], made["signals"]
+        self._pieces = [made[f"pieces{k}"] for k in range(len(partitions))]
+        self.aggregates, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
+        (self.frontier, self._touched), (self._counts,) = made["bitmaps"], made["counts"]
+        (self._control,), (self._no_weights,) = made["control"], made["no weights"]
+        words = len(self.frontier)
         self._traffic = Traffic(
             vertices=n,
             edges=len(partitions[0].in_edges.indices),
@@ -110,6 +103,31 @@ class CudaRun:
             bitmap=4 * words,
             has_signals=program.signal is not None,
         )
+
+    def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
+        """The arrays of the run's state by what they are for: size, dtype, and what they hold at first, if anything.
+
+        ``pieces`` are the pieces of long rows, by partition.
+        """
+        program, n, width = self._program, self._n, self._width
+        words = 2 * -(-n // 64)
+        inboxes = inbox_dtypes(program.message)
+        starts = program.identity if program.message.is_tuple else (program.identity,)
+        signals = () if program.signal is None else program.message.dtypes
+        folded = [(1, dtype, start) for _, dtype, start in program.aggregates]
+        return {
+            "values": [(n, dtype, None) for dtype in program.value.dtypes],
+            "bitmaps": [(words, np.uint32, None), (words, np.uint32, 0)],
+            "inbox": [(n, dtype, start) for start, dtype in zip(starts, inboxes, strict=True)],
+            "signals": [(n, dtype, None) for dtype in signals],
+            **{f"pieces{k}": [(max(1, count), dtype, None) for dtype in inboxes] for k, count in enumerate(pieces)},
+            "aggregates": folded,
+            "totals": folded,
+            "counts": [(max(1, self._tiles) * FIGURES, np.int64, None)],
+            "partials": [((self._tiles + 1) * WARPS, dtype, None) for _, dtype, _ in program.aggregates],
+            "control": [(ROW + BATCH * width, np.int64, 0)],
+            "no weights": [(1, np.float32, 0)],
+        }
 
     def initialise(self) -> Plan:
         """Superstep 0: ``init`` and the first frontier."""
@@ -122,11 +140,13 @@ class CudaRun:
 
     def execute(self, direction: str, superstep: int, plan: Plan, _totals: tuple[Any, ...], most: int) -> list[Step]:
         """Run a superstep in which ``plan``'s vertices send, and up to ``most`` while pushing a small frontier."""
+        if self._n == 0:
+            return [Step(Plan(0, 0), 0, self.fold())]
         if direction == "pull":
             self._pull(superstep - 1, plan)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_steps()
-        count = min(most, self._batch) if plan.active_edges <= _BATCH_EDGES else 1
+        count = min(most, BATCH) if plan.active_edges <= _BATCH_EDGES else 1
         for k in range(count):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
@@ -202,7 +222,10 @@ class CudaRun:
     def restore(self, arrays: dict[str, Array]) -> None:
         """Take the state of a :meth:`snapshot` and the totals beside it, in place of :meth:`initialise`."""
         upload = self._device.upload
-        self.values = tuple(upload(arrays[f"value{k}"]) for k in range(len(self.values)))
+        fields = range(len(self.values))
+        # What the copies take the place of is given back first.
+        self.values, self.frontier = (), None
+        self.values = tuple(upload(arrays[f"value{k}"]) for k in fields)
         self.aggregates = tuple(upload(arrays[f"aggregate{k}"]) for k in range(len(self.aggregates)))
         self._totals = tuple(upload(arrays[f"total{k}"]) for k in range(len(self.aggregates)))
         # No kernel checks that a bit of the frontier is a vertex.
@@ -211,6 +234,10 @@ class CudaRun:
     def bytes_moved(self, direction: str, sent: Plan) -> int:
         """Bytes that a superstep moves by model."""
         return self._traffic.bytes_moved(direction, sent.active_vertices, sent.active_edges)
+
+
+def _array(device: Device, size: int, dtype: Any, start: Any) -> Any:
+    return device.empty(size, dtype) if start is None else device.full(size, start, dtype)
 
 
 def _of_bits(bits: Any, dtype: np.dtype[Any]) -> Any:

@@ -80,7 +80,7 @@ def connected_components(
     Parameters
     ----------
     graph : Graph
-    device : {"auto", "cpu"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
         Default: the processors that this process may use.
     progress : bool, default False
@@ -109,7 +109,7 @@ def connected_components(
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")
-    edges = graph._csr_on(target, 5 * n)
+    edges = graph._csr_on(target, 4 * (n + 1))
     labels = target.empty(n, np.uint32)
     largest = target.empty(1, np.uint32)
     phases = Phases(target, shown=progress)
