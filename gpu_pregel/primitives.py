@@ -99,7 +99,7 @@ def process_vertices(
     frontier : Frontier
     arrays : sequence of arrays
         On a GPU those of the host are copied there and back.
-    device : {"auto", "cpu"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
 
     Returns
@@ -118,6 +118,7 @@ def process_vertices(
     """
     _check_frontier(frontier)
     target = get_device(device, threads=threads)
+    _check_arrays(target, arrays)
     if not target.is_host:
         return _process_vertices_there(target, function, frontier, tuple(arrays))
     kernel, dtype = compile_function(function, tuple(arrays))
@@ -143,9 +144,9 @@ def _process_vertices_there(
 
 
 def _take_back(target: Device, arrays: tuple[Any, ...], copies: tuple[Any, ...]) -> None:
-    """Copy back those arrays that lie in the memory of the host."""
+    """Copy back those arrays that lie in the memory of the host and may be written."""
     for array, copy in zip(arrays, copies, strict=True):
-        if isinstance(array, np.ndarray):
+        if isinstance(array, np.ndarray) and array.flags.writeable:
             array[...] = target.download(copy)
 
 
@@ -178,7 +179,7 @@ def process_edges(
         ``ctx.superstep`` of the senders; of those who apply it is one more.
     deterministic : bool, default True
         As for :func:`gpu_pregel.run`.
-    device : {"auto", "cpu"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
 
     Returns
@@ -213,18 +214,20 @@ def process_edges(
     if mode == "push" and obstacle:
         raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
     values = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
+    _check_arrays(target, values)
     _check_values(values, compiled.value.dtypes, graph.num_vertices)
     key = (id(compiled), transpose, mode == "push", target.name, target.threads)
-    if key not in frontier._runs:
+    # A run that fails on the way is not used again.
+    run = frontier._runs.pop(key, None)
+    if run is None:
         degrees = (graph.in_degrees, graph.out_degrees) if transpose else (graph.out_degrees, graph.in_degrees)
         workers = thread_count(target.threads)
         parts = graph._partitions(1, with_pull=mode != "push", transpose=transpose, threads=workers)
-        frontier._runs[key] = make_run(
-            target, graph, compiled, parts, degrees, always=program.active == "always", forced=True
-        )
-    run = frontier._runs[key]
+        run = make_run(target, graph, compiled, parts, degrees, always=program.active == "always", forced=True)
+    # What the copies take the place of is given back first.
+    run.values = run.frontier = ()
     run.values = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in values)
-    run.frontier = target.upload(frontier.words.view(run.frontier.dtype))
+    run.frontier = target.upload(frontier.words if target.is_host else frontier.words.view(np.uint32))
     degrees_of_active = graph.in_degrees if transpose else graph.out_degrees
     flags = frontier.flags()
     plan = Plan(int(flags.sum()), int(degrees_of_active[flags].sum()))
@@ -234,6 +237,7 @@ def process_edges(
     if not target.is_host:
         frontier.words[:] = target.download(run.frontier).view(np.uint64)
         _take_back(target, values, run.values)
+    frontier._runs[key] = run
     active: int = step.plan.active_vertices
     return active
 
@@ -241,6 +245,18 @@ def process_edges(
 def _check_frontier(frontier: object) -> None:
     if not isinstance(frontier, Frontier):
         raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
+
+
+def _check_arrays(target: Device, arrays: Sequence[Any]) -> None:
+    """Refuse what cannot be an array on a device."""
+    for k, array in enumerate(arrays):
+        on_host = isinstance(array, (np.ndarray, np.generic))
+        if not hasattr(array, "dtype") or (target.is_host and not on_host):
+            raise ArgumentTypeError(
+                f"arrays[{k}] must be an array for device {target.name!r}, not {type(array).__name__}"
+            )
+        if array.ndim != 1 and not target.is_host:
+            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions: device {target.name!r} has arrays of one")
 
 
 def _check_values(values: tuple[Array, ...], dtypes: tuple[np.dtype[Any], ...], n: int) -> None:
