@@ -9,12 +9,14 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError
+from gpu_pregel.host.devices import get_device
 from gpu_pregel.reference.connected_components import check_connected_components
+from tests.devices import CUDA_DEVICES
 
 
 def test_conversions_speak_of_the_users_ids() -> None:
     graph = gp.Graph.from_edgelist(["a", "b", "x"], ["b", "c", "y"])
-    components = gp.connected_components(graph)
+    components = gp.connected_components(graph, device="cpu")
     assert components.to_numpy() is components.labels
     assert components.labels.tolist() == [0, 0, 0, 3, 3]
     assert components.to_dict() == {"a": "a", "b": "a", "c": "a", "x": "x", "y": "x"}
@@ -39,10 +41,23 @@ def test_a_result_is_frozen() -> None:
         components.labels = np.zeros(4)  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("device", ["cuda", "gpu", "cuda:1"])
+@pytest.mark.parametrize("device", ["gpu", "cuda:x", "emulated:-1", "cpu:0"])
 def test_a_device_that_is_not_there_is_refused(device: str) -> None:
     with pytest.raises(DeviceError, match=f"there is no device '{device}' in this version: use one of 'auto', 'cpu'"):
         gp.connected_components(gp.grid(2), device=device)
+
+
+@CUDA_DEVICES
+def test_labels_stay_on_the_device_until_they_are_asked_for(device: str) -> None:
+    components = gp.connected_components(gp.grid(3, holes=0), device=device)
+    assert not isinstance(components.labels, np.ndarray)
+    found = components.to_numpy()
+    assert isinstance(found, np.ndarray)
+    assert found is components.to_numpy()
+    assert (found.tolist(), found.dtype) == ([0] * 9, np.uint32)
+    assert components.to_dict() == dict.fromkeys(range(9), 0)
+    assert repr(components) == "<Components: 1 of 9 vertices>"
+    assert (components.stats["device"], components.stats["threads"]) == (get_device(device).name, None)
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -72,7 +87,7 @@ def test_public_graphs(data: Path, file: str, vertices: int, components: int, la
     graph = gp.read_graph(data / file)
     found = gp.connected_components(graph)
     assert (graph.num_vertices, found.count, int(found.sizes().max())) == (vertices, components, largest)
-    check_connected_components(graph, found.labels)
+    check_connected_components(graph, found.to_numpy())
 
 
 @pytest.mark.parametrize("direction", ["dir", "undir"])

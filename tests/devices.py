@@ -1,0 +1,88 @@
+"""The devices that tests run on: the CPU, the emulated one with three seeds, and a GPU where there is one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+SEEDS = (0, 1, 2)
+_EXAMPLES = 15
+"""Random examples on devices other than the CPU."""
+
+# In CI a package that is missing is a fault, not a reason to skip.
+_emulated = pytest.mark.skipif(
+    find_spec("numba_cuda") is None and not os.environ.get("CI"),
+    reason="numba-cuda is not installed: pip install gpu-pregel[emulated]",
+)
+
+
+def emulated(seed: int) -> str:
+    """The name of the emulated device of this seed."""
+    return "emulated" if seed == 0 else f"emulated:{seed}"
+
+
+def on(device: str, *values: Any, name: str = "") -> Any:
+    """A case of a parametrised test, with the device first; skipped where that is not there."""
+    marks = [pytest.mark.gpu] if device.startswith("cuda") else [_emulated] if is_emulated(device) else []
+    return pytest.param(device, *values, marks=marks, id=f"{device}-{name}" if name else device)
+
+
+def is_emulated(device: str) -> bool:
+    """Whether a device is the emulated one, where work takes longer."""
+    return device.startswith("emulated")
+
+
+def threads_of(device: str, threads: int) -> dict[str, Any]:
+    """The option ``threads``, which only the CPU has."""
+    return {"threads": threads} if device == "cpu" else {}
+
+
+GPUS = ("cuda",)
+NAMES = ("cpu", *map(emulated, SEEDS), *GPUS)
+
+DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES])
+"""A test with an argument ``device`` runs on every device, and with every seed."""
+CUDA_DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES[1:]])
+"""The same without the CPU."""
+EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in SEEDS])
+
+
+def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
+    """Run a test on every device with every combination of options, as arguments ``device`` and ``way``, a dict.
+
+    ``threads`` is varied on the CPU alone. The second and third seed go through the combinations by turns, so that
+    together they run each once.
+    """
+    cases = []
+    for device in NAMES:
+        known = {key: list(values) for key, values in options.items() if key != "threads" or device == "cpu"}
+        for number, values in enumerate(product(*known.values())):
+            if device not in map(emulated, SEEDS[1:]) or device == emulated(1 + number % 2):
+                way = dict(zip(known, values, strict=True))
+                cases.append(on(device, way, name="-".join(map(str, values))))
+    return pytest.mark.parametrize(("device", "way"), cases)
+
+
+def spread(rows: Iterable[tuple[Any, ...]], name: Callable[..., str]) -> list[Any]:
+    """Cases of a table: each row on the CPU, on one of the emulated device's seeds by turns, and on a GPU."""
+    return [
+        on(device, *row, name=name(*row))
+        for number, row in enumerate(rows)
+        for device in ("cpu", emulated(number % len(SEEDS)), *GPUS)
+    ]
+
+
+def examples(device: str, **strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Hypothesis's ``given`` for a function inside a test, with fewer examples where one takes longer."""
+
+    def decorate(check: Callable[..., None]) -> Callable[[], None]:
+        tried: Callable[[], None] = given(**strategies)(check)
+        return tried if device == "cpu" else settings(max_examples=_EXAMPLES)(tried)
+
+    return decorate

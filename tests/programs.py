@@ -1,0 +1,57 @@
+"""Vertex programs that several tests run; each is compiled once for all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gpu_pregel as gp
+
+FAR = 2**31 - 1
+"""The number of hops to what cannot be reached."""
+
+LABELS = gp.VertexProgram(
+    value=np.uint32,
+    init=lambda ctx: ctx.vertex,
+    message=lambda value, ctx: value,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+HOPS = gp.VertexProgram(
+    value=np.int32,
+    init=lambda ctx: 0 if ctx.vertex == 0 else 2**31 - 1,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, ctx: value + 1,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+DISTANCES = gp.VertexProgram(
+    value=np.float64,
+    init=lambda ctx: 0.0 if ctx.vertex == 0 else np.inf,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, weight, ctx: value + weight,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)
+RANKS = gp.VertexProgram(
+    value=np.float64,
+    init=lambda ctx: 1 / ctx.num_vertices,
+    message=lambda value, ctx: value / ctx.out_degree,
+    combine="sum",
+    apply=lambda value, incoming, ctx: 0.15 / ctx.num_vertices + 0.85 * incoming,
+    active="always",
+    aggregators={"change": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old))},
+    halt=lambda aggregated: aggregated.change < 1e-4,
+)
+# Both the sender and the receiver look at aggregates, the sender at those of the superstep before.
+PAIRS = gp.VertexProgram(
+    value=(np.int64, np.float32),
+    init=lambda ctx: (ctx.vertex % 13, 0.5),
+    message=lambda value, ctx: (value[0] + ctx.aggregated.total % 7, value[1] + ctx.superstep),
+    combine="min",
+    apply=lambda value, incoming, ctx: (incoming[0] + ctx.aggregated.top % 5, max(value[1], incoming[1])),
+    active="always",
+    aggregators={
+        "total": gp.Aggregator("sum", lambda old, new, ctx: new[0]),
+        "top": gp.Aggregator("max", lambda old, new, ctx: new[0] + ctx.vertex),
+    },
+)
