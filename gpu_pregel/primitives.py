@@ -14,6 +14,7 @@ import numpy as np
 from gpu_pregel._arguments import as_vector, check_choice
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.graph import Graph, check_graph
+from gpu_pregel.host.checking import explaining_compilation
 from gpu_pregel.host.compiling import compile_function
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
@@ -137,7 +138,8 @@ def _process_vertices_there(
     words = target.upload(frontier.words.view(np.uint32))
     sums = target.zeros(max(1, len(words)), dtype)
     copies = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in arrays)
-    target.launch(kernel, frontier.graph.num_vertices, words, copies, sums)
+    with explaining_compilation(target.name):
+        target.launch(kernel, frontier.graph.num_vertices, words, copies, sums)
     total: int | float = target.download(sums).sum().item()
     _take_back(target, arrays, copies)
     return total

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,20 @@ def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
             f"Use numbers, tuples, math and NumPy functions that Numba compiles, and Python functions of such."
         ) from error
     return function.overloads[arguments].signature.return_type
+
+
+@contextmanager
+def explaining_compilation(device: str) -> Iterator[None]:
+    """Tell of functions that compile for the CPU, as was checked, and not for ``device``."""
+    try:
+        yield
+    except numba_errors.NumbaError as error:
+        found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
+        place = f" ({found[1]}, line {found[2]})" if found else ""
+        raise ProgramError(
+            f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
+            f"Kernels there have numbers and tuples of them; no lists, dicts, strings or new arrays."
+        ) from error
 
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:

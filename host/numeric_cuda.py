@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.host.checking import explaining_compilation
 from gpu_pregel.host.compiling import CompiledProgram
 from gpu_pregel.host.device_graph import DeviceGraph, DeviceSide, check_vertices
 from gpu_pregel.host.devices.device import Device
@@ -135,7 +136,7 @@ class CudaRun:
             return Plan(0, 0)
         arguments = (*self._degrees, self.aggregates, self._totals, self.values)
         rest = (self.frontier, self._counts, self._partials, self._control)
-        self._device.launch(self._program.init, self._tiles * BLOCK, *arguments, *rest)
+        self._launch(self._program.init, self._tiles * BLOCK, *arguments, *rest)
         return self._read_steps()[0].plan
 
     def execute(self, direction: str, superstep: int, plan: Plan, _totals: tuple[Any, ...], most: int) -> list[Step]:
@@ -157,7 +158,7 @@ class CudaRun:
         for side in self._out:
             edges = (side.begins, side.ends, side.piece_rows, side.piece_begins, side.piece_ends, side.indices)
             warps = -(-len(self.frontier) // WORDS_PER_WARP) + len(side.piece_rows)
-            self._device.launch(
+            self._launch(
                 self._program.push,
                 warps * WARP,
                 *(*edges, self._weights(side), *self._degrees, superstep, row, self.aggregates, self.values),
@@ -169,7 +170,7 @@ class CudaRun:
         program = self._program
         sources = (*self._degrees, superstep, self.aggregates, self.values, self.frontier)
         if program.signal is not None:
-            self._device.launch(program.signal, self._n, *sources, self._signals)
+            self._launch(program.signal, self._n, *sources, self._signals)
         for side, pieces in zip(self._in, self._pieces, strict=True):
             edges = (side.rows, side.begins, side.ends, side.piece_begins, side.piece_ends, side.indices)
             given: tuple[Any, ...] = (self._signals,)
@@ -178,13 +179,17 @@ class CudaRun:
             warps = -(-side.count // WARP) + len(side.piece_rows)
             accumulate = len(self._in) > 1
             if side.count:
-                self._device.launch(program.pull, warps * WARP, *edges, *given, accumulate, self._inbox, pieces)
+                self._launch(program.pull, warps * WARP, *edges, *given, accumulate, self._inbox, pieces)
             if len(side.hubs):
-                self._device.launch(program.slot, len(side.hubs), side.hubs, side.firsts, pieces, self._inbox)
+                self._launch(program.slot, len(side.hubs), side.hubs, side.firsts, pieces, self._inbox)
+
+    def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        with explaining_compilation(self._device.name):
+            self._device.launch(kernel, size, *arguments)
 
     def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
         """Deliver: vertices with messages apply them; the figures go to that row of ``control``."""
-        self._device.launch(
+        self._launch(
             self._program.apply,
             self._tiles * BLOCK,
             *(dense, superstep, row, edge_limit, *self._degrees, self.aggregates, self._totals, self._inbox),
