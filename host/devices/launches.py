@@ -1,6 +1,6 @@
 """Kernels on the current GPU: compiled as the tests compile them, and launched with little work; imported with a GPU.
 
-Numba-CUDA makes PTX of a kernel as on machines without a GPU; linking, loading and launching is cuda-core's, to which
+Numba-CUDA compiles a kernel as on machines without a GPU; linking, loading and launching is cuda-core's, to which
 Numba-CUDA leaves it too. Numba's own way to launch looks at every array anew, for ten times as long.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -20,7 +19,7 @@ from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, S
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
-from gpu_pregel.host.devices.lowering import to_ptx
+from gpu_pregel.host.devices.lowering import to_ltoir
 from gpu_pregel.kernels.jit_cuda import Kernel
 
 
@@ -79,24 +78,21 @@ class _Ready(NamedTuple):
     items: int
 
 
+def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
+    """A kernel's machine code for chips of this compute capability, and its name in there.
+
+    It is linked from intermediate code: of PTX the linker would make calls of shuffles and divisions, in half as many
+    registers again.
+    """
+    code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.block)
+    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
+    return Linker(ObjectCode.from_ltoir(code), options=options).link("cubin"), entry
+
+
 def load(kernel: Kernel, cc: tuple[int, int]) -> Any:
     """A kernel as cuda-core launches it."""
-    ptx = kernel_ptx(kernel, cc)
-    entry = re.search(r"\.visible \.entry (\w+)", ptx)
-    assert entry is not None
-    return link(ptx, cc).get_kernel(entry[1])
-
-
-def kernel_ptx(kernel: Kernel, cc: tuple[int, int]) -> str:
-    """A kernel as PTX that knows the size of its blocks."""
-    ptx = to_ptx(kernel.function, kernel.signature, cc)
-    return re.sub(r"(\.visible \.entry [^{]*?\))(\s*\{)", rf"\1\n.reqntid {kernel.block}, 1, 1\2", ptx, count=1)
-
-
-def link(ptx: str, cc: tuple[int, int]) -> Any:
-    """Machine code for chips of this compute capability."""
-    linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}"))
-    return linker.link("cubin")
+    code, entry = link(kernel, cc)
+    return code.get_kernel(entry)
 
 
 def kind_of(kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From a CUDA kernel's Python function to LLVM IR or PTX, on machines without a GPU too; no CUDA context is made.
+"""From a CUDA kernel's Python function to LLVM IR, PTX or what NVIDIA's linker takes, without a GPU or a CUDA context.
 
 Numba-CUDA asks the current GPU for its compute capability when one function calls another, and libNVVM for a data
 layout that is a constant: where it would ask, it is answered here.
@@ -64,16 +64,35 @@ def to_ptx(
     *,
     fastmath: bool = False,
     max_registers: int | None = None,
+    block: int | None = None,
 ) -> str:
-    """Compile a kernel to PTX for compute capability ``cc``; needs NVIDIA's libNVVM, but no GPU."""
-    library = _lower(function, argument_types, cc, fastmath=fastmath)
+    """Compile a kernel to PTX for compute capability ``cc``; needs NVIDIA's libNVVM, but no GPU.
+
+    ``block`` is the most threads that a block of it will have.
+    """
+    library = _lower(function, argument_types, cc, fastmath=fastmath, block=block)
     text: str = library.get_asm_str(cc=cc)
     if max_registers is not None:
         text = re.sub(r"(\.visible \.entry [^{]*?\))(\s*\{)", rf"\1\n.maxnreg {max_registers}\2", text)
     return text
 
 
-def _lower(function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, fastmath: bool) -> Any:
+def to_ltoir(
+    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int
+) -> tuple[bytes, str]:
+    """Compile a kernel to what NVIDIA's linker makes the same machine code of as of PTX; also return its name there."""
+    library = _lower(function, argument_types, cc, fastmath=False, block=block)
+    return library.get_ltoir(cc=cc), library._entry_name
+
+
+def _lower(
+    function: Callable[..., Any],
+    argument_types: Sequence[Any],
+    cc: tuple[int, int],
+    *,
+    fastmath: bool,
+    block: int | None = None,
+) -> Any:
     try:
         from numba.cuda import compiler, types
     except ImportError as error:
@@ -93,6 +112,7 @@ def _lower(function: Callable[..., Any], argument_types: Sequence[Any], cc: tupl
             cc=cc,
             lineinfo=True,
             fastmath=fastmath,
+            launch_bounds=block,
         )
     return library
 

@@ -1,0 +1,243 @@
+"""Every CUDA kernel, compiled for real chips: assembled and linked with no spill, in few registers, waiting nowhere."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel import kernels
+from tests.kernels import chips
+from tests.kernels.chips import CHIPS, assemble, examine
+from tests.kernels.spins import find_spins
+
+pytestmark = pytest.mark.usefixtures("tools")
+tools = chips.tools
+
+PROGRAMS = {
+    "labels": gp.VertexProgram(
+        value=np.uint32,
+        init=lambda ctx: ctx.vertex,
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    ),
+    "pagerank": gp.VertexProgram(
+        value=np.float32,
+        init=lambda ctx: np.float32(1) / np.float32(ctx.num_vertices),
+        message=lambda value, ctx: value / np.float32(ctx.out_degree),
+        combine="sum",
+        apply=lambda value, incoming, ctx: (
+            np.float32(0.15) / np.float32(ctx.num_vertices) + np.float32(0.85) * incoming
+        ),
+        active="always",
+        aggregators={"error": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old))},
+    ),
+    "distances": gp.VertexProgram(
+        value=np.float32,
+        init=lambda ctx: np.float32(0) if ctx.vertex == 0 else np.float32(np.inf),
+        initially_active=lambda ctx: ctx.vertex == 0,
+        message=lambda value, weight, ctx: value + weight,
+        combine="min",
+        apply=lambda value, incoming, ctx: min(value, incoming),
+    ),
+    "pairs": gp.VertexProgram(
+        value=(np.float32, np.int64),
+        init=lambda ctx: (np.float32(ctx.out_degree), ctx.vertex),
+        message=lambda value, ctx: value,
+        combine="min",
+        apply=lambda value, incoming, ctx: incoming if incoming < value else value,
+    ),
+    "reached": gp.VertexProgram(
+        value=np.bool_,
+        init=lambda ctx: ctx.vertex == 0,
+        initially_active=lambda ctx: ctx.vertex == 0,
+        message=lambda value, ctx: value,
+        combine="or",
+        apply=lambda value, incoming, ctx: value | incoming,
+    ),
+    "products": gp.VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 1.0 + ctx.vertex,
+        message=lambda value, ctx: value,
+        combine=gp.Combiner(lambda a, b: a * b, 1.0),
+        apply=lambda value, incoming, ctx: value * incoming,
+    ),
+}
+EVERY_CHIP = ("labels", "distances")
+"""Programs compiled for all chips and both widths of offsets; the others for the oldest chip and one that matters."""
+SOME_CHIPS = ("sm_75", "sm_90")
+OFFSETS = (np.uint32, np.int64)
+
+
+class _Offsets:
+    """Stands in for any array argument: only its dtype is asked."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+
+
+def library_kernels() -> Iterator[tuple[str, Any]]:
+    """All kernels that stand in modules, in each width of offsets that they take."""
+    from gpu_pregel.kernels.jit_cuda import Kernel
+
+    for module in pkgutil.iter_modules(kernels.__path__):
+        if module.name.endswith("_cuda"):
+            for name, kernel in vars(import_module(f"{kernels.__name__}.{module.name}")).items():
+                if isinstance(kernel, Kernel):
+                    resolved = [kernel.resolved((_Offsets(dtype),) * len(kernel.signature)) for dtype in OFFSETS]
+                    yield name, resolved[0]
+                    if resolved[1] is not resolved[0]:
+                        yield f"{name} int64", resolved[1]
+
+
+def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
+    """The kernels that are made for a program."""
+    from gpu_pregel.host.compiling import compile_for_cuda
+
+    weight = np.dtype(np.float32) if name == "distances" else None
+    compiled = compile_for_cuda(PROGRAMS[name], offset=np.dtype(offset), weight=weight)
+    for part in ("init", "signal", "pull", "slot", "push", "apply"):
+        if (kernel := getattr(compiled, part)) is not None:
+            yield f"{name} {part}" + " int64" * (offset is np.int64), kernel
+
+
+def all_kernels() -> Iterator[tuple[str, Any]]:
+    """Names and kernels, for a table."""
+    yield from library_kernels()
+    for name in PROGRAMS:
+        for offset in OFFSETS if name in EVERY_CHIP else OFFSETS[:1]:
+            yield from program_kernels(name, offset)
+
+
+def faults_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
+    """What is wrong with a kernel's code, by chip."""
+    faults = []
+    for chip, (ptx, figures) in examine(kernel, for_chips).items():
+        found = figures.faults(chip) + [f"waits at {label}" for label in find_spins(ptx)]
+        # All that ours calls is inlined; what is called cannot be looked through, and what is outside may be missing.
+        found += [f"has {line.strip()}" for line in re.findall(r"^\s*(?:call|\.local|\.extern).*", ptx, re.MULTILINE)]
+        faults += [f"{name}, {chip}: {fault}" for fault in found]
+    return faults
+
+
+def test_the_librarys_kernels_on_every_chip() -> None:
+    found = dict(library_kernels())
+    assert {"initialise", "initialise int64", "compress", "link_rest"} <= set(found)
+    assert [fault for name, kernel in found.items() for fault in faults_of(name, kernel, CHIPS)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [(name, offset) for name in PROGRAMS for offset in OFFSETS if name in EVERY_CHIP or offset is np.uint32],
+)
+def test_the_kernels_of_a_program(name: str, offset: Any) -> None:
+    for_chips = tuple(CHIPS) if name in EVERY_CHIP else SOME_CHIPS
+    assert [
+        fault for part, kernel in program_kernels(name, offset) for fault in faults_of(part, kernel, for_chips)
+    ] == []
+
+
+def test_the_kernel_over_a_frontier() -> None:
+    from gpu_pregel.host.compiling import compile_function
+
+    kernel, _ = compile_function(lambda vertex, ranks: ranks[vertex], (np.zeros(1, np.float32),), "cuda")
+    assert faults_of("process_vertices", kernel, CHIPS) == []
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_the_device_links_the_same_code(chip: str) -> None:
+    """What a GPU is given is linked from other code than PTX."""
+    from gpu_pregel.host.devices import launches
+
+    found = list(library_kernels())
+    if chip in SOME_CHIPS:
+        found += program_kernels("pagerank", np.uint32)
+    for name, kernel in found:
+        ptx, figures = examine(kernel, [chip])[chip]
+        assert f".target {chip}\n" in ptx
+        assert re.search(rf"\.maxntid {kernel.block}\b", ptx)
+        code, entry = launches.link(kernel, CHIPS[chip])
+        assert f".text.{entry}\0".encode() in code.code
+        assert chips.registers_in(code.code) == figures.registers, name
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_a_grid_barrier_links_with_the_device_runtime(chip: str) -> None:
+    """None of our kernels needs one; those of users of the emulated device may."""
+    from numba import cuda
+    from numba.cuda import types
+    from numba.cuda.cudadrv.libs import get_cudalib
+
+    from gpu_pregel.host.devices.lowering import to_ptx
+
+    def in_two_phases(array: Any) -> None:
+        i = cuda.grid(1)
+        array[i] = i
+        cuda.cg.this_grid().sync()
+        array[i] += array[cuda.gridsize(1) - i - 1]
+
+    ptx = to_ptx(in_two_phases, (types.uint32[::1],), CHIPS[chip])
+    assert "cudaCGSynchronize" in ptx
+    chips.link(ptx, chip, get_cudalib("cudadevrt", static=True))
+    with pytest.raises(AssertionError, match="Undefined reference to 'cudaCG"):
+        chips.link(ptx, chip)
+
+
+# The measures themselves.
+
+
+def test_a_kernel_that_takes_too_much_is_found() -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpu_pregel.kernels.jit_cuda import kernel
+
+    words = types.uint32[::1]
+
+    @kernel(words)
+    def with_local_memory(array: Any) -> None:
+        own = cuda.local.array(64, types.uint32)
+        for i in range(64):
+            own[array[np.uint32(i)] & np.uint32(63)] = i
+        array[0] = own[array[1] & np.uint32(63)]
+
+    @kernel(words)
+    def with_many_registers(array: Any) -> None:
+        i = np.uint32(cuda.grid(1))
+        a, b, c, d = array[i], array[i + 1], array[i + 2], array[i + 3]
+        for k in range(array[0]):
+            a, b, c, d = b * array[k], c + a * np.uint32(3), d ^ (b >> np.uint32(k & 31)), a - c
+        array[i] = a + b + c + d
+
+    with pytest.raises(AssertionError, match="Local memory used"):
+        examine(with_local_memory, ["sm_90"])
+    figures = examine(with_many_registers, ["sm_90"])["sm_90"][1]
+    assert figures.faults("sm_90") == []
+    assert chips.Figures(41, 8, 4).faults("sm_80") == ["registers 41 > 40", "stack 8 > 0", "spilled 4 > 0"]
+    assert chips.Figures(64, 0, 0).faults("sm_75") == []
+
+
+def test_a_spill_is_an_error() -> None:
+    from gpu_pregel.host.devices.lowering import to_ptx
+
+    kernel = dict(program_kernels("labels", np.uint32))["labels push"]
+    ptx = to_ptx(kernel.function, kernel.signature, (9, 0), max_registers=24)
+    with pytest.raises(AssertionError, match="spill"):
+        assemble(ptx, "sm_90")
+
+
+def test_without_the_tools_ci_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chips, "_find", lambda name: None)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="ptxas, nvlink not found: pip install"):
+        chips.check_tools()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="ptxas, nvlink not found"):
+        chips.check_tools()
