@@ -1,7 +1,8 @@
 """The fields of values and messages, and helpers made for a program's own: reading, writing, casting, folding.
 
 Values and messages are kept as one array per field, and handed to kernels as tuples of arrays. Each ``make_…`` takes
-the decorator that compiles for the CPU or for CUDA, and gives a function that kernels call.
+the decorator that compiles for the CPU or for CUDA, and gives a function that kernels call; those that depend on dtypes
+alone are made once, and so compiled once, for the kernels of all programs.
 """
 
 from __future__ import annotations
@@ -73,18 +74,21 @@ def _tuple_of(parts: list[str], fields: Fields) -> str:
     return f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
 
 
+@functools.cache
 def make_get(jit: Jit, fields: Fields) -> Any:
     """``get(arrays, position)``: the scalar or tuple there."""
     parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
     return generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
 
 
+@functools.cache
 def make_put(jit: Jit, fields: Fields) -> Any:
     """``put(arrays, position, x)``."""
     lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
     return generated(jit, "put", "def put(arrays, i, x):\n" + "".join(lines))
 
 
+@functools.cache
 def make_cast(jit: Jit, fields: Fields) -> Any:
     """``cast(x)``: each field as its declared dtype."""
     types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
@@ -92,12 +96,14 @@ def make_cast(jit: Jit, fields: Fields) -> Any:
     return generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
 
 
+@functools.cache
 def make_differs(jit: Jit, fields: Fields) -> Any:
     """``differs(x, y)``: whether two messages are unequal in some field."""
     parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
     return generated(jit, "differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
 
 
+@functools.cache
 def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
     """``changed(x, y)``: whether two values differ in some bit; a NaN equals itself, and 0 is not -0."""
     parts = []
@@ -117,6 +123,7 @@ def aggregated_type(names: tuple[str, ...]) -> Any:
     return namedtuple("Aggregated", names)
 
 
+@functools.cache
 def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
     """``context(v, superstep, n, out_degree, in_degree, aggregates)``: what a program's function gets as ``ctx``."""
     if not names:
@@ -132,6 +139,7 @@ def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
     return generated(jit, "context", source, VertexContext=VertexContext, **namespace)
 
 
+@functools.cache
 def make_weight(jit: Jit, has_weights: bool) -> Any:
     """``weight_of(weights, e)``: the edge's weight, or 1 without loading any."""
 

@@ -6,6 +6,7 @@ writes a row of ``control``, and sets its done flag, at which kernels of later r
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,11 +146,13 @@ def _make_folding(functions: Functions) -> _Folding:
     )
 
 
+@functools.lru_cache(maxsize=1)
 def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
     """``start()``, ``fold(…)`` and ``finish(…)``, which ends a superstep.
 
     Each block leaves its figures, and the last one adds them up. Lane 0 knows how many vertices of its warp are
-    ``active`` and have ``applied``; each lane its own ``edges``.
+    ``active`` and have ``applied``; each lane its own ``edges``. Made once, and so compiled once, for ``init`` and
+    ``apply`` of a program.
     """
     folding = _make_folding(functions)
     start, merge, over_warp = folding.start, folding.merge, folding.over_warp
