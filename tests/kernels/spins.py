@@ -14,6 +14,7 @@ _ORDERING = ("atom", "red", "bar.sync", "bar.red", "barrier", "membar", "fence",
 _ORDERED_LOADS = {"volatile", "relaxed", "acquire", "mmio", "cv"}
 _CLOCKS = ("%clock", "%globaltimer")
 _NO_RESULT = ("st", "bra", "ret", "exit", "trap", "bar", "nanosleep", "prefetch", "pragma")
+Edge = tuple[str, str]
 _REGISTER = re.compile(r"%[\w.]+")
 
 
@@ -70,7 +71,8 @@ def find_spins(ptx: str) -> list[str]:
 
 def _bodies(ptx: str) -> Iterator[list[str]]:
     """The lines of each function, without comments and braces."""
-    depth, body = 0, []
+    depth = 0
+    body: list[str] = []
     for line in re.sub(r"//.*", "", ptx).splitlines():
         text = line.strip()
         if text == "{":
@@ -135,7 +137,7 @@ def _blocks(body: list[str]) -> dict[str, Block]:
 
 def _spins_of(blocks: dict[str, Block]) -> list[str]:
     quiet = {name for name, block in blocks.items() if block.is_quiet}
-    edges = {(name, target) for name in quiet for target, _ in blocks[name].successors if target in quiet}
+    edges = {(name, target) for name in quiet for target, _ in blocks[name].successors if target and target in quiet}
     spins = {}
     for loop in _loops(quiet, edges, blocks):
         if _only_waits([blocks[name] for name in loop], loop):
@@ -144,7 +146,7 @@ def _spins_of(blocks: dict[str, Block]) -> list[str]:
     return sorted(name for loop, name in spins.items() if not any(other < loop for other in spins))
 
 
-def _loops(nodes: set[str], edges: set[tuple[str, str | None]], blocks: dict[str, Block]) -> Iterator[set[str]]:
+def _loops(nodes: set[str], edges: set[Edge], blocks: dict[str, Block]) -> Iterator[set[str]]:
     """All loops, inner ones too, and each way round a loop that has several ways back to its beginning."""
     for loop in _strongly_connected(nodes, edges):
         inside = {(a, b) for a, b in edges if a in loop and b in loop}
@@ -155,12 +157,11 @@ def _loops(nodes: set[str], edges: set[tuple[str, str | None]], blocks: dict[str
         entries = (loop & outside) | (loop & {""}) or {min(loop)}
         back = {(a, b) for a, b in inside if b in entries}
         for tail, entry in back:
-            if entry is not None:
-                yield _way_round(tail, entry, inside)
+            yield _way_round(tail, entry, inside)
         yield from _loops(loop, inside - back, blocks)
 
 
-def _way_round(tail: str, entry: str, edges: set[tuple[str, str | None]]) -> set[str]:
+def _way_round(tail: str, entry: str, edges: set[Edge]) -> set[str]:
     """The nodes from which ``tail`` is reached without passing ``entry``, and ``entry``."""
     found, waiting = {entry, tail}, [tail]
     while waiting:
@@ -174,12 +175,11 @@ def _way_round(tail: str, entry: str, edges: set[tuple[str, str | None]]) -> set
     return found
 
 
-def _strongly_connected(nodes: set[str], edges: Iterable[tuple[str, str | None]]) -> list[set[str]]:
+def _strongly_connected(nodes: set[str], edges: Iterable[Edge]) -> list[set[str]]:
     """Components in which each node reaches each other one; few nodes, so by reachability."""
     after: dict[str, set[str]] = {node: set() for node in nodes}
     for a, b in edges:
-        if b is not None:
-            after[a].add(b)
+        after[a].add(b)
     reached = {node: _reach(node, after) for node in nodes}
     components, left = [], set(nodes)
     while left:
