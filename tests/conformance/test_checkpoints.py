@@ -1,4 +1,4 @@
-"""Runs that went on from a checkpoint, and runs that nothing interrupted: equal, to the bit where that is promised."""
+"""Runs that went on from a checkpoint, on the same device or another, and runs that nothing interrupted: equal."""
 
 from __future__ import annotations
 
@@ -17,48 +17,13 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, CheckpointError, SuperstepLimitError
 from gpu_pregel.host import checkpoints
 from gpu_pregel.host.compiling import compile_program
+from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.numeric import NumericRun
 from gpu_pregel.host.partitions import partition_graph
+from tests.devices import CUDA_DEVICES, DEVICES, is_emulated, ways
+from tests.programs import DISTANCES, LABELS, PAIRS, RANKS
 
-LABELS = gp.VertexProgram(
-    value=np.uint32,
-    init=lambda ctx: ctx.vertex,
-    message=lambda value, ctx: value,
-    combine="min",
-    apply=lambda value, incoming, ctx: min(value, incoming),
-)
-DISTANCES = gp.VertexProgram(
-    value=np.float64,
-    init=lambda ctx: 0.0 if ctx.vertex == 0 else np.inf,
-    initially_active=lambda ctx: ctx.vertex == 0,
-    message=lambda value, weight, ctx: value + weight,
-    combine="min",
-    apply=lambda value, incoming, ctx: min(value, incoming),
-)
-RANKS = gp.VertexProgram(
-    value=np.float64,
-    init=lambda ctx: 1 / ctx.num_vertices,
-    message=lambda value, ctx: value / ctx.out_degree,
-    combine="sum",
-    apply=lambda value, incoming, ctx: 0.15 / ctx.num_vertices + 0.85 * incoming,
-    active="always",
-    aggregators={"change": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old))},
-    halt=lambda aggregated: aggregated.change < 1e-4,
-)
-# Both the sender and the receiver look at aggregates, the sender at those of the superstep before.
-PAIRS = gp.VertexProgram(
-    value=(np.int64, np.float32),
-    init=lambda ctx: (ctx.vertex % 13, 0.5),
-    message=lambda value, ctx: (value[0] + ctx.aggregated.total % 7, value[1] + ctx.superstep),
-    combine="min",
-    apply=lambda value, incoming, ctx: (incoming[0] + ctx.aggregated.top % 5, max(value[1], incoming[1])),
-    active="always",
-    aggregators={
-        "total": gp.Aggregator("sum", lambda old, new, ctx: new[0]),
-        "top": gp.Aggregator("max", lambda old, new, ctx: new[0] + ctx.vertex),
-    },
-)
 PROGRAMS = {
     "labels": (LABELS, None),
     "distances": (DISTANCES, None),
@@ -80,40 +45,32 @@ def trace(result: gp.running.ProgramResult) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in result.trace]
 
 
-def bits(result: gp.running.ProgramResult) -> list[bytes]:
-    parts = result.values if isinstance(result.values, tuple) else (result.values,)
-    return [part.tobytes() for part in parts]
+def bits(result: gp.running.ProgramResult) -> bytes:
+    return result.to_numpy().tobytes()
 
 
 def numbered(folder: Path, supersteps: int) -> Path:
     return folder / f"superstep-{supersteps:012d}.checkpoint"
 
 
-@pytest.mark.parametrize("partitions", [1, 2, 3])
+@ways(partitions=[1, 2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_going_on_after_every_superstep_gives_the_same(
-    graph: gp.Graph, tmp_path: Path, name: str, partitions: int
+    graph: gp.Graph, tmp_path: Path, name: str, device: str, way: dict[str, Any]
 ) -> None:
     program, limit = PROGRAMS[name]
-    expected = gp.run(graph, program, partitions=partitions, max_supersteps=limit)
-    everything = gp.Checkpoint(tmp_path / "all", every=1, keep=1000)
-    saved = gp.run(graph, program, partitions=partitions, max_supersteps=limit, checkpoint=everything)
+    way = {"device": device, "max_supersteps": limit, **way}
+    expected = gp.run(graph, program, **way)
+    saved = gp.run(graph, program, checkpoint=gp.Checkpoint(tmp_path / "all", every=1, keep=1000), **way)
     assert bits(saved) == bits(expected)
     assert expected.supersteps > 8
-    for s in range(1, expected.supersteps + 1):
+    for s in range(1, expected.supersteps + 1, 3 if is_emulated(device) else 1):
         folder = tmp_path / str(s)
         folder.mkdir()
         shutil.copy(numbered(tmp_path / "all", s), folder)
         mode = "auto" if s % 2 else "pull"
-        resumed = gp.run(
-            graph,
-            program,
-            partitions=partitions,
-            max_supersteps=limit,
-            mode=mode,
-            checkpoint=gp.Checkpoint(folder, every=1000, keep=1),
-            resume=True,
-        )
+        saving = gp.Checkpoint(folder, every=1000, keep=1)
+        resumed = gp.run(graph, program, mode=mode, checkpoint=saving, resume=True, **way)
         assert bits(resumed) == bits(expected)
         assert (resumed.status, resumed.supersteps) == (expected.status, expected.supersteps)
         if mode == "auto":
@@ -122,19 +79,40 @@ def test_going_on_after_every_superstep_gives_the_same(
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_going_on_with_other_partitions(graph: gp.Graph, tmp_path: Path, name: str) -> None:
+@DEVICES
+def test_going_on_with_other_partitions(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
     program, limit = PROGRAMS[name]
-    expected = gp.run(graph, program, max_supersteps=limit)
+    expected = gp.run(graph, program, device=device, max_supersteps=limit)
     for before, after in ((1, 3), (3, 1), (2, 3)):
         folder = tmp_path / f"{before}-{after}"
         early: dict[str, Any] = {"partitions": before, "max_supersteps": 5, "on_limit": "return"}
-        assert gp.run(graph, program, checkpoint=folder, **early).supersteps == 5
-        resumed = gp.run(graph, program, partitions=after, max_supersteps=limit, checkpoint=folder, resume=True)
-        if name == "ranks":
-            np.testing.assert_allclose(resumed.values, expected.values, rtol=1e-12)
-        else:
-            assert bits(resumed) == bits(expected)
-        assert (resumed.status, resumed.supersteps) == (expected.status, expected.supersteps)
+        assert gp.run(graph, program, device=device, checkpoint=folder, **early).supersteps == 5
+        late: dict[str, Any] = {"partitions": after, "max_supersteps": limit, "resume": True}
+        same(name, gp.run(graph, program, device=device, checkpoint=folder, **late), expected)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@CUDA_DEVICES
+def test_going_on_on_another_device(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
+    program, limit = PROGRAMS[name]
+    expected = gp.run(graph, program, device="cpu", max_supersteps=limit)
+    for k, (before, after) in enumerate([("cpu", device), (device, "cpu"), (device, device)]):
+        folder = tmp_path / str(k)
+        early: dict[str, Any] = {"max_supersteps": 6, "on_limit": "return"}
+        gp.run(graph, program, device=before, checkpoint=folder, **early)
+        resumed = gp.run(graph, program, device=after, checkpoint=folder, max_supersteps=limit, resume=True)
+        same(name, resumed, expected)
+        rows = [[{**row, "bytes": 0} for row in trace(one)] for one in (resumed, expected)]
+        assert rows[0] == rows[1]
+
+
+def same(name: str, result: gp.running.ProgramResult, expected: gp.running.ProgramResult) -> None:
+    """The results are equal to the bit; sums of floats where their order is another, nearly."""
+    if name == "ranks":
+        np.testing.assert_allclose(result.to_numpy(), expected.to_numpy(), rtol=1e-12)
+    else:
+        assert bits(result) == bits(expected)
+    assert (result.status, result.supersteps) == (expected.status, expected.supersteps)
 
 
 def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path) -> None:
@@ -150,22 +128,22 @@ def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path)
     assert bits(resumed) == bits(gp.run(graph, LABELS))
 
 
+@DEVICES
 def test_a_run_that_had_ended_returns_without_running(
-    graph: gp.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: gp.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    first = gp.run(graph, RANKS, checkpoint=tmp_path)
+    first = gp.run(graph, RANKS, device=device, checkpoint=tmp_path)
     assert first.status == "halted"
     with monkeypatch.context() as patch:
-        for phase in ("initialise", "push", "pull", "apply"):
-            patch.delattr(f"gpu_pregel.host.numeric.NumericRun.{phase}")
-        again = gp.run(graph, RANKS, checkpoint=tmp_path, resume=True)
+        patch.delattr(type(get_device(device)), "launch")
+        again = gp.run(graph, RANKS, device=device, checkpoint=tmp_path, resume=True)
     assert bits(again) == bits(first)
     assert (again.status, list(again.trace)) == (first.status, list(first.trace))
     # ``halt`` is the run's, not the program's: a stricter one goes on from there.
     stricter = replace(RANKS, halt=lambda aggregated: aggregated.change < 1e-8)
-    longer = gp.run(graph, stricter, checkpoint=tmp_path, resume=True)
+    longer = gp.run(graph, stricter, device=device, checkpoint=tmp_path, resume=True)
     assert longer.supersteps > first.supersteps
-    assert bits(longer) == bits(gp.run(graph, stricter))
+    assert bits(longer) == bits(gp.run(graph, stricter, device=device))
 
 
 def test_nothing_is_begun_where_there_is_nothing_to_go_on_from(graph: gp.Graph, tmp_path: Path) -> None:
@@ -176,11 +154,12 @@ def test_nothing_is_begun_where_there_is_nothing_to_go_on_from(graph: gp.Graph, 
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 65])
-def test_graphs_with_few_vertices_and_no_edges(tmp_path: Path, n: int) -> None:
+@DEVICES
+def test_graphs_with_few_vertices_and_no_edges(tmp_path: Path, device: str, n: int) -> None:
     empty = gp.Graph.from_edgelist([], [], num_vertices=n)
-    saved = gp.run(empty, LABELS, checkpoint=tmp_path)
-    resumed = gp.run(empty, LABELS, checkpoint=tmp_path, resume=True)
-    assert resumed.values.tolist() == list(range(n))
+    saved = gp.run(empty, LABELS, device=device, checkpoint=tmp_path)
+    resumed = gp.run(empty, LABELS, device=device, checkpoint=tmp_path, resume=True)
+    assert resumed.to_numpy().tolist() == list(range(n))
     assert resumed.supersteps == saved.supersteps
 
 
@@ -316,7 +295,11 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
     assert state.frontier.tolist() == [2**64 - 1, 1]
 
 
-def test_nothing_is_saved_where_nothing_was_asked(graph: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+@DEVICES
+def test_nothing_is_saved_where_nothing_was_asked(
+    graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
     monkeypatch.delattr(checkpoints.CheckpointFolder, "_save")
-    monkeypatch.delattr("gpu_pregel.host.numeric.NumericRun.snapshot")
-    assert gp.run(graph, LABELS).supersteps > 8
+    kind = "numeric.NumericRun" if device == "cpu" else "numeric_cuda.CudaRun"
+    monkeypatch.delattr(f"gpu_pregel.host.{kind}.snapshot")
+    assert gp.run(graph, LABELS, device=device).supersteps > 8

@@ -10,40 +10,14 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
-from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.host.devices import DEVICES
+from tests.devices import CUDA_DEVICES, DEVICES, examples, threads_of, ways
 from tests.graphs import arrays, edge_lists
+from tests.programs import DISTANCES, FAR, HOPS, LABELS
 
-LABELS = gp.VertexProgram(
-    value=np.uint32,
-    init=lambda ctx: ctx.vertex,
-    message=lambda value, ctx: value,
-    combine="min",
-    apply=lambda value, incoming, ctx: min(value, incoming),
-)
-HOPS = gp.VertexProgram(
-    value=np.int32,
-    init=lambda ctx: 0 if ctx.vertex == 0 else 2**31 - 1,
-    initially_active=lambda ctx: ctx.vertex == 0,
-    message=lambda value, ctx: value + 1,
-    combine="min",
-    apply=lambda value, incoming, ctx: min(value, incoming),
-)
-DISTANCES = gp.VertexProgram(
-    value=np.float64,
-    init=lambda ctx: 0.0 if ctx.vertex == 0 else np.inf,
-    initially_active=lambda ctx: ctx.vertex == 0,
-    message=lambda value, weight, ctx: value + weight,
-    combine="min",
-    apply=lambda value, incoming, ctx: min(value, incoming),
-)
-WAYS = [
-    {"mode": mode, "partitions": partitions, "threads": threads, "device": device}
-    for device, mode, partitions, threads in product(DEVICES, ("push", "pull", "auto"), (1, 2, 3, 7), (1, 2))
-]
+MODES = ["push", "pull", "auto"]
 
 
 @pytest.fixture(scope="module")
@@ -52,53 +26,91 @@ def graph() -> gp.Graph:
     return gp.kronecker(9, 3)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
-def test_every_way_gives_the_same(graph: gp.Graph, way: dict[str, Any]) -> None:
-    assert np.array_equal(gp.run(graph, LABELS, **way).values, gp.connected_components(graph).labels)
-    hops = scipy.sparse.csgraph.shortest_path(graph.to_scipy(), unweighted=True, indices=0)
-    expected = np.where(np.isinf(hops), 2**31 - 1, hops)
-    assert np.array_equal(gp.run(graph, HOPS, **way).values, expected)
+def hops_from(graph: gp.Graph, vertex: int) -> Any:
+    """SciPy's number of hops to each vertex."""
+    matrix = graph.to_scipy().astype(float)
+    hops = scipy.sparse.csgraph.shortest_path(matrix, unweighted=True, indices=vertex)
+    return np.where(np.isinf(hops), FAR, hops)
+
+
+@ways(mode=MODES, partitions=[1, 2, 3, 7], threads=[1, 2])
+def test_every_way_gives_the_same(graph: gp.Graph, device: str, way: dict[str, Any]) -> None:
+    labels = gp.connected_components(graph, device="cpu").to_numpy()
+    assert np.array_equal(gp.run(graph, LABELS, device=device, **way).to_numpy(), labels)
+    assert np.array_equal(gp.run(graph, HOPS, device=device, **way).to_numpy(), hops_from(graph, 0))
 
 
 @pytest.mark.parametrize("file", ["snap/wiki-Vote.txt", "snap/as20graph.txt", "mesh/wing.graph", "mtx/pushpull.mtx"])
 @pytest.mark.parametrize("partitions", [1, 7])
 def test_public_graphs_agree_with_scipy(data: Path, file: str, partitions: int) -> None:
     graph = gp.read_graph(data / file, directed=True if "wiki" in file else None)
-    matrix = graph.to_scipy()
-    distances = scipy.sparse.csgraph.shortest_path(matrix.astype(float), unweighted=True, indices=0)
-    _, labels = scipy.sparse.csgraph.connected_components(matrix, directed=True, connection="strong")
-    for mode, threads in product(("push", "pull", "auto"), (1, 2)):
-        way: dict[str, Any] = {"mode": mode, "threads": threads, "partitions": partitions}
-        hops = gp.run(graph, HOPS, **way).values
-        assert np.array_equal(hops, np.where(np.isinf(distances), 2**31 - 1, distances))
+    expected = hops_from(graph, 0)
+    _, labels = scipy.sparse.csgraph.connected_components(graph.to_scipy(), directed=True, connection="strong")
+    for mode, threads in product(MODES, (1, 2)):
+        way: dict[str, Any] = {"device": "cpu", "mode": mode, "threads": threads, "partitions": partitions}
+        assert np.array_equal(gp.run(graph, HOPS, **way).to_numpy(), expected)
         if not graph.is_directed:
-            found = gp.run(graph, LABELS, **way).values
+            found = gp.run(graph, LABELS, **way).to_numpy()
             assert len(np.unique(np.stack([found, labels]), axis=1).T) == len(np.unique(found)) == labels.max() + 1
 
 
-@given(
-    graph=edge_lists(max_vertices=600, max_edges=900),
-    directed=st.booleans(),
-    way=st.sampled_from([way for way in WAYS if way["device"] == "cpu"]),
-)
-def test_random_graphs_agree_with_scipy_in_every_way(graph: Any, directed: bool, way: dict[str, Any]) -> None:
-    n, edges = graph
-    way = {**way, "partitions": min(way["partitions"], -(-n // 64))}
-    built = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n, directed=directed)
-    expected = scipy.sparse.csgraph.shortest_path(built.to_scipy().astype(float), unweighted=True, indices=0)
-    assert np.array_equal(gp.run(built, HOPS, **way).values, np.where(np.isinf(expected), 2**31 - 1, expected))
-    if not directed:
-        assert np.array_equal(gp.run(built, LABELS, **way).values, gp.connected_components(built).labels)
+@DEVICES
+def test_random_graphs_agree_with_scipy_in_every_way(device: str) -> None:
+    @examples(
+        device,
+        graph=edge_lists(max_vertices=600, max_edges=900),
+        directed=st.booleans(),
+        mode=st.sampled_from(MODES),
+        partitions=st.sampled_from([1, 2, 3, 7]),
+        threads=st.sampled_from([1, 2]),
+    )
+    def check(graph: Any, directed: bool, mode: str, partitions: int, threads: int) -> None:
+        n, edges = graph
+        way = {
+            "device": device,
+            "mode": mode,
+            "partitions": min(partitions, -(-n // 64)),
+            **threads_of(device, threads),
+        }
+        built = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n, directed=directed)
+        assert np.array_equal(gp.run(built, HOPS, **way).to_numpy(), hops_from(built, 0))
+        if not directed:
+            labels = gp.connected_components(built, device="cpu").to_numpy()
+            assert np.array_equal(gp.run(built, LABELS, **way).to_numpy(), labels)
+
+    check()
 
 
-@given(graph=edge_lists(), directed=st.booleans(), mode=st.sampled_from(["push", "pull", "auto"]))
-def test_shortest_paths_agree_with_networkx(graph: Any, directed: bool, mode: str) -> None:
-    n, edges = graph
-    weight = np.arange(1, len(edges) + 1) % 7 + 0.5
-    built = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
-    oracle = (networkx.MultiDiGraph if directed else networkx.MultiGraph)()
-    oracle.add_nodes_from(range(n))
-    oracle.add_weighted_edges_from((u, v, w) for (u, v), w in zip(edges, weight, strict=True))
-    lengths = networkx.single_source_dijkstra_path_length(oracle, 0)
-    expected = [lengths.get(v, np.inf) for v in range(n)]
-    assert gp.run(built, DISTANCES, mode=mode).values.tolist() == expected
+@DEVICES
+def test_shortest_paths_agree_with_networkx(device: str) -> None:
+    @examples(device, graph=edge_lists(), directed=st.booleans(), mode=st.sampled_from(MODES))
+    def check(graph: Any, directed: bool, mode: str) -> None:
+        n, edges = graph
+        weight = np.arange(1, len(edges) + 1) % 7 + 0.5
+        built = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
+        oracle = (networkx.MultiDiGraph if directed else networkx.MultiGraph)()
+        oracle.add_nodes_from(range(n))
+        oracle.add_weighted_edges_from((u, v, w) for (u, v), w in zip(edges, weight, strict=True))
+        lengths = networkx.single_source_dijkstra_path_length(oracle, 0)
+        expected = [lengths.get(v, np.inf) for v in range(n)]
+        assert gp.run(built, DISTANCES, device=device, mode=mode).to_numpy().tolist() == expected
+
+    check()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@CUDA_DEVICES
+def test_devices_take_the_same_way(device: str, directed: bool) -> None:
+    """Supersteps, directions, frontiers and messages, when each superstep chooses push or pull."""
+    graph = gp.kronecker(10, 4)
+    if directed:
+        graph = gp.Graph.from_edgelist(*graph.to_edgelist()[:2], num_vertices=graph.num_vertices, directed=True)
+    for program in (LABELS, HOPS, DISTANCES):
+        found, expected = (gp.run(graph, program, device=name) for name in (device, "cpu"))
+        rows = [
+            [{k: v for k, v in row.items() if k not in ("seconds", "bytes")} for row in one.trace]
+            for one in (found, expected)
+        ]
+        assert rows[0] == rows[1]
+        assert {row["direction"] for row in rows[0]} == {"init", "push", "pull"}
+        assert found.to_numpy().tobytes() == expected.to_numpy().tobytes()
