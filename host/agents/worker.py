@@ -1,0 +1,377 @@
+"""A worker process: computes one partition for a master at the other end of an inherited socket.
+
+``python -m gpu_pregel.host.agents.worker FD MARKS MASTER`` with the descriptors of the socket and of the shared marks,
+and the master's process id. Nothing that takes long to import is imported before it is needed.
+
+For tests, ``GPU_PREGEL_WORKER_FAULT=place:count:path`` lets a worker kill itself when it comes to ``place`` for the
+``count``-th time, if it is the one that creates the file ``path``. Places: "loading", "idle", "computing", "marked" (a
+frame is written, and its mark not cleared), "torn" (half a frame is written), "committing".
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from _thread import allocate_lock
+from contextvars import ContextVar
+from io import TextIOBase
+from time import monotonic
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.host.agents import pipes
+from gpu_pregel.host.agents.codec import decode, register
+from gpu_pregel.host.agents.executor import Executor, Job
+from gpu_pregel.host.agents.records import Batch, Outcome, Task
+
+if TYPE_CHECKING:
+    from asyncio import Runner
+
+_FLUSH_AFTER = 0.001
+"""Seconds after which a completed outcome does not wait for others to share its frame."""
+_PR_SET_PDEATHSIG = 1
+
+_current: ContextVar[Task | None] = ContextVar("current", default=None)
+"""The attempt on behalf of which code runs."""
+
+
+def main(arguments: list[str]) -> None:
+    """Serve a master until it says so, or is gone."""
+    channel, marks, master = map(int, arguments)
+    os.set_inheritable(channel, False)
+    os.set_inheritable(marks, False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(master)
+    worker = Worker(channel, marks)
+    worker.serve()
+
+
+def _end_with(master: int) -> None:
+    """End, with all that this process has started, when the master does."""
+    import ctypes
+
+    def check(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if os.getppid() != master:  # else it is the thread that started us that has ended
+            _end_all()
+
+    signal.signal(signal.SIGHUP, check)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGHUP)
+    check(0, None)
+
+
+def _end_all() -> None:
+    """End this process group at once."""
+    os.killpg(0, signal.SIGKILL)
+
+
+class Worker:
+    """Reads what the master wants, computes, and answers."""
+
+    def __init__(self, channel: int, marks: int) -> None:
+        self._channel = channel
+        self._lock = allocate_lock()
+        self._pid = os.getpid()
+        self._frames = pipes.Frames(channel)
+        self._marks_fd = marks
+        self._outcomes: list[tuple[Any, ...]] = []
+        self._oldest = 0.0
+        self._serial = 0
+        self._runner: Runner | None = None
+        self._fault = _Fault.of(os.environ.get("GPU_PREGEL_WORKER_FAULT"))
+
+    def serve(self) -> None:
+        """Answer the master's frames one by one."""
+        self._waiting: list[tuple[int, bytes | bytearray]] = []
+        while True:
+            kind, content = self._next()
+            if kind == pipes.BATCH:
+                self._compute(pipes.unpack_batch(content))
+            elif kind == pipes.COMMIT:
+                self._fault.at("committing")
+                self._executor.commit(pipes.unpack_change(content))
+            elif kind == pipes.HELLO:
+                self._prepare(content)
+            elif kind == pipes.LOAD:
+                self._load(content)
+            elif kind == pipes.DISCARD:
+                self._executor.discard()
+            elif kind == pipes.END:
+                sys.exit()
+
+    def _next(self) -> tuple[int, bytes | bytearray]:
+        while not self._waiting:
+            self._read()
+        return self._waiting.pop(0)
+
+    def _read(self) -> None:
+        self._waiting += self._frames.read()
+        if self._frames.closed:
+            _end_all()
+
+    # Before the first batch.
+
+    def _prepare(self, content: bytes | bytearray) -> None:
+        """Become as the master is: paths, environment, limits, functions, registered types."""
+        hello = pipes.unpack(content)
+        sys.path[:] = hello["path"]
+        sys.argv[:] = hello["argv"]
+        for name, value in hello["environment"].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        sys.stdout, sys.stderr = Lines(1), Lines(2)
+        self._forward_logging(hello["levels"])
+        self._marks = pipes.Marks(hello["slots"], self._marks_fd)
+        if hello["max_memory"] is not None:
+            import resource
+
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            resource.setrlimit(resource.RLIMIT_AS, (hello["max_memory"], hard))
+        try:
+            import pickle
+
+            for name, data in hello["types"]:
+                register(pickle.loads(data), name)
+            self._job: Job = pickle.loads(hello["job"])
+            self._executor = Executor(self._job)
+        except BaseException:
+            self._refuse("what it is to compute cannot be unpickled there")
+
+    def _load(self, content: bytes | bytearray) -> None:
+        try:
+            self._executor.load(pipes.unpack_vertices(pipes.unpack(content)))
+        except MemoryError:
+            self._refuse("there is no memory for its vertices")
+        self._fault.at("loading")
+        self._write(pipes.READY, b"")
+
+    def _refuse(self, what: str) -> None:
+        """Tell why this worker, and any in its place, cannot work."""
+        import traceback
+
+        self._write(pipes.REFUSED, pipes.pack(f"{what}: {traceback.format_exc()}"))
+        sys.exit(1)
+
+    def _forward_logging(self, levels: dict[str, int] | None) -> None:
+        if levels is None:
+            return
+        import logging
+
+        class Forward(logging.Handler):
+            def emit(handler, record: logging.LogRecord) -> None:  # noqa: N805
+                text = record.getMessage()
+                if record.exc_info:
+                    text += "\n" + (handler.formatter or logging.Formatter()).formatException(record.exc_info)
+                self._log(record.name, record.levelno, text)
+
+        logging.getLogger().addHandler(Forward())
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+    def _log(self, name: str, level: int, text: str) -> None:
+        text = text.encode("utf-8", "backslashreplace").decode()
+        if os.getpid() == self._pid:
+            self._write(pipes.LOG, pipes.pack((str(name), int(level), _attempt(), text)))
+        else:
+            print(text, file=sys.stderr)  # a fork must not write into our connection
+
+    def _write(self, kind: int, content: bytes) -> None:
+        with self._lock:
+            pipes.write(self._channel, kind, content)
+
+    # Batches.
+
+    def _compute(self, batch: Batch) -> None:
+        self._fault.at("idle")
+        if self._executor.is_async(batch):
+            self._compute_on_loop(batch)
+        else:
+            self._compute_in_order(batch)
+        self._flush()
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+    def _compute_in_order(self, batch: Batch) -> None:
+        """An ordinary function: one mark, which names the latest attempt until its outcome is written."""
+        serials, begun, serial, tasks = self._marks.serials, self._marks.begun, self._serial, batch.tasks
+        outcomes, flush, fault = self._outcomes, self._flush, self._fault.at if self._fault.place else None
+
+        def begin(index: int) -> None:
+            now = monotonic()
+            if outcomes and now - self._oldest >= _FLUSH_AFTER:
+                flush()
+                now = monotonic()
+            serials[0] = serial + index + 1
+            begun[0] = now
+            _current.set(tasks[index])
+            if fault is not None:
+                fault("computing")
+
+        def emit(outcome: Outcome) -> None:
+            begun[0] = 0.0
+            if not outcomes:
+                self._oldest = monotonic()
+            outcomes.append(pipes.pack_outcome(outcome))
+
+        self._serial += len(tasks)
+        self._executor.execute(batch, emit, begin)
+        _current.set(None)
+        flush()
+        self._fault.at("marked")
+        serials[0] = 0
+
+    def _flush(self) -> None:
+        if self._outcomes:
+            content = pipes.pack(self._outcomes)
+            self._outcomes.clear()
+            if self._fault.is_now("torn"):
+                os.write(self._channel, (pipes.header.pack(len(content), pipes.OUTCOMES) + content)[: 9 + len(content) // 2])
+                self._fault.strike()
+            self._write(pipes.OUTCOMES, content)
+
+    def _compute_on_loop(self, batch: Batch) -> None:
+        """An ``async`` function: attempts side by side, and further batches of the superstep as they come."""
+        import asyncio
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        self._runner.run(self._serve_batches(batch))
+
+    async def _serve_batches(self, batch: Batch) -> None:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        marks = self._marks
+        free = list(range(marks.slots))
+        places = asyncio.Semaphore(self._job.max_concurrency)
+        running: set[asyncio.Task[None]] = set()
+        over = loop.create_future()
+
+        async def one(serial: int, task: Task, batch: Batch) -> None:
+            async with places:
+                slot = free.pop()
+                marks.serials[slot] = serial
+                marks.begun[slot] = monotonic()
+                _current.set(task)
+                self._fault.at("computing")
+                outcome = await self._executor.execute_async(task, batch)
+                marks.begun[slot] = 0.0
+                if not self._outcomes:
+                    loop.call_later(_FLUSH_AFTER, self._flush)
+                self._outcomes.append(pipes.pack_outcome(outcome))
+                marks.serials[slot] = 0
+                free.append(slot)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            if not over.done() and (task.exception() is not None or not running):
+                error = task.exception()
+                over.set_result(None) if error is None else over.set_exception(error)
+
+        def begin(batch: Batch) -> None:
+            for task in batch.tasks:
+                self._serial += 1
+                attempt = loop.create_task(one(self._serial, task, batch))
+                running.add(attempt)
+                attempt.add_done_callback(ended)
+
+        def read() -> None:
+            self._read()
+            if over.done():
+                return  # what came waits for its turn
+            for frame in [frame for frame in self._waiting if frame[0] == pipes.BATCH]:
+                self._waiting.remove(frame)
+                begin(pipes.unpack_batch(frame[1]))
+            if any(kind == pipes.END for kind, _ in self._waiting):
+                sys.exit()
+
+        begin(batch)
+        loop.add_reader(self._channel, read)
+        try:
+            await over
+        finally:
+            loop.remove_reader(self._channel)
+
+
+class Lines(TextIOBase):
+    """Text of Python code for the master, line by line, each with the attempt that wrote it."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Pass on what is complete."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        if lines:
+            self._pass(lines)
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is there, as a line."""
+        if self._begun:
+            line, self._begun = self._begun, ""
+            self._pass([line])
+
+    def _pass(self, lines: list[str]) -> None:
+        attempt = _attempt()
+        prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
+        rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._fd
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+
+def _attempt() -> str:
+    """The attempt on behalf of which this is called, in words."""
+    task = _current.get()
+    return "" if task is None else pipes.describe(decode(task.id), task.attempt)
+
+
+class _Fault:
+    """Where a test wants this worker to die."""
+
+    def __init__(self, place: str = "", count: int = 0, path: str = "") -> None:
+        self.place, self._left, self._path = place, count, path
+
+    @classmethod
+    def of(cls, text: str | None) -> _Fault:
+        if not text:
+            return cls()
+        place, count, path = text.split(":", 2)
+        return cls(place, int(count), path)
+
+    def is_now(self, place: str) -> bool:
+        if place != self.place:
+            return False
+        self._left -= 1
+        if self._left:
+            return False
+        try:
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return False
+        return True
+
+    def at(self, place: str) -> None:
+        if self.is_now(place):
+            self.strike()
+
+    def strike(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,270 @@
+"""Partitions in worker processes: started, fed, watched, ended and replaced by the master, which never blocks on them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import sys
+import time
+import weakref
+from collections.abc import Callable
+
+from gpu_pregel.errors import AgentError, ArgumentError
+from gpu_pregel.host.agents import pipes
+from gpu_pregel.host.agents.codec import place_of_key, registered
+from gpu_pregel.host.agents.executor import Job
+from gpu_pregel.host.agents.processes import LAST_SECONDS, Guardian, Process
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Vertex
+from gpu_pregel.host.agents.transport import Death, Done, Event
+
+_GRACE = 1.0
+"""Seconds that a cancelled attempt of an ``async`` function has to end."""
+_SILENCE = 2.0
+"""Seconds beyond a timeout after which a worker that should compute, and has begun nothing, is taken for hung."""
+_FRUITLESS = 3
+"""So many workers of a partition may die one after the other without having computed anything."""
+
+
+class Workers:
+    """A transport to worker processes, each with one partition; see ``Transport``."""
+
+    def __init__(self, job: Job, count: int) -> None:
+        self.partitions = count
+        self._job = job
+        self._is_async = {name: job.is_async(name) for name in job.functions}
+        self._slots = job.max_concurrency if any(self._is_async.values()) else 1
+        self._hello = _hello(job, self._slots)
+        self._processes: list[_Process] = []
+        self._fruitless = [0] * count
+        self._events: list[Event] = []
+        self._selector = selectors.DefaultSelector()
+        self._guardian: Guardian | None = None
+        self._close = weakref.finalize(self, _end_all, self._processes, self._selector, os.getpid())
+
+    def place(self, vertex: Id) -> int:
+        """The partition that owns a vertex."""
+        return place_of_key(vertex, self.partitions)
+
+    def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:
+        """Start all workers side by side, and wait until each has its vertices."""
+        self._states = states
+        self._guardian = Guardian()
+        self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
+        for process, part in zip(self._processes, vertices, strict=True):
+            process.greet(self._hello, part)
+        try:
+            while not all(process.is_ready for process in self._processes):
+                self._turn(None)
+        except BaseException:
+            self.close()
+            raise
+        self._events.clear()
+
+    def submit(self, partition: int, batch: Batch) -> None:
+        """Send a batch."""
+        process = self._processes[partition]
+        process.tasks += [(task.id, task.attempt) for task in batch.tasks]
+        process.outstanding += len(batch.tasks)
+        process.is_async = self._is_async[batch.function]
+        process.touched = time.monotonic()
+        process.next_look = 0.0
+        process.send(pipes.BATCH, pipes.pack_batch(batch))
+
+    def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
+        """Send what a commit changes; a worker that is gone learns of it from its successor's state."""
+        self._processes[partition].send(pipes.COMMIT, pipes.pack_change(change))
+
+    def discard(self, partition: int) -> None:
+        """Let a worker forget what is staged."""
+        self._processes[partition].send(pipes.DISCARD, b"")
+
+    def kill(self, partition: int, reason: str) -> None:
+        """End a worker's process group; its death is an event."""
+        self._processes[partition].kill(reason)
+
+    def wait(self, until: float | None) -> list[Event]:
+        """Wait for events, and meanwhile send what is to be sent, and look at deadlines."""
+        while not self._events:
+            limit = self._look_at_deadlines()
+            if until is not None and (limit is None or until < limit):
+                limit = until
+            self._turn(limit)
+            if until is not None and time.monotonic() >= until:
+                break
+        events = self._events[:]
+        self._events.clear()
+        return events
+
+    def close(self) -> None:
+        """End all workers, and what they have started."""
+        self._close()
+
+    def _process(self, partition: int, generation: int) -> Process:
+        assert self._guardian is not None
+        return Process(partition, generation, self._slots, self._selector, self._guardian)
+
+    # One turn.
+
+    def _turn(self, until: float | None) -> None:
+        """Wait until something is ready, and handle what is."""
+        seconds = None if until is None else max(0.0, until - time.monotonic())
+        dead = []
+        for key, mask in self._selector.select(seconds):
+            process, what = key.data
+            if what == "channel":
+                if mask & selectors.EVENT_WRITE:
+                    process.send_rest()
+                if mask & selectors.EVENT_READ:
+                    self._receive(process)
+            elif what == "output":
+                process.read_output()
+            elif what == "end":
+                dead.append(process)
+        for process in dead:
+            self._replace(process)
+
+    def _receive(self, process: Process) -> None:
+        """Read what a worker has sent, as far as one call gives it."""
+        try:
+            for kind, content in process.read():
+                if kind == pipes.OUTCOMES:
+                    self._take(process, pipes.unpack_outcomes(content))
+                elif kind == pipes.READY:
+                    process.is_ready = True
+                elif kind == pipes.LOG:
+                    process.log(*pipes.unpack(content))
+                elif kind == pipes.REFUSED:
+                    raise AgentError(f"worker {process.partition} cannot work: {pipes.unpack(content)}")
+                else:
+                    raise pipes.BrokenFrameError(f"a frame of kind {kind}")
+        except pipes.BrokenFrameError as error:
+            process.ignore_channel()
+            process.kill(f"what it sent cannot be read: {error}")
+        if process.frames.closed:
+            process.ignore_channel()
+            process.kill("it closed its connection")
+
+    def _take(self, process: _Process, outcomes: list[Outcome]) -> None:
+        self._fruitless[process.partition] = 0
+        process.answered.append(outcomes)
+        process.outstanding -= len(outcomes)
+        if not process.outstanding:
+            process.served += len(process.tasks)
+            process.tasks.clear()
+            process.answered.clear()
+        self._events.append(Done(process.partition, process.generation, outcomes))
+
+    # Deadlines.
+
+    def _look_at_deadlines(self) -> float | None:
+        """End workers whose attempts take too long; when to look again."""
+        if self._job.timeout is None:
+            return None
+        now = time.monotonic()
+        looks = [self._look_at(process, now, self._job.timeout) for process in self._processes if process.outstanding]
+        return min(looks, default=None)
+
+    def _look_at(self, process: Process, now: float, timeout: float) -> float:
+        if now < process.next_look or process.is_killed:
+            return max(now + 1.0, process.next_look)
+        limit = timeout + (_GRACE if process.is_async else 0.0)
+        slots = [(serial, begun) for serial, begun in process.marks.under_way() if begun]
+        process.late = {serial for serial, begun in slots if begun + limit <= now}
+        if process.late:
+            process.kill(f"an attempt took more than {timeout} s")
+        elif not slots and now > process.touched + timeout + _SILENCE:
+            self._receive(process)  # it may have answered while the master was elsewhere
+            if process.touched <= now:
+                process.kill(f"it had work, and began none in {timeout + _SILENCE} s")
+        process.next_look = min((begun for _, begun in slots), default=now) + limit
+        return process.next_look
+
+    # Deaths.
+
+    def _replace(self, process: _Process) -> None:
+        """A worker has ended: take what it left, tell of its death, and start the next with the committed vertices."""
+        process.end_group()
+        while not (process.frames.closed or process.frames.empty or process.is_broken):
+            self._receive(process)
+        partition = process.partition
+        under_way = process.under_way()
+        late = [serial for serial in under_way if serial in process.late]
+        blamed = [process.task(serial) for serial in (late or under_way)]
+        if late and len(late) < 2:
+            blamed = []
+            vertex, attempt = process.task(late[0])
+            text = f"took more than {self._job.timeout} s; its worker was ended"
+            failure = Failure("timeout", "TimeoutError", text, "", True)
+            self._events.append(Done(partition, process.generation, [Outcome(vertex, attempt, "failed", failure)]))
+        if under_way:
+            self._fruitless[partition] = 0
+        else:
+            self._fruitless[partition] += 1
+        process.read_output(to_end=True)
+        reason = process.finish()
+        if self._fruitless[partition] >= _FRUITLESS:
+            raise AgentError(
+                f"{_FRUITLESS} workers of partition {partition} ended one after the other before they had computed a "
+                f"vertex; the last: {reason}{process.last_words()}"
+            )
+        self._events.append(Death(partition, process.generation, [vertex for vertex, _ in blamed], reason))
+        successor = self._process(partition, process.generation + 1)
+        self._processes[partition] = successor
+        successor.greet(self._hello, self._states(partition))
+
+
+def _hello(job: Job, slots: int) -> bytes:
+    """What a new worker is told first."""
+    import cloudpickle
+
+    try:
+        pickled = cloudpickle.dumps(job)
+    except Exception:
+        for name, function in job.functions.items():
+            try:
+                cloudpickle.dumps(function)
+            except Exception as error:
+                raise ArgumentError(
+                    f"compute function {name!r} cannot be sent to worker processes: {error}: make what it refers to inside "
+                    f"it, or pass workers=0"
+                ) from error
+        raise
+    return pipes.pack(
+        {
+            "job": pickled,
+            "types": [(name, cloudpickle.dumps(one)) for name, one in registered().items()],
+            "path": [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)],
+            "argv": [str(argument) for argument in sys.argv],
+            "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH")},
+            "levels": _levels(),
+            "slots": slots,
+            "max_memory": job.max_memory,
+        }
+    )
+
+
+def _levels() -> dict[str, int]:
+    """The levels of loggers here, so that workers pass on what somebody wants."""
+    manager = logging.Logger.manager
+    levels = {name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level}
+    return {"": logging.getLogger().level, **levels}
+
+
+def _end_all(processes: list[Process], selector: selectors.BaseSelector, owner: int) -> None:
+    """End workers and what they have started: the idle ones by themselves, if they do so soon."""
+    if os.getpid() != owner:
+        return  # a fork of the master
+    for process in processes:
+        process.ask_to_end()
+    until = time.monotonic() + LAST_SECONDS
+    for process in processes:
+        process.wait(until)
+    for process in processes:
+        process.read_output(to_end=True)
+        process.finish()
+    guardians = {process.guardian for process in processes}
+    for guardian in guardians:
+        guardian.close()
+    processes.clear()
+    selector.close()
