@@ -81,8 +81,8 @@ class _Ready(NamedTuple):
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
     """A kernel's machine code for chips of this compute capability, and its name in there.
 
-    It is linked from intermediate code: of PTX the linker would make calls of shuffles and divisions, in half as many
-    registers again.
+    It is linked from intermediate code. PTX would be linked with functions for divisions and for shuffles of warps
+    that diverged, and on chips before sm_90 that takes half as many registers again.
     """
     code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.block)
     options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)

@@ -96,11 +96,12 @@ def _parse(text: str) -> Statement:
 def _parts(body: list[str]) -> Iterator[str]:
     """Labels, with their colon, and statements."""
     for text in "\n".join(body).split(";"):
-        part = text.strip()
+        # No statement begins with a brace, but a scope may.
+        part = text.lstrip("{} \t\n")
         while part.startswith("$"):
             label, _, part = part.partition(":")
             yield f"{label}:"
-            part = part.strip()
+            part = part.lstrip("{} \t\n")
         if part and not part.startswith("."):
             yield part
 
