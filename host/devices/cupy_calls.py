@@ -73,6 +73,8 @@ def clear(array: Array, stream: Any) -> None:
 def copy_in(target: Array, source: np.ndarray[Any, Any], stream: Any) -> None:
     """Copy a host array to the device; it may be changed as soon as this returns."""
     target.set(source, stream=stream)
+    # Where the GPU reads all of the host's memory, CUDA need not have read it yet.
+    stream.synchronize()
 
 
 def copy_out(target: np.ndarray[Any, Any], source: Array, stream: Any) -> None:

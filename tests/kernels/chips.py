@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,11 +77,17 @@ def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, Figure
         return {chip: (ptx, figures.result()) for chip, ptx, figures in begun}
 
 
-@functools.cache
 def _ptx(kernel: Kernel, chip: str) -> str:
-    from gpu_pregel.host.devices.lowering import to_ptx
+    text: str = _lowered(kernel).get_asm_str(cc=CHIPS[chip])
+    return text
 
-    return to_ptx(kernel.function, kernel.signature, CHIPS[chip], block=kernel.block)
+
+@functools.cache
+def _lowered(kernel: Kernel) -> Any:
+    """A kernel's LLVM IR, which is the same for all chips and takes longest to make."""
+    from gpu_pregel.host.devices.lowering import _lower
+
+    return _lower(kernel.function, kernel.signature, CHIPS["sm_75"], fastmath=False, block=kernel.block)
 
 
 @functools.cache

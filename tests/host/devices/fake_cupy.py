@@ -94,10 +94,9 @@ class ndarray:  # noqa: N801 (CuPy's name)
         return ndarray(self.data.memory[part])
 
     def set(self, arr: np.ndarray[Any, Any], stream: Stream) -> None:
-        """Copy from the host, which may change its array at once."""
+        """Copy from the host, whose array is read when the stream comes to it."""
         assert (arr.dtype, arr.shape) == (self.dtype, (self.size,))
-        staged = arr.copy()
-        stream.work.append(lambda: self.data.memory.__setitem__(slice(None), staged))
+        stream.work.append(lambda: self.data.memory.__setitem__(slice(None), arr))
 
     def get(self, stream: Stream, out: np.ndarray[Any, Any]) -> None:
         """Copy to the host."""
