@@ -1,0 +1,123 @@
+"""Tests of what NVIDIA's driver is asked, and of the reasons for no GPU; the driver is stood in for."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gpu_pregel.errors import DeviceError, MissingPackageError
+from gpu_pregel.host.devices import cuda, gpus
+from gpu_pregel.host.devices.gpus import Gpu, Gpus
+
+
+class FakeDriver:
+    """NVIDIA's driver, with two GPUs unless it fails."""
+
+    def __init__(self, status: int = 0, count: int = 2) -> None:
+        self.status = status
+        self.count = count
+
+    def cuInit(self, flags: int) -> int:  # noqa: N802
+        return self.status
+
+    def cuGetErrorName(self, status: int, text: Any) -> int:  # noqa: N802
+        text._obj.value = b"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+        return 0
+
+    def cuDriverGetVersion(self, version: Any) -> int:  # noqa: N802
+        version._obj.value = 13010
+        return 0
+
+    def cuDeviceGetCount(self, count: Any) -> int:  # noqa: N802
+        count._obj.value = self.count
+        return 0
+
+    def cuDeviceGet(self, device: Any, number: int) -> int:  # noqa: N802
+        device._obj.value = 40 + number
+        return 0
+
+    def cuDeviceGetName(self, name: Any, size: int, device: int) -> int:  # noqa: N802
+        name.value = b"NVIDIA H%d" % device
+        return 0
+
+    def cuDeviceGetAttribute(self, value: Any, attribute: int, device: int) -> int:  # noqa: N802
+        value._obj.value = {75: 9, 76: device - 40}[attribute]
+        return 0
+
+    def cuDeviceTotalMem_v2(self, size: Any, device: int) -> int:  # noqa: N802
+        assert isinstance(size._obj, ctypes.c_size_t)
+        size._obj.value = 80 << 30
+        return 0
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
+    def load(driver: Any) -> None:
+        gpus._ask.cache_clear()
+
+        def open_library(name: str) -> Any:
+            assert name == "libcuda.so.1"
+            if driver is None:
+                raise OSError(name)
+            return driver
+
+        monkeypatch.setattr(ctypes, "CDLL", open_library)
+
+    yield load
+    gpus._ask.cache_clear()
+
+
+def test_the_driver_is_asked_for_its_gpus(driver: Callable[[Any], None]) -> None:
+    driver(FakeDriver())
+    first, second = Gpu(0, "NVIDIA H40", (9, 0), 80 << 30), Gpu(1, "NVIDIA H41", (9, 1), 80 << 30)
+    assert gpus.gpus() == Gpus((first, second), (13, 1))
+
+
+@pytest.mark.parametrize(
+    ("fake_driver", "message"),
+    [
+        (None, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded"),
+        (FakeDriver(100), "the NVIDIA driver finds no GPU"),
+        (FakeDriver(803), r"cuInit returns CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\)"),
+        (FakeDriver(0, 0), "finds no GPU that this process may use: look at CUDA_VISIBLE_DEVICES"),
+    ],
+)
+def test_reasons_for_no_gpu(driver: Callable[[Any], None], fake_driver: Any, message: str) -> None:
+    driver(fake_driver)
+    with pytest.raises(DeviceError, match=f"device 'cuda:0' cannot be used: .*{message}"):
+        cuda.CudaDevice()
+    assert re.search(message, str(cuda.why_unusable()))
+
+
+def test_a_gpu_that_is_not_there_or_too_old(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    driver(FakeDriver())
+    with pytest.raises(DeviceError, match="'cuda:2' cannot be used: there are 2 GPUs, numbered from 0"):
+        cuda.find_gpu(2)
+    monkeypatch.setattr(cuda, "OLDEST", (9, 1))
+    with pytest.raises(DeviceError, match=r"NVIDIA H40 has compute capability 9\.0, and 9\.1 is the least"):
+        cuda.find_gpu(0)
+
+
+def test_packages_that_are_missing(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    driver(FakeDriver())
+    monkeypatch.setattr(cuda, "find_spec", lambda module: None)
+    with pytest.raises(
+        MissingPackageError, match=r"numba-cuda and cupy not installed; pip install gpu-pregel\[cuda13\]"
+    ):
+        cuda.find_gpu(0)
+    monkeypatch.setattr(cuda, "find_spec", lambda module: object())
+    assert cuda.find_gpu(1).name == "NVIDIA H41"
+    assert cuda.why_unusable() is None
+
+
+def test_nothing_of_cuda_is_imported_with_the_devices() -> None:
+    program = (
+        "import sys, gpu_pregel.host.devices.cuda as d\n"
+        "assert d.why_unusable() is not None or 'cupy' not in sys.modules\n"
+        "assert not {'cupy', 'numba.cuda', 'gpu_pregel.host.devices.launches'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
