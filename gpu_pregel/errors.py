@@ -96,6 +96,26 @@ class CheckpointError(GpuPregelError, ValueError):
         return type(self), (self.path, self.problem)
 
 
+class CodecError(GpuPregelError, TypeError, ValueError):
+    """A value is no data and cannot be encoded, or bytes are damaged or unknown and cannot be decoded.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, and what to do.
+    path : str, optional
+        The part at fault, such as ``value.items[3].name``.
+    """
+
+    def __init__(self, problem: str, path: str = "") -> None:
+        self.problem = problem
+        self.path = path
+        super().__init__(f"{path} {problem}" if path else problem)
+
+    def __reduce__(self) -> tuple[type[CodecError], tuple[str, str]]:
+        return type(self), (self.problem, self.path)
+
+
 class SuperstepLimitError(GpuPregelError, RuntimeError):
     """A run had vertices active still when it reached ``max_supersteps``; ``result`` is what it had by then."""
 

@@ -1,0 +1,1 @@
+"""The runtime of agent vertices: Python values computed by ordinary functions, in this process or in workers."""

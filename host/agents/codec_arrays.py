@@ -1,0 +1,221 @@
+"""NumPy arrays and scalars as data; loaded only when there are some.
+
+An array is the description of its dtype, its shape and its bytes in C order; a scalar lacks the shape. A dtype is
+described by its ``str``, a structured one by its size, alignment and fields, a subarray by its dtype and shape. Bytes
+between fields are written as zeros.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.agents.codec_format import ARRAY, SCALAR, Refused
+from gpu_pregel.host.agents.codec_reading import (
+    cut_short,
+    not_canonical,
+    read_bytes,
+    read_items,
+    readers,
+)
+from gpu_pregel.host.agents.codec_writing import Out, length_bytes, write_items, writers
+
+Array = np.ndarray[Any, Any]
+DType = np.dtype[Any]
+
+_SIMPLE = re.compile(r"[<>|][biufcSUVmM][0-9]+(\[[0-9]*[a-zA-Z]+\])?")
+_NESTED = 64
+"""So deep may the description of a dtype be."""
+_KEPT = 256
+_TEXT, _RAW = "str", "bytes"
+"""Descriptions of ``np.str_`` and ``np.bytes_``, which are written as str and bytes: dtypes lose zeros at the end."""
+_SYNONYMS = {"longlong": np.dtype(np.longlong), "ulonglong": np.dtype(np.ulonglong)}
+"""Scalar types of their own with the dtype of another."""
+
+_written: dict[DType, bytes] = {}
+_read: dict[bytes, DType] = {}
+"""The latest dtypes as they are written, and back."""
+
+
+def _describe(dtype: DType) -> Any:
+    """A dtype as data."""
+    if dtype.metadata is not None:
+        raise Refused(f"is of a dtype with metadata, {dtype}, which would be lost: use one without")
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        return [_describe(base), shape]
+    if dtype.fields is not None and dtype.names is not None and dtype.type is np.void:
+        fields = []
+        for name in dtype.names:
+            field, offset, *title = dtype.fields[name]
+            fields.append((name, title[0] if title else None, offset, _describe(field)))
+        return dtype.itemsize, dtype.isalignedstruct, fields
+    if dtype.kind == "O":
+        raise Refused("is of dtype object: use a list, or an array of another dtype")
+    if dtype.char in "gG":
+        way_out = "complex128" if dtype.char == "G" else "float64"
+        raise Refused(f"is of dtype {dtype}, which differs between machines: use {way_out}")
+    if not _SIMPLE.fullmatch(dtype.str) or np.dtype(dtype.str) != dtype or dtype.type.__module__ != "numpy":
+        raise Refused(f"is of dtype {dtype}, which is no data: use a list, or an array of another dtype")
+    return dtype.str
+
+
+def _as_dtype(x: Any) -> Any:
+    """What ``np.dtype`` takes for a description."""
+    match x:
+        case str() if _SIMPLE.fullmatch(x):
+            return np.dtype(x)
+        case [base, tuple() as shape] if type(x) is list and all(type(n) is int for n in shape):
+            return np.dtype((_as_dtype(base), shape))
+        case (int() as itemsize, bool() as aligned, list() as fields) if type(x) is tuple:
+            names, titles, offsets, formats = zip(*fields, strict=True) if fields else ((), (), (), ())
+            given: dict[str, Any] = {"names": names, "offsets": offsets, "formats": [_as_dtype(one) for one in formats]}
+            if any(title is not None for title in titles):
+                given["titles"] = titles
+            spec: Any = {**given, "itemsize": itemsize, "aligned": aligned}
+            return np.dtype(spec)
+    raise ValueError
+
+
+def _pack(description: Any) -> bytes:
+    out = Out()
+    try:
+        write_items((description,), out, _NESTED)
+    except Refused as refused:
+        raise Refused(f"is of a dtype that {refused.problem}") from None
+    packed = b"".join(out)
+    return length_bytes(len(packed)) + packed
+
+
+def _pack_dtype(dtype: DType) -> bytes:
+    packed = _written.get(dtype) if dtype.metadata is None and dtype.names is None else None
+    if packed is None:
+        packed = _pack(_describe(dtype))
+        if dtype.names is None:
+            if len(_written) >= _KEPT:
+                _written.clear()
+            _written[dtype] = packed
+    return packed
+
+
+def _unpack_dtype(data: bytes, i: int) -> tuple[DType, int]:
+    packed, i = read_bytes(data, i)
+    dtype = _read.get(packed)
+    if dtype is None:
+        dtype = _parse_dtype(packed)
+        if len(_read) >= _KEPT:
+            _read.clear()
+        if len(packed) <= _KEPT:
+            _read[packed] = dtype
+    return dtype, i
+
+
+def _parse_dtype(packed: bytes) -> DType:
+    try:
+        (description,), end = read_items(packed, 0, 1, _NESTED)
+        dtype: DType = _SYNONYMS[description] if description in ("longlong", "ulonglong") else _as_dtype(description)
+        again = _describe(dtype)
+    except Refused as refused:
+        raise Refused(f"is of a dtype that cannot be read: it {refused.problem}") from None
+    except Exception:  # NumPy raises many kinds for what is no dtype.
+        raise Refused("is of an unknown dtype") from None
+    if end != len(packed) or (again != description and dtype not in _SYNONYMS.values()):
+        raise not_canonical()
+    return dtype
+
+
+def _content(array: Array) -> Any:
+    """The bytes of an array in C order."""
+    if array.dtype.names is not None:
+        clean = np.zeros(array.shape, array.dtype)
+        _copy_fields(clean, array)
+        array = clean
+    if array.nbytes == 0:
+        return b""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _copy_fields(target: Array, source: Array) -> None:
+    if target.dtype.names is None:
+        target[...] = source
+    else:
+        for name in target.dtype.names:
+            _copy_fields(target[name], source[name])
+
+
+def _write_array(x: Array, out: Out, _depth: int) -> None:
+    out.append(_TAG_ARRAY + _pack_dtype(x.dtype))
+    write_items((x.shape,), out, 2)
+    out.want(x.nbytes)
+    out.append(_content(x))
+    out.check()
+
+
+def read_array(data: bytes, i: int, _depth: int) -> tuple[Array, int]:
+    """The reader of arrays; they own their memory and can be written to."""
+    dtype, i = _unpack_dtype(data, i)
+    try:
+        (shape,), i = read_items(data, i, 1, 2)
+    except Refused as refused:
+        refused.steps[:] = [".shape"]
+        raise
+    if type(shape) is not tuple or any(type(n) is not int or n < 0 for n in shape):
+        raise Refused("is an array of no shape")
+    return _fill(data, i, shape, dtype)
+
+
+def _fill(data: bytes, i: int, shape: tuple[int, ...], dtype: DType) -> tuple[Array, int]:
+    nbytes = math.prod(shape) * dtype.itemsize
+    if nbytes > len(data) - i:
+        raise cut_short()
+    try:
+        array: Array = np.ndarray(shape, dtype)
+    except (ValueError, MemoryError) as error:
+        raise Refused(f"is an array that cannot be: {error}") from None
+    if nbytes:
+        array.reshape(-1).view(np.uint8)[...] = np.frombuffer(data, np.uint8, nbytes, i)
+        if dtype.names is not None and bytes(_content(array)) != data[i : i + nbytes]:
+            raise not_canonical()
+    return array, i + nbytes
+
+
+def _write_scalar(x: Any, out: Out, _depth: int) -> None:
+    cls = type(x)
+    if cls is np.str_:
+        out.append(_TAG_TEXT)
+        write_items((x[:],), out, 1)
+    elif cls is np.bytes_:
+        out.append(_TAG_RAW)
+        write_items((x[:],), out, 1)
+    elif cls is np.longlong or cls is np.ulonglong:
+        out.append(_TAG_SCALAR + _pack(cls.__name__) + x.tobytes())
+    else:
+        array = np.asarray(x)
+        out.append(_TAG_SCALAR + _pack_dtype(array.dtype))
+        out.append(bytes(_content(array)))
+
+
+def read_scalar(data: bytes, i: int, _depth: int) -> tuple[Any, int]:
+    """The reader of scalars."""
+    for tag, cls in ((_TAG_TEXT, np.str_), (_TAG_RAW, np.bytes_)):
+        if data.startswith(tag, i - 1):
+            (x,), i = read_items(data, i - 1 + len(tag), 1, 1)
+            if type(x) is not (str if cls is np.str_ else bytes):
+                raise not_canonical()
+            return cls(x), i
+    dtype, i = _unpack_dtype(data, i)
+    array, end = _fill(data, i, (), dtype)
+    x = array[()]
+    if bytes(_content(np.asarray(x))) != data[i:end]:
+        raise not_canonical()
+    return x, end
+
+
+_TAG_ARRAY, _TAG_SCALAR = bytes((ARRAY,)), bytes((SCALAR,))
+_TAG_TEXT, _TAG_RAW = _TAG_SCALAR + _pack(_TEXT), _TAG_SCALAR + _pack(_RAW)
+writers.update(dict.fromkeys(np.sctypeDict.values(), _write_scalar))
+writers[np.ndarray] = _write_array
+readers[ARRAY], readers[SCALAR] = read_array, read_scalar

@@ -1,0 +1,357 @@
+"""Registered types as data: dataclasses, enums, namedtuples and pydantic models."""
+
+from __future__ import annotations
+
+import abc
+import collections
+import enum
+import functools
+import subprocess
+import sys
+from dataclasses import InitVar, dataclass, field
+from dataclasses import fields as fields_of
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
+from gpu_pregel.host.agents.codec import check_id, decode, encode, register, registered
+
+CALLS: list[str] = []
+
+
+@register
+@dataclass
+class Plain:
+    name: str
+    items: list[Any] = field(default_factory=list)
+    shared: ClassVar[int] = 3
+
+
+@register
+@dataclass
+class Derived(Plain):
+    more: int = 0
+
+
+@register
+@dataclass(frozen=True)
+class Frozen:
+    x: int
+    y: tuple[Any, ...] = ()
+
+
+@register
+@dataclass(slots=True)
+class Slotted:
+    x: int
+    inner: Any = None
+
+
+@register
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenSlotted:
+    x: int
+    y: Any = None
+
+
+@register
+@dataclass
+class Computed:
+    start: InitVar[int]
+    value: int = field(init=False)
+    fixed: int = field(init=False, default=7)
+
+    def __post_init__(self, start: int) -> None:
+        CALLS.append("__post_init__")
+        self.value = 2 * start
+
+    @functools.cached_property
+    def double(self) -> int:
+        return 2 * self.value
+
+
+@register
+@dataclass(eq=False)
+class Empty:
+    pass
+
+
+@register
+class Color(enum.Enum):
+    RED = "r"
+    CRIMSON = "r"  # noqa: PIE796 - an alias
+    BLUE = "b"
+
+
+@register
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+@register
+class Word(enum.StrEnum):
+    YES = "yes"
+
+
+@register
+class Right(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+    RUN = 4
+
+
+@register(name="a stable name")
+class Pair(NamedTuple):
+    left: Any
+    right: Any = 0
+
+
+Old: Any = register(collections.namedtuple("Old", "a b"), "Old pair")
+
+
+@dataclass
+class Unregistered:
+    x: int
+
+
+class Unknown(enum.Enum):
+    A = 1
+
+
+VALUES: list[Any] = [
+    Plain("a"),
+    Plain("a", [1, Plain("b", [Frozen(1)])]),
+    Derived("a", [], 5),
+    Frozen(1, (Frozen(2), 3)),
+    Slotted(1, Slotted(2)),
+    FrozenSlotted(x=1, y={"a": FrozenSlotted(x=2)}),
+    Computed(4),
+    *Color,
+    *Level,
+    *Word,
+    *Right,
+    Right(0),
+    Right.READ | Right.RUN,
+    ~Right.READ,
+    Pair(1, Pair(Color.RED, None)),
+    Old(1, [2]),
+]
+
+
+@pytest.mark.parametrize("x", VALUES, ids=repr)
+def test_an_instance_comes_back(x: Any) -> None:
+    for outer in (x, [x], {"k": (x, x)}):
+        y = decode(encode(outer))
+        assert y == outer
+        assert repr(y) == repr(outer)
+        assert encode(y) == encode(outer)
+    assert type(decode(encode(x))) is type(x)
+
+
+def test_instances_that_can_be_hashed_are_keys_and_elements() -> None:
+    x = {Frozen(1): {Color.RED, Color.BLUE}, Pair(1, 2): frozenset({FrozenSlotted(x=1)}), Level.LOW: 1}
+    assert decode(encode(x)) == x
+    with pytest.raises(CodecError, match=r"^value cannot be|^value holds as key or element what cannot be hashed"):
+        decode(encode({Frozen(1, ()): 1}).replace(encode(())[1:], encode([])[1:]))
+
+
+def test_reading_calls_no_init_and_keeps_what_a_cached_property_can_compute_again() -> None:
+    x = Computed(4)
+    assert x.double == 16
+    CALLS.clear()
+    y = decode(encode(x))
+    assert CALLS == []
+    assert (y.value, y.fixed, y.double) == (8, 7, 16)
+    assert isinstance(decode(encode(Empty())), Empty)
+
+
+def test_members_are_themselves() -> None:
+    assert decode(encode(Color.CRIMSON)) is Color.RED
+    assert decode(encode(Right.READ | Right.WRITE)) is Right.BOTH
+    assert b"CRIMSON" not in encode(Color.CRIMSON)
+    assert decode(encode(Color.RED).replace(b"RED", b"CRIMSON").replace(b"\xa8\3CRIM", b"\xa8\7CRIM")) is Color.RED
+
+
+def test_ids_are_no_members_of_enums() -> None:
+    with pytest.raises(CodecError, match="Level"):
+        check_id(Level.LOW)
+
+
+@pytest.mark.parametrize(
+    ("x", "path", "problem"),
+    [
+        ([Unregistered(1)], "value[0]", "is not registered: put @gp.agents.register above the class"),
+        ({"a": Unknown.A}, "value['a']", "is not registered"),
+        (Plain("a", [1, {"k": len}]), "value.items[1]['k']", "no data"),
+        ([0, Plain("a", [1, 2, 3, Slotted(len)])], "value[1].items[3].x", "no data"),  # type: ignore[arg-type]
+        (Pair(1, len), "value.right", "no data"),
+        (Plain(1.5, [Pair(object(), 0)]), "value.items[0].left", "no data"),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_what_is_no_data_is_refused_with_its_path(x: Any, path: str, problem: str) -> None:
+    with pytest.raises(CodecError) as caught:
+        encode(x)
+    assert caught.value.path == path
+    assert problem in caught.value.problem
+
+
+def test_attributes_that_would_be_lost_are_refused() -> None:
+    x = Plain("a")
+    x.extra = 1  # type: ignore[attr-defined]
+    with pytest.raises(CodecError, match=r"value\[0\] has the attribute 'extra', which is no field of .*Plain"):
+        encode([x])
+    del x.name
+    del x.extra  # type: ignore[attr-defined]
+    with pytest.raises(CodecError, match=r"value has a field without a value: .*name"):
+        encode(x)
+
+    @register
+    @dataclass
+    class Hidden:
+        __slots__ = ("__secret", "x")
+        x: int
+
+        def keep(self) -> None:
+            self.__secret = 1
+
+    hidden = Hidden(1)
+    assert decode(encode(hidden)) == hidden
+    hidden.keep()
+    with pytest.raises(CodecError, match="attribute '_Hidden__secret'"):
+        encode(hidden)
+
+    class Loose(Pair):
+        pass
+
+    register(Loose, "Loose")
+    loose = Loose(1, 2)
+    assert decode(encode(loose)) == loose
+    loose.extra = 1  # type: ignore[attr-defined]
+    with pytest.raises(CodecError, match="attribute 'extra'"):
+        encode(loose)
+
+
+def test_fields_must_be_those_that_were_written() -> None:
+    def version(*names: str) -> type:
+        cls = type("Versioned", (), {"__annotations__": dict.fromkeys(names, int), "__module__": __name__})
+        return register(dataclass(cls))
+
+    old = version("a", "b")
+    data = encode({"k": old(1, 2)})
+    for names, problem in [
+        (("a",), r"value\['k'\] has a field 'b' that .*Versioned does not have"),
+        (("a", "b", "c"), r"has no field 'c', which .*Versioned has"),
+        (("a", "c"), "has a field 'b' that"),
+        (("b", "a"), "in another order"),
+    ]:
+        new = version(*names)
+        assert registered()["Versioned"] is new
+        with pytest.raises(CodecError, match=problem):
+            decode(data)
+    with pytest.raises(CodecError, match="not registered"):
+        encode(old(1, 2))
+    again = version("a", "b")
+    assert decode(data) == {"k": again(1, 2)}
+
+
+def test_kinds_are_not_mixed_up() -> None:
+    data = encode(Pair(1, 2))
+
+    @dataclass
+    class Other:
+        left: Any
+        right: Any
+
+    assert [one.name for one in fields_of(Other)] == list(Pair._fields)
+    register(Other, "other kind")
+    other = encode(Other(1, 2))
+    assert data.replace(b"a stable name", b"other kind") != other
+    with pytest.raises(CodecError, match=r"another kind|cut short|not registered"):
+        decode(other.replace(b"\xa8\1d", b"\xa8\1n"))
+
+
+def test_what_cannot_be_registered() -> None:
+    class Bare:
+        pass
+
+    class Late(Plain):
+        pass
+
+    @dataclass
+    class Dict(dict[str, int]):
+        x: int
+
+    @dataclass
+    class Abstract(abc.ABC):
+        x: int
+
+        @abc.abstractmethod
+        def f(self) -> None: ...
+
+    refused: list[tuple[Any, str]] = [
+        (Bare, "Bare is no dataclass, pydantic model, enum or namedtuple: make it one"),
+        (Late, "Late derives from a dataclass: put @dataclass above it too"),
+        (Dict, "Dict cannot be registered"),
+        (Abstract, "Abstract cannot be registered"),
+        (int, "int is no dataclass"),
+        (Plain("x"), "register takes a class, not Plain"),
+    ]
+    for bad, problem in refused:
+        with pytest.raises(ArgumentTypeError, match=problem):
+            register(bad)
+    for name in ("", 5, "a\nb", "\ud800"):
+        with pytest.raises(ArgumentTypeError, match="name must be"):
+            register(Unregistered, name)  # type: ignore[arg-type]
+    with pytest.raises(
+        ArgumentError, match=r"'Plain' is the name of .*Plain: register .*Unregistered with another name="
+    ):
+        register(Unregistered, "Plain")
+    with pytest.raises(ArgumentError, match="registered as 'Plain', and can have no second name 'Second'"):
+        register(Plain, "Second")
+    assert register(Plain) is Plain
+    with pytest.raises(CodecError, match="not registered"):
+        encode(Unregistered(1))
+
+
+def test_subclasses_of_registered_types_are_others() -> None:
+    class Sub(Plain):
+        pass
+
+    with pytest.raises(CodecError, match="no Plain but a subclass"):
+        encode(Sub("a"))
+
+
+def test_a_flag_with_bits_that_have_no_name_is_refused() -> None:
+    @register
+    class Open(enum.Flag, boundary=enum.KEEP):
+        A = 1
+
+    assert decode(encode(Open.A)) is Open.A
+    with pytest.raises(CodecError, match="no name of its own"):
+        encode([Open(9)])
+
+
+SCRIPT = """
+import sys
+from dataclasses import dataclass
+from gpu_pregel.host.agents.codec import decode, encode, register
+@register
+@dataclass
+class Plain:
+    name: str
+    items: list
+if sys.argv[1] == "write":
+    sys.stdout.buffer.write(encode(Plain("a", [1])))
+else:
+    assert decode(sys.stdin.buffer.read()) == Plain("a", [1])
+"""
+
+
+def test_a_type_of_a_script_is_the_same_type_in_another_module() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT, "write"], capture_output=True, check=True)
+    assert decode(done.stdout) == Plain("a", [1])
+    subprocess.run([sys.executable, "-c", SCRIPT, "read"], input=encode(Plain("a", [1])), check=True)
