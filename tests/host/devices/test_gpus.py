@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 

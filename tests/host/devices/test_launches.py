@@ -1,4 +1,4 @@
-"""Tests of what a launch gives the driver: Numba-CUDA compiles and NVIDIA's linker links in earnest, and nothing is run."""
+"""Tests of what a launch gives the driver: kernels are compiled and linked in earnest, and nothing is run."""
 
 from __future__ import annotations
 
