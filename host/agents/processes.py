@@ -276,9 +276,17 @@ def _start(descriptors: list[int], output: int) -> subprocess.Popen[bytes]:
 
 
 class Guardian:
-    """A process that ends the workers' process groups if this one ends without doing so."""
+    """A process that ends the workers' process groups if this one ends without doing so.
+
+    Until it is started, it keeps in mind what it is told.
+    """
 
     def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._groups: set[int] = set()
+
+    def start(self) -> None:
+        """Start it: last, as workers without work need it least."""
         program = str(Path(__file__).absolute().with_name("guardian.py"))
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", program, str(os.getpid())],
@@ -287,24 +295,26 @@ class Guardian:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        self._tell("".join(f"+{group}\n" for group in self._groups))
 
     def add(self, group: int) -> None:
         """Watch over a process group."""
-        self._tell(b"+%d\n" % group)
+        self._groups.add(group)
+        self._tell(f"+{group}\n")
 
     def remove(self, group: int) -> None:
         """Forget a process group."""
-        self._tell(b"-%d\n" % group)
+        self._groups.discard(group)
+        self._tell(f"-{group}\n")
 
-    def _tell(self, line: bytes) -> None:
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            os.write(self._process.stdin.fileno(), line)
+    def _tell(self, lines: str) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._process.stdin.fileno(), lines.encode())
 
     def close(self) -> None:
         """End it."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        self._process.kill()
-        self._process.wait()
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()

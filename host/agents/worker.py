@@ -121,7 +121,8 @@ class Worker:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        sys.stdout, sys.stderr = Lines(1), Lines(2)
+        self._lines = Lines(1), Lines(2)
+        sys.stdout, sys.stderr = self._lines
         self._forward_logging(hello["levels"])
         self._marks = pipes.Marks(hello["slots"], self._marks_fd)
         if hello["max_memory"] is not None:
@@ -173,7 +174,7 @@ class Worker:
     def _log(self, name: str, level: int, text: str) -> None:
         text = text.encode("utf-8", "backslashreplace").decode()
         if os.getpid() == self._pid:
-            self._write(pipes.LOG, pipes.pack((str(name), int(level), _attempt(), text)))
+            self._write(pipes.LOG, pipes.pack((str(name), int(level), _describe(_current.get()), text)))
         else:
             print(text, file=sys.stderr)  # a fork must not write into our connection
 
@@ -190,12 +191,16 @@ class Worker:
         else:
             self._compute_in_order(batch)
         self._flush()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        self._end_lines()
+
+    def _end_lines(self) -> None:
+        for lines in self._lines:
+            lines.end_line()
 
     def _compute_in_order(self, batch: Batch) -> None:
         """An ordinary function: one mark, which names the latest attempt until its outcome is written."""
         serials, begun, serial, tasks = self._marks.serials, self._marks.begun, self._serial, batch.tasks
+        out, err = self._lines
         outcomes, flush, fault = self._outcomes, self._flush, self._fault.at if self._fault.place else None
 
         def begin(index: int) -> None:
@@ -211,6 +216,8 @@ class Worker:
 
         def emit(outcome: Outcome) -> None:
             begun[0] = 0.0
+            if out.begun or err.begun:
+                self._end_lines()
             if not outcomes:
                 self._oldest = monotonic()
             outcomes.append(pipes.pack_outcome(outcome))
@@ -303,23 +310,31 @@ class Lines(TextIOBase):
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._begun = ""
+        self.begun = ""
+        self._owner: Task | None = None
 
     def write(self, text: str) -> int:
         """Pass on what is complete."""
-        *lines, self._begun = (self._begun + text).split("\n")
+        task = _current.get()
+        if self.begun and task is not self._owner:
+            self.end_line()
+        *lines, self.begun = (self.begun + text).split("\n")
+        self._owner = task
         if lines:
             self._pass(lines)
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what is there, as a line."""
-        if self._begun:
-            line, self._begun = self._begun, ""
+        """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
+
+    def end_line(self) -> None:
+        """Pass on what is there as a line."""
+        if self.begun:
+            line, self.begun = self.begun, ""
             self._pass([line])
 
     def _pass(self, lines: list[str]) -> None:
-        attempt = _attempt()
+        attempt = _describe(self._owner)
         prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
         rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
         while rest:
@@ -334,9 +349,8 @@ class Lines(TextIOBase):
         return True
 
 
-def _attempt() -> str:
-    """The attempt on behalf of which this is called, in words."""
-    task = _current.get()
+def _describe(task: Task | None) -> str:
+    """An attempt in words."""
     return "" if task is None else pipes.describe(decode(task.id), task.attempt)
 
 

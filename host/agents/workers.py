@@ -34,13 +34,13 @@ class Workers:
         self._job = job
         self._is_async = {name: job.is_async(name) for name in job.functions}
         self._slots = job.max_concurrency if any(self._is_async.values()) else 1
-        self._hello = _hello(job, self._slots)
+        self._hello = b""
         self._processes: list[_Process] = []
         self._fruitless = [0] * count
         self._events: list[Event] = []
         self._selector = selectors.DefaultSelector()
-        self._guardian: Guardian | None = None
-        self._close = weakref.finalize(self, _end_all, self._processes, self._selector, os.getpid())
+        self._guardian = Guardian()
+        self._close = weakref.finalize(self, _end_all, self._processes, self._selector, self._guardian, os.getpid())
 
     def place(self, vertex: Id) -> int:
         """The partition that owns a vertex."""
@@ -49,13 +49,14 @@ class Workers:
     def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:
         """Start all workers side by side, and wait until each has its vertices."""
         self._states = states
-        self._guardian = Guardian()
-        self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
-        for process, part in zip(self._processes, vertices, strict=True):
-            process.greet(self._hello, part)
         try:
+            self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
+            self._hello = _hello(self._job, self._slots)
+            for process, part in zip(self._processes, vertices, strict=True):
+                process.greet(self._hello, part)
             while not all(process.is_ready for process in self._processes):
                 self._turn(None)
+            self._guardian.start()
         except BaseException:
             self.close()
             raise
@@ -101,7 +102,6 @@ class Workers:
         self._close()
 
     def _process(self, partition: int, generation: int) -> Process:
-        assert self._guardian is not None
         return Process(partition, generation, self._slots, self._selector, self._guardian)
 
     # One turn.
@@ -251,7 +251,9 @@ def _levels() -> dict[str, int]:
     return {"": logging.getLogger().level, **levels}
 
 
-def _end_all(processes: list[Process], selector: selectors.BaseSelector, owner: int) -> None:
+def _end_all(
+    processes: list[Process], selector: selectors.BaseSelector, guardian: Guardian, owner: int
+) -> None:
     """End workers and what they have started: the idle ones by themselves, if they do so soon."""
     if os.getpid() != owner:
         return  # a fork of the master
@@ -263,8 +265,6 @@ def _end_all(processes: list[Process], selector: selectors.BaseSelector, owner: 
     for process in processes:
         process.read_output(to_end=True)
         process.finish()
-    guardians = {process.guardian for process in processes}
-    for guardian in guardians:
-        guardian.close()
+    guardian.close()
     processes.clear()
     selector.close()

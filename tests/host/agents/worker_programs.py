@@ -1,0 +1,111 @@
+"""Small programs for tests of worker processes; each is made inside a function, so that it travels by value."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import gpu_pregel.agents as agents
+from gpu_pregel.agents import AgentResult, Vertex
+from gpu_pregel.host.agents.codec import encode
+
+
+def final_bytes(result: AgentResult) -> bytes:
+    """The codec's bytes of what a run left, in the order of ids."""
+    left = [
+        (vertex.id, vertex.value, [tuple(edge) for edge in vertex.edges], vertex.halted)
+        for vertex in sorted(result.vertices.values(), key=lambda vertex: encode(vertex.id))
+    ]
+    return encode((left, result.superstep, result.status, result.aggregates))
+
+
+def pagerank(n: int = 200, steps: int = 12) -> dict[str, Any]:
+    """PageRank in plain Python, with an aggregate of the rank that is stuck."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.value = 1.0 / ctx.num_vertices
+        else:
+            stuck = ctx.aggregated("stuck") or 0.0
+            ctx.value = 0.15 / ctx.num_vertices + 0.85 * (sum(ctx.messages) + stuck / ctx.num_vertices)
+        if ctx.superstep == steps:
+            ctx.vote_to_halt()
+        elif ctx.neighbors:
+            ctx.send_to_neighbors(ctx.value / len(ctx.neighbors))
+        else:
+            ctx.aggregate("stuck", ctx.value)
+
+    vertices = [Vertex(k, 0.0, [(k * j + j) % n for j in range(1, 1 + k % 5)]) for k in range(n)]
+    return {"vertices": vertices, "compute": compute, "aggregators": {"stuck": "sum"}}
+
+
+def tokens(n: int = 20, rounds: int = 40) -> dict[str, Any]:
+    """Tokens that wander by each vertex's random numbers, and are counted."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0 and ctx.vertex_id % 3 == 0:
+            ctx.send(ctx.vertex_id, {"left": rounds, "path": []})
+        for token in ctx.messages:
+            ctx.value = ctx.value + 1
+            if token["left"]:
+                target = ctx.random.choice(ctx.neighbors)
+                ctx.send(target, {"left": token["left"] - 1, "path": [*token["path"], ctx.vertex_id]})
+        ctx.vote_to_halt()
+
+    return {"vertices": [Vertex(k, 0, [(k + 1) % n, (k * 7 + 3) % n]) for k in range(n)], "compute": compute}
+
+
+def growth(steps: int = 6) -> dict[str, Any]:
+    """A tree that grows, loses leaves and rewires edges."""
+
+    def compute(ctx: Any) -> None:
+        path = ctx.vertex_id
+        if ctx.superstep < steps:
+            if len(path) == ctx.superstep + 1:
+                for k in range(2):
+                    ctx.add_vertex((*path, k), ctx.superstep, [agents.Edge(path, 0.5)])
+                    ctx.add_edge(path, (*path, k), len(path))
+            if len(path) > 2 and sum(path) % 3 == 0 and len(path) < ctx.superstep:
+                ctx.remove_edge(path[:-1], path)
+                ctx.remove_vertex(path)
+        else:
+            ctx.vote_to_halt()
+        ctx.value = (ctx.value, len(ctx.edges))
+
+    return {"vertices": [Vertex((0,), "root")], "compute": compute, "on_missing": "drop"}
+
+
+def counting(supersteps: int, seconds: float = 0.0) -> Any:
+    """Every vertex counts its supersteps and tells the next one; it may take its time."""
+
+    def compute(ctx: Any) -> None:
+        import time
+
+        time.sleep(seconds)
+        ctx.value = (ctx.value or 0) + 1 + sum(ctx.messages)
+        if ctx.superstep < supersteps:
+            ctx.send((ctx.vertex_id + 1) % ctx.num_vertices, 1)
+        else:
+            ctx.vote_to_halt()
+
+    return compute
+
+
+def running(run: agents.AgentRun) -> list[int]:
+    """The process ids of a run's workers."""
+    return [process.pid for process in run._engine._transport._processes]  # type: ignore[attr-defined]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, other than as a zombie."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children() -> list[int]:
+    """Processes that this one has started, zombies too."""
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        return [int(pid) for pid in file.read().split()]
