@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
@@ -36,6 +37,7 @@ _HOME = {
     "Frontier": "gpu_pregel.primitives",
     "Graph": "gpu_pregel.graph",
     "VertexProgram": "gpu_pregel.host.program",
+    "agents": "gpu_pregel",
     "connected_components": "gpu_pregel.algorithms.connected_components",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.generators",

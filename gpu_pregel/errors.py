@@ -7,6 +7,7 @@ line, argument, vertex) and what to do about it.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 
 class GpuPregelError(Exception):
@@ -125,6 +126,27 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
             f"vertices were active still after max_supersteps={max_supersteps}: raise it, pass on_limit='return', or "
             f"read the partial result from this error's .result"
         )
+
+
+class AgentError(GpuPregelError, RuntimeError):
+    """A run of agents cannot go on: a message to a vertex that is not there, say; the last commit stands."""
+
+
+class AgentsFailedError(AgentError):
+    """Vertices failed for good, and their superstep is held; ``result`` is what there is.
+
+    Parameters
+    ----------
+    result : AgentResult
+    """
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        failed = result.failed
+        shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]
+        more = f"\nand {len(failed) - 5:,} more" if len(failed) > 5 else ""
+        text = "\n".join(shown) + more
+        super().__init__(f"{len(failed):,} vertices failed in superstep {result.superstep}, which is held: {text}")
 
 
 class DeviceError(GpuPregelError, RuntimeError):

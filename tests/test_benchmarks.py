@@ -54,11 +54,19 @@ def run_cc(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads(output.read_text())
 
 
+def test_cc_on_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("numba_cuda")
+    status, report = run_cc(tmp_path, "--graphs", "kron:8", "--peers", "none", "--device", "emulated")
+    assert status == 0
+    assert report["device"] == {"name": "emulated"}
+    assert "billion edges/s" in capsys.readouterr().out
+
+
 def test_report_of_cc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "cc.svg"
     status, report = run_cc(tmp_path, "--graphs", "kron:8,grid:5", "--peers", "scipy", "--plot", str(picture))
     assert status == 0
-    assert set(report) == {"benchmark", "machine", "parameters", "stepped_aside", "graphs", "errors"}
+    assert set(report) == {"benchmark", "machine", "device", "parameters", "stepped_aside", "graphs", "errors"}
     assert set(report["machine"]) >= {"cpu", "cores", "python", "numpy", "numba", "date"}
     assert report["parameters"] == {
         "graphs": ["kron:8", "grid:5"],

@@ -1,0 +1,36 @@
+"""Agent vertices: Python values computed by ordinary functions, superstep by superstep, in worker processes.
+
+:func:`run` runs to the end; :func:`start` gives an :class:`AgentRun`, to go on step by step and after failures.
+"""
+
+from __future__ import annotations
+
+from gpu_pregel.agents._results import AgentResult, Failed, FinalVertex
+from gpu_pregel.agents._running import AgentRun, Aggregator, Vertex, arun, run, start
+from gpu_pregel.host.agents.codec import register
+from gpu_pregel.host.agents.combining import TopK
+from gpu_pregel.host.agents.context import Context, Edge
+from gpu_pregel.host.agents.events import Event, LogObserver, ProgressObserver
+from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.run import MasterContext
+
+__all__ = [
+    "AgentResult",
+    "AgentRun",
+    "Aggregator",
+    "Context",
+    "Edge",
+    "Event",
+    "Failed",
+    "FinalVertex",
+    "LogObserver",
+    "MasterContext",
+    "ProgressObserver",
+    "RetryPolicy",
+    "TopK",
+    "Vertex",
+    "arun",
+    "register",
+    "run",
+    "start",
+]

@@ -1,0 +1,112 @@
+"""What a run of agents left: vertices, status, failures, trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gpu_pregel.host.agents.codec import check_id, decode, encode
+from gpu_pregel.host.agents.context import Edge
+from gpu_pregel.host.agents.records import Id, Vertex
+
+
+@dataclass(frozen=True)
+class FinalVertex:
+    """A vertex as a run left it.
+
+    Attributes
+    ----------
+    id, value : data
+    edges : list of Edge
+    halted : bool
+    """
+
+    id: Any
+    value: Any
+    edges: list[Edge]
+    halted: bool
+
+
+class Failed(NamedTuple):
+    """Why a vertex failed, and with what input.
+
+    Attributes
+    ----------
+    superstep : int
+    kind : str
+        "exception", "data" (a value that is none), "timeout", "death" (of its worker) or "limit".
+    type, text, traceback : str
+    messages : list
+        Its input; empty while the superstep is held.
+    """
+
+    superstep: int
+    kind: str
+    type: str
+    text: str
+    traceback: str
+    messages: list[Any]
+
+
+class Vertices(Mapping[Any, FinalVertex]):
+    """Vertices by id, each decoded when it is asked for; in the order of ids as they were given, then added."""
+
+    def __init__(self, vertices: dict[Id, Vertex]) -> None:
+        self._vertices = vertices
+
+    def __getitem__(self, vertex_id: Any) -> FinalVertex:
+        check_id(vertex_id)
+        vertex = self._vertices.get(encode(vertex_id))
+        if vertex is None:
+            raise KeyError(vertex_id)
+        edges = [Edge(decode(target), weight) for target, weight in vertex.edges]
+        return FinalVertex(vertex_id, decode(vertex.value), edges, vertex.halted)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(decode, self._vertices)
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} vertices>"
+
+
+@dataclass(frozen=True, repr=False)
+class AgentResult:
+    """What a run of agents left.
+
+    Attributes
+    ----------
+    vertices : mapping from id to FinalVertex
+    status : str
+        "completed", "halted" (by the master), "partial" (ended, but some vertices failed), "failed" or "interrupted" (a
+        superstep is held), "max_supersteps" or "stopped".
+    failed : dict from id to Failed
+    superstep : int
+        Supersteps committed.
+    aggregates : dict
+        The last superstep's.
+    interrupts : dict from id to payload
+        Who waits for an answer.
+    trace : list of dict
+        A row per superstep.
+    """
+
+    vertices: Vertices
+    status: str
+    failed: dict[Any, Failed]
+    superstep: int
+    aggregates: dict[str, Any]
+    interrupts: dict[Any, Any]
+    trace: list[dict[str, Any]]
+
+    @property
+    def values(self) -> dict[Any, Any]:
+        """The value of each vertex, by id."""
+        return {vertex_id: vertex.value for vertex_id, vertex in self.vertices.items()}
+
+    def __repr__(self) -> str:
+        failed = f", {len(self.failed):,} failed" if self.failed else ""
+        return f"<AgentResult: {len(self.vertices):,} vertices, {self.superstep} supersteps, {self.status}{failed}>"

@@ -1,0 +1,270 @@
+"""What a compute function is given: its vertex, its messages, and what it may ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+from gpu_pregel.errors import CodecError
+from gpu_pregel.host.agents.codec import check_id, decode, encode
+from gpu_pregel.host.agents.records import Batch, Id, Record, Task, Vertex
+
+
+class Interrupted(BaseException):
+    """Ends an attempt that waits for an answer; no ``Exception``, so that compute functions do not catch it."""
+
+    def __init__(self, payload: bytes) -> None:
+        self.payload = payload
+        super().__init__("waits for an answer")
+
+
+class Limits:
+    """The most bytes of a message and of an outbox."""
+
+    def __init__(self, message: int | None = None, outbox: int | None = None) -> None:
+        self.message, self.outbox = message, outbox
+
+
+class Setup(NamedTuple):
+    """What all contexts of a run share."""
+
+    run: bytes
+    branch: int
+    combine: Any
+    limits: Limits
+
+
+class Edge:
+    """An out-edge: ``target`` and ``weight``."""
+
+    __slots__ = ("target", "weight")
+
+    def __init__(self, target: Any, weight: Any) -> None:
+        self.target, self.weight = target, weight
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.target, self.weight))
+
+    def __repr__(self) -> str:
+        return f"Edge({self.target!r}, {self.weight!r})"
+
+
+class Context:
+    """A vertex in a superstep, as its compute function sees it.
+
+    Attributes
+    ----------
+    vertex_id : str, int, bytes or tuple of such
+    value : data
+        Settable; the new value is what it is when the function returns.
+    messages : list
+        In the order of (sender, sequence).
+    superstep, num_vertices : int
+        ``num_vertices`` is that at the start of the superstep.
+    key : str
+        The same in every attempt at this vertex in this superstep, and in no other: for idempotent requests.
+    attempt : int
+        From 1.
+    random : random.Random
+        Seeded by ``key``.
+    """
+
+    __slots__ = (
+        "_aggregates",
+        "_batch",
+        "_decoded",
+        "_halted",
+        "_interrupts",
+        "_messages",
+        "_mutations",
+        "_outbox",
+        "_random",
+        "_setup",
+        "_size",
+        "_task",
+        "_value",
+        "_vertex",
+        "_vertex_id",
+    )
+
+    def __init__(self, vertex: Vertex, task: Task, batch: Batch, setup: Setup) -> None:
+        self._vertex, self._task, self._batch, self._setup = vertex, task, batch, setup
+        self._decoded = self._halted = False
+        self._vertex_id: Any = None
+        self._messages: list[Any] | None = None
+        self._outbox: list[tuple[Id, bytes]] = []
+        self._aggregates: list[tuple[str, bytes]] = []
+        self._mutations: list[tuple[Any, ...]] = []
+        self._size = self._interrupts = 0
+        self._random: random.Random | None = None
+
+    # What is not asked for is not decoded.
+
+    @property
+    def vertex_id(self) -> Any:
+        """The id."""
+        if self._vertex_id is None:
+            self._vertex_id = decode(self._task.id)
+        return self._vertex_id
+
+    @property
+    def value(self) -> Any:
+        """The value, the vertex's own copy."""
+        if not self._decoded:
+            self._value = decode(self._vertex.value)
+            self._decoded = True
+        return self._value
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._value = value
+        self._decoded = True
+
+    @property
+    def messages(self) -> list[Any]:
+        """The messages in order, or what the combiner makes of them."""
+        if self._messages is None:
+            self._messages = [decode(message) for message in self._task.messages]
+            if self._setup.combine is not None and self._messages:
+                self._messages = self._setup.combine.fold(self._messages)
+        return self._messages
+
+    @property
+    def superstep(self) -> int:
+        """Number of this superstep, from 0."""
+        return self._batch.step
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices at the start of this superstep."""
+        return self._batch.num_vertices
+
+    @property
+    def attempt(self) -> int:
+        """Number of this attempt at the vertex in this superstep, from 1."""
+        return self._task.attempt
+
+    @property
+    def edges(self) -> list[Edge]:
+        """Out-edges, each with ``target`` and ``weight``, in the order in which they were added."""
+        return [Edge(decode(target), weight) for target, weight in self._vertex.edges]
+
+    @property
+    def neighbors(self) -> list[Any]:
+        """The ids at the ends of the out-edges."""
+        return [decode(target) for target, _ in self._vertex.edges]
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over run, branch, superstep and vertex, in hexadecimal digits."""
+        return self._make_key().hex()
+
+    def _make_key(self) -> bytes:
+        return make_key(self._setup.run, self._setup.branch, self._batch.step, self._task.id)
+
+    @property
+    def random(self) -> random.Random:
+        """Random numbers that are the same in every attempt."""
+        if self._random is None:
+            self._random = random.Random(self._make_key())
+        return self._random
+
+    def send(self, target: Any, message: Any) -> None:
+        """Send a message, which ``target`` sees in the next superstep."""
+        self._post(_id_of(target), self._encoded(message, "a message", self._setup.limits.message))
+
+    def send_to_neighbors(self, message: Any) -> None:
+        """Send a message along every out-edge."""
+        data = self._encoded(message, "a message", self._setup.limits.message)
+        for target, _ in self._vertex.edges:
+            self._post(target, data)
+
+    def _post(self, target: Id, data: bytes) -> None:
+        self._size += len(data)
+        if self._setup.limits.outbox is not None and self._size > self._setup.limits.outbox:
+            raise CodecError(
+                f"the outbox has more than {self._setup.limits.outbox:,} bytes: send less, or raise max_outbox"
+            )
+        self._outbox.append((target, data))
+
+    def vote_to_halt(self) -> None:
+        """Compute this vertex again only when a message comes."""
+        self._halted = True
+
+    def aggregate(self, name: str, value: Any) -> None:
+        """Contribute to an aggregate, which all vertices see in the next superstep."""
+        if name not in self._batch.aggregates:
+            self._unknown(name)
+        self._aggregates.append((name, self._encoded(value, f"a contribution to {name!r}", None)))
+
+    def aggregated(self, name: str) -> Any:
+        """The aggregate of the superstep before, its identity at first."""
+        if name not in self._batch.aggregates:
+            self._unknown(name)
+        return decode(self._batch.aggregates[name])
+
+    def _unknown(self, name: str) -> NoReturn:
+        there = ", ".join(map(repr, self._batch.aggregates)) or "none"
+        raise KeyError(f"there is no aggregator {name!r}: declared are {there}")
+
+    def add_vertex(self, vertex_id: Any, value: Any = None, edges: Any = ()) -> None:
+        """Ask for a vertex, which is there from the next superstep on."""
+        pairs = [(_id_of(target), weight) for target, weight in map(_as_edge, edges)]
+        vertex = Vertex(self._encoded(value, "a vertex's value", None), pairs)
+        self._mutations.append(("add_vertex", _id_of(vertex_id), vertex.pack()))
+
+    def remove_vertex(self, vertex_id: Any) -> None:
+        """Ask that a vertex and its out-edges go."""
+        self._mutations.append(("remove_vertex", _id_of(vertex_id)))
+
+    def add_edge(self, source: Any, target: Any, weight: Any = 1) -> None:
+        """Ask for an edge."""
+        encode(weight)
+        self._mutations.append(("add_edge", _id_of(source), _id_of(target), weight))
+
+    def remove_edge(self, source: Any, target: Any) -> None:
+        """Ask that all edges from ``source`` to ``target`` go."""
+        self._mutations.append(("remove_edge", _id_of(source), _id_of(target)))
+
+    def interrupt(self, payload: Any = None) -> Any:
+        """Return the next recorded answer, or end this attempt until there is one."""
+        number = self._interrupts
+        self._interrupts += 1
+        if number < len(self._task.answers):
+            return decode(self._task.answers[number])
+        raise Interrupted(encode(payload))
+
+    @staticmethod
+    def _encoded(value: Any, what: str, limit: int | None) -> bytes:
+        try:
+            return encode(value, limit)
+        except CodecError as error:
+            raise CodecError(f"{what}: {error}") from None
+
+    def record(self) -> Record:
+        """What the attempt leaves if it ends now."""
+        changed = None
+        if self._decoded:
+            value = self._encoded(self._value, "the value", None)
+            changed = None if value == self._vertex.value else value
+        outbox = self._outbox
+        if self._setup.combine is not None and self._setup.combine.is_exact and len(outbox) > 1:
+            outbox = self._setup.combine.fold_outbox(outbox)
+        return Record(changed, self._halted, outbox, self._aggregates, self._mutations)
+
+
+def make_key(run: bytes, branch: int, step: int, vertex: Id) -> bytes:
+    """SHA-256 over what names an attempt's work, and nothing that a restart changes."""
+    return hashlib.sha256(encode((run, branch, step, vertex))).digest()
+
+
+def _id_of(vertex_id: Any) -> Id:
+    check_id(vertex_id)
+    return encode(vertex_id)
+
+
+def _as_edge(edge: Any) -> tuple[Any, Any]:
+    """An edge is a target, or an ``Edge`` with its weight."""
+    return (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)

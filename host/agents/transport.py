@@ -1,0 +1,114 @@
+"""How the master reaches its partitions: what every transport does, and the one within this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from gpu_pregel.host.agents.executor import Executor, Job
+from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, Vertex
+
+
+class Done(NamedTuple):
+    """Attempts ended; ``generation`` is that of the worker that made them."""
+
+    partition: int
+    generation: int
+    outcomes: list[Outcome]
+
+
+class Death(NamedTuple):
+    """A worker died; ``under_way`` are the vertices that it was computing, and that may have been why.
+
+    The outcomes of all that it has completed came before; whatever else was submitted to it is to be submitted again.
+    The partition has a new worker, loaded with what is committed.
+    """
+
+    partition: int
+    generation: int
+    under_way: list[Id]
+    reason: str
+
+
+Event = Done | Death
+
+
+class Transport(Protocol):
+    """Partitions, each with an executor somewhere. Calls do not block, but ``wait`` and ``close``."""
+
+    @property
+    def partitions(self) -> int: ...  # noqa: D102
+
+    def place(self, vertex: Id) -> int:
+        """The partition that owns a vertex."""
+
+    def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:
+        """Start and load all; ``states(partition)`` gives its committed vertices when a worker must be replaced."""
+
+    def submit(self, partition: int, batch: Batch) -> None:
+        """Let a partition compute a batch; each of its tasks ends in an outcome, or with the death of the worker."""
+
+    def wait(self, until: float | None) -> list[Event]:
+        """Wait for events, no longer than until then by the monotonic clock; an empty list if there were none."""
+
+    def kill(self, partition: int, reason: str) -> None:
+        """End a partition's worker; a ``Death`` follows."""
+
+    def commit(self, partition: int, step: int, change: Change) -> None:
+        """Make what a partition staged its state."""
+
+    def discard(self, partition: int) -> None:
+        """Forget what a partition staged."""
+
+    def close(self) -> None:
+        """End all workers."""
+
+
+class InProcess:
+    """One partition, computed on the master's thread while it waits."""
+
+    partitions = 1
+
+    def __init__(self, job: Job) -> None:
+        self._executor = Executor(job)
+        self._batches: list[Batch] = []
+
+    def place(self, vertex: Id) -> int:  # noqa: ARG002
+        """Everything is here."""
+        return 0
+
+    def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:  # noqa: ARG002
+        """Take the vertices; nobody replaces this partition."""
+        self._executor.load({key: Vertex(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+
+    def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
+        """Keep a batch until ``wait``."""
+        self._batches.append(batch)
+
+    def wait(self, until: float | None) -> list[Event]:
+        """Compute what was submitted; with nothing to do, sleep."""
+        if not self._batches:
+            if until is not None:
+                time.sleep(max(0.0, until - time.monotonic()))
+            return []
+        outcomes: list[Outcome] = []
+        batches, self._batches = self._batches, []
+        for batch in batches:
+            self._executor.execute(batch, outcomes.append)
+        return [Done(0, 0, outcomes)]
+
+    def kill(self, partition: int, reason: str) -> None:
+        """Not possible here."""
+        raise NotImplementedError(f"partition {partition} is in this process and cannot be ended: {reason}")
+
+    def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
+        """Make what is staged the state."""
+        self._executor.commit(change)
+
+    def discard(self, partition: int) -> None:  # noqa: ARG002
+        """Forget what is staged."""
+        self._executor.discard()
+
+    def close(self) -> None:
+        """Nothing to end."""
