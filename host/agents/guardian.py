@@ -14,19 +14,27 @@ import sys
 def main() -> None:
     """Watch until the master is gone, or closes its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    master = int(sys.argv[1])
     groups: set[int] = set()
     rest = b""
+    os.set_blocking(0, False)
     poll = select.poll()
     poll.register(0, select.POLLIN)
+    is_there = True
     try:
-        poll.register(os.pidfd_open(int(sys.argv[1])), select.POLLIN)
+        poll.register(os.pidfd_open(master), select.POLLIN)
+        is_there = os.getppid() == master
     except OSError:
-        return  # it was gone before it had told of any worker
-    while os.getppid() == int(sys.argv[1]):
-        ready = [fd for fd, _ in poll.poll()]
-        if 0 not in ready:
-            break
-        data = os.read(0, 1 << 16)
+        is_there = False
+    while True:
+        if is_there:
+            is_there = all(fd == 0 for fd, _ in poll.poll())
+        try:
+            data = os.read(0, 1 << 16)
+        except BlockingIOError:
+            if is_there:
+                continue
+            break  # it is gone, and all that it had told is read
         if not data:
             break
         *lines, rest = (rest + data).split(b"\n")

@@ -22,6 +22,8 @@ from gpu_pregel.host.agents.records import Id, Outcome, Vertex
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to end by itself when told to."""
+_MOMENT = 0.1
+"""Seconds within which a process that has closed its connection is to end."""
 _BUFFER = 1 << 20
 _LARGE = 1 << 16
 _WORDS = 20
@@ -212,6 +214,12 @@ class Process:
         return "".join(f"\n    {line}" for line in self._words)
 
     # Its end.
+
+    def is_ending(self) -> bool:
+        """Whether it has ended, or does so in a moment."""
+        poll = select.poll()
+        poll.register(self._end, select.POLLIN)
+        return bool(poll.poll(_MOMENT * 1000))
 
     def kill(self, reason: str) -> None:
         """End it and what it has started."""

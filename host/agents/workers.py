@@ -143,7 +143,8 @@ class Workers:
             process.kill(f"what it sent cannot be read: {error}")
         if process.frames.closed:
             process.ignore_channel()
-            process.kill("it closed its connection")
+            if not process.is_ending():
+                process.kill("it closed its connection")
 
     def _take(self, process: _Process, outcomes: list[Outcome]) -> None:
         self._fruitless[process.partition] = 0
