@@ -1,0 +1,248 @@
+"""How messages combine on every device: combiners and dtypes, in both directions, as NumPy's ``ufunc.at`` has it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from tests.devices import spread
+
+N = 1_300
+SMALL = [np.bool_, np.int8, np.int16, np.uint8, np.uint16]
+LARGE = [np.uint32, np.int64, np.uint64, np.float64]
+
+# NumPy's functions, and programs' combiners where they are not built in.
+UFUNCS = {
+    "min": np.fmin,
+    "max": np.fmax,
+    "sum": np.add,
+    "or": np.bitwise_or,
+    "and": np.bitwise_and,
+    "xor": np.bitwise_xor,
+    "negated sum": np.add,
+}
+USERS = {
+    "xor": gp.Combiner(lambda a, b: a ^ b, 0),
+    # Of 1 and -1 it makes -0.
+    "negated sum": gp.Combiner(lambda a, b: -(-a - b), 0),
+}
+# Everything on 4-byte numbers, every dtype with a combiner that orders and one that adds, and where chips have no
+# instruction or the inbox has wider elements.
+ROWS: list[tuple[str, Any]] = [
+    *((combine, np.int32) for combine in ("min", "max", "sum", "or", "and", "xor")),
+    *((combine, np.float32) for combine in ("min", "max", "sum", "negated sum")),
+    *((combine, dtype) for dtype in SMALL for combine in ("min", "sum")),
+    *((combine, dtype) for dtype in LARGE for combine in ("min", "sum")),
+    *[("and", np.bool_), ("xor", np.uint8)],
+]
+EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).itemsize == 4 or dtype is np.bool_]
+"""What the CPU, whose kernels are the same for all dtypes, is asked for."""
+
+
+def names(combine: str, dtype: Any) -> str:
+    return f"{combine} of {dtype.__name__}"
+
+
+CASES = pytest.mark.parametrize(
+    ("device", "combine", "dtype"),
+    [case for case in spread(ROWS, names) if case.values[0] != "cpu" or case.values[1:] in EVERYWHERE],
+)
+
+
+@cache
+def program(combine: str, dtype: Any) -> gp.VertexProgram:
+    """Every vertex that gets messages takes what they combine to."""
+    return gp.VertexProgram(
+        value=dtype,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine=USERS.get(combine, combine),
+        apply=lambda value, incoming, ctx: incoming,
+        active=lambda old, new, ctx: True,
+    )
+
+
+@cache
+def graph(with_hub: bool) -> gp.Graph:
+    """Rows of up to a dozen edges; and a hub that is cut into pieces, in both directions."""
+    random = np.random.default_rng(5)
+    src, dst = random.integers(0, N, (2, 2 * N))
+    if with_hub:
+        leaves, hub = np.arange(1, N), np.zeros(N - 1, np.int64)
+        src, dst = np.concatenate([src, hub, leaves]), np.concatenate([dst, leaves, hub])
+    # The last vertices get nothing.
+    kept = dst < N - 9
+    return gp.Graph.from_edgelist(src[kept], dst[kept], num_vertices=N, directed=True)
+
+
+def identity_of(combine: str, dtype: Any) -> Any:
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return kind.type(combine in ("min", "and"))
+    if combine in ("min", "max"):
+        limits: Any = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+        infinite = np.inf if kind.kind == "f" else limits.max
+        return kind.type(infinite if combine == "min" else -infinite if kind.kind == "f" else limits.min)
+    return ~kind.type(0) if combine == "and" else kind.type(0)
+
+
+def delivered(edges: gp.Graph, combine: str, values: Any, active: Any) -> tuple[Any, Any]:
+    """By NumPy: what the vertices have after one exchange, and who got a message."""
+    src, dst, _ = edges.to_edgelist()
+    nothing = identity_of(combine, values.dtype)
+    inbox = np.full(N, nothing)
+    sent = active[src]
+    with np.errstate(over="ignore", invalid="ignore"):
+        UFUNCS[combine].at(inbox, dst[sent], values[src[sent]])
+    return np.where(inbox != nothing, inbox, values), inbox != nothing
+
+
+def exchanged(device: str, edges: gp.Graph, combine: str, values: Any, active: Any, mode: str) -> tuple[Any, Any]:
+    """The same on a device."""
+    frontier, found = gp.Frontier(edges, np.flatnonzero(active)), values.copy()
+    way: dict[str, Any] = {"mode": mode, "device": device, "deterministic": False}
+    count = gp.process_edges(program(combine, values.dtype.type), frontier, found, **way)
+    assert count == len(frontier)
+    return found, frontier.flags()
+
+
+def sample(combine: str, dtype: Any, random: Any) -> Any:
+    """Values of which few are equal, over all of the dtype's range; sums of floats are of positive ones."""
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return random.integers(0, 2, N).astype(bool)
+    if kind.kind != "f":
+        limits = np.iinfo(kind)
+        return random.integers(limits.min, limits.max, N, kind, endpoint=True)
+    if combine == "negated sum":
+        return random.integers(-3, 4, N).astype(kind)
+    return random.random(N).astype(kind) + kind.type(1) if combine == "sum" else random.normal(0, 1e6, N).astype(kind)
+
+
+def extremes(combine: str, dtype: Any) -> list[Any]:
+    kind = np.dtype(dtype)
+    if kind.kind == "b":
+        return [False, True]
+    if kind.kind == "f":
+        limits: Any = np.finfo(kind)
+        least = [limits.tiny, limits.smallest_subnormal, -limits.tiny]
+        return [*least, limits.max, -0.0, np.inf, *([] if "sum" in combine else [limits.min, -np.inf])]
+    limits = np.iinfo(kind)
+    return [limits.min, limits.max, 0, 1, limits.max - 1, (-1 if limits.min else limits.max // 2)]
+
+
+@CASES
+def test_messages_combine_as_in_numpy(device: str, combine: str, dtype: Any) -> None:
+    random = np.random.default_rng(11)
+    is_rounded = np.dtype(dtype).kind == "f" and combine == "sum"
+    # Sums of floats are short, so that any order gives nearly the same.
+    edges = graph(with_hub=not is_rounded)
+    values = sample(combine, dtype, random)
+    for active in (np.ones(N, bool), random.random(N) < 0.3, np.arange(N) == 0, np.zeros(N, bool)):
+        expected, got = delivered(edges, combine, values, active)
+        for mode in ("push", "pull"):
+            found, applied = exchanged(device, edges, combine, values, active, mode)
+            assert np.array_equal(applied, got)
+            if is_rounded:
+                np.testing.assert_allclose(found, expected, rtol=1e-6)
+            else:
+                # -0 and 0 are one message.
+                assert np.array_equal(found, expected)
+                assert (found + found.dtype.type(0)).tobytes() == (expected + found.dtype.type(0)).tobytes()
+
+
+@CASES
+def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
+    random = np.random.default_rng(13)
+    edges = graph(with_hub=True)
+    values = random.choice(np.array(extremes(combine, dtype), dtype), N)
+    expected, got = delivered(edges, combine, values, np.ones(N, bool))
+    for mode in ("push", "pull"):
+        found, applied = exchanged(device, edges, combine, values, np.ones(N, bool), mode)
+        assert np.array_equal(applied, got)
+        assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("device", "combine", "dtype"),
+    spread([row for row in ROWS if np.dtype(row[1]).kind == "f"], names),
+)
+def test_messages_that_are_no_numbers_spoil_sums_alone(device: str, combine: str, dtype: Any) -> None:
+    random = np.random.default_rng(17)
+    edges, everyone = graph(with_hub=False), np.ones(N, bool)
+    values = sample(combine, dtype, random)
+    values[random.random(N) < 0.1] = np.nan
+    expected, got = delivered(edges, combine, values, everyone)
+    for mode in ("push", "pull"):
+        found, applied = exchanged(device, edges, combine, values, everyone, mode)
+        assert np.array_equal(applied, got)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("device", "combine", "dtype", "parts"),
+    spread(
+        [
+            ("sum", np.int8, (100, 100, 56)),
+            ("sum", np.uint16, (40_000, 20_000, 5_536)),
+            ("sum", np.int32, (2**31 - 1, 2**31 - 1, 2)),
+            ("xor", np.uint8, (1, 2, 3)),
+            ("negated sum", np.float32, (1, 2, -3)),
+        ],
+        lambda combine, dtype, _: names(combine, dtype),
+    ),
+)
+@pytest.mark.parametrize("first, second", [("push", "push"), ("pull", "push"), ("push", "pull")])
+def test_what_combined_to_nothing_hides_no_later_message(
+    device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: str, second: str
+) -> None:
+    star = gp.Graph.from_edgelist([0, 1, 2, 3], [4, 4, 4, 4], directed=True)
+    values, frontier = np.array([*parts, 5, 9], dtype), gp.Frontier(star, [0, 1, 2])
+    way: dict[str, Any] = {"device": device, "deterministic": False}
+    assert gp.process_edges(program(combine, dtype), frontier, values, mode=first, **way) == 0
+    assert values[4] == 9
+    frontier.words[:] = gp.Frontier(star, [3]).words
+    assert gp.process_edges(program(combine, dtype), frontier, values, mode=second, **way) == 1
+    assert values[4] == 5
+
+
+TUPLES = (np.int8, np.float64, np.bool_, np.uint16)
+
+
+def add_by_field(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(np.array(column).sum(dtype=type(column[0])) for column in zip(*rows, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("device", "combine"),
+    spread([("min",), ("sum",)], str),
+)
+def test_tuples_compare_lexicographically_and_add_by_field(device: str, combine: str) -> None:
+    random = np.random.default_rng(19)
+    edges = graph(with_hub=combine != "sum")
+    # First fields are often equal, so that later ones decide.
+    fields: list[Any] = [random.integers(0, 3, N).astype(np.int8), random.integers(-2, 3, N) / 4]
+    fields += [random.random(N) < 0.5, random.integers(0, 2**16, N).astype(np.uint16)]
+    src, dst, _ = edges.to_edgelist()
+    expected = [field.copy() for field in fields]
+    rows = list(zip(*(field[src] for field in fields), strict=True))
+    for v in np.unique(dst):
+        sent = [rows[e] for e in np.flatnonzero(dst == v)]
+        best = min(sent) if combine == "min" else add_by_field(sent)
+        for field, part in zip(expected, best, strict=True):
+            field[v] = part
+    pairs = gp.VertexProgram(
+        value=TUPLES,
+        init=lambda ctx: (0, 0.0, False, 0),
+        message=lambda value, ctx: value,
+        combine=combine,
+        apply=lambda value, incoming, ctx: incoming,
+    )
+    found = [field.astype(dtype) for field, dtype in zip(fields, TUPLES, strict=True)]
+    gp.process_edges(pairs, gp.Frontier(edges), found, mode="pull", device=device)
+    for field, wanted in zip(found, expected, strict=True):
+        assert field.tobytes() == wanted.astype(field.dtype).tobytes()
