@@ -7,7 +7,10 @@ line, argument, vertex) and what to do about it.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpu_pregel.agents import AgentResult
 
 
 class GpuPregelError(Exception):
@@ -140,7 +143,7 @@ class AgentsFailedError(AgentError):
     result : AgentResult
     """
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: AgentResult) -> None:
         self.result = result
         failed = result.failed
         shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]

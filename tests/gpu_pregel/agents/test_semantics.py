@@ -123,9 +123,8 @@ def test_a_value_changed_in_place_is_kept() -> None:
         ("and", True),
         ("or", True),
         (gp.agents.TopK(2), [3, 2]),
-        (lambda a, b: a * 10 + b, 123),
+        pytest.param(lambda a, b: a * 10 + b, 123, id="function"),
     ],
-    ids=str,
 )
 def test_combiners(combiner: Any, expected: Any) -> None:
     def compute(ctx: Any) -> None:
