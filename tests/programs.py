@@ -55,3 +55,12 @@ PAIRS = gp.VertexProgram(
         "top": gp.Aggregator("max", lambda old, new, ctx: new[0] + ctx.vertex),
     },
 )
+# What the in-neighbours' numbers, counted from 1, add up to: an edge left out or taken twice shows.
+SUMS = gp.VertexProgram(
+    value=np.int64,
+    init=lambda ctx: ctx.vertex + 1,
+    message=lambda value, ctx: value,
+    combine="sum",
+    apply=lambda value, incoming, ctx: incoming,
+    active=lambda old, new, ctx: False,
+)
