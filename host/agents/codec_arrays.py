@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,10 +31,8 @@ _SIMPLE = re.compile(r"[<>|][biufcSUVmM][0-9]+(\[[0-9]*[a-zA-Z]+\])?")
 _NESTED = 64
 """So deep may the description of a dtype be."""
 _KEPT = 256
-_TEXT, _RAW = "str", "bytes"
-"""Descriptions of ``np.str_`` and ``np.bytes_``, which are written as str and bytes: dtypes lose zeros at the end."""
-_SYNONYMS = {"longlong": np.dtype(np.longlong), "ulonglong": np.dtype(np.ulonglong)}
-"""Scalar types of their own with the dtype of another."""
+_NAMED: dict[str, type] = {"str": np.str_, "bytes": np.bytes_, "longlong": np.longlong, "ulonglong": np.ulonglong}
+"""Scalar types that their dtype does not tell: text loses zeros at its end, ``longlong`` has the dtype of ``int64``."""
 
 _written: dict[DType, bytes] = {}
 _read: dict[bytes, DType] = {}
@@ -51,6 +50,8 @@ def _describe(dtype: DType) -> Any:
         fields = []
         for name in dtype.names:
             field, offset, *title = dtype.fields[name]
+            if field.itemsize == 0:
+                raise Refused(f"is of dtype {dtype}, whose field {name!r} takes no bytes: leave it out")
             fields.append((name, title[0] if title else None, offset, _describe(field)))
         return dtype.itemsize, dtype.isalignedstruct, fields
     if dtype.kind == "O":
@@ -101,8 +102,7 @@ def _pack_dtype(dtype: DType) -> bytes:
     return packed
 
 
-def _unpack_dtype(data: bytes, i: int) -> tuple[DType, int]:
-    packed, i = read_bytes(data, i)
+def _dtype_of(packed: bytes) -> DType:
     dtype = _read.get(packed)
     if dtype is None:
         dtype = _parse_dtype(packed)
@@ -110,32 +110,43 @@ def _unpack_dtype(data: bytes, i: int) -> tuple[DType, int]:
             _read.clear()
         if len(packed) <= _KEPT:
             _read[packed] = dtype
-    return dtype, i
+    return dtype
 
 
 def _parse_dtype(packed: bytes) -> DType:
     try:
-        (description,), end = read_items(packed, 0, 1, _NESTED)
-        dtype: DType = _SYNONYMS[description] if description in ("longlong", "ulonglong") else _as_dtype(description)
+        (description,), _ = read_items(packed, 0, 1, _NESTED)
+        dtype: DType = _as_dtype(description)
         again = _describe(dtype)
     except Refused as refused:
         raise Refused(f"is of a dtype that cannot be read: it {refused.problem}") from None
     except Exception:  # NumPy raises many kinds for what is no dtype.
         raise Refused("is of an unknown dtype") from None
-    if end != len(packed) or (again != description and dtype not in _SYNONYMS.values()):
+    if _pack(again) != length_bytes(len(packed)) + packed:
         raise not_canonical()
     return dtype
 
 
 def _content(array: Array) -> Any:
     """The bytes of an array in C order."""
+    if array.nbytes == 0:
+        return b""
+    _check_text(array)
     if array.dtype.names is not None:
         clean = np.zeros(array.shape, array.dtype)
         _copy_fields(clean, array)
         array = clean
-    if array.nbytes == 0:
-        return b""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _check_text(array: Array) -> None:
+    """Refuse numbers that are no characters: NumPy fails when it looks at them."""
+    for name in array.dtype.names or ():
+        _check_text(array[name])
+    if array.dtype.kind == "U" and array.nbytes:
+        codes = np.ascontiguousarray(array).reshape(-1).view(np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise Refused(f"is an array of text with the number {codes.max():#x}, which is no character")
 
 
 def _copy_fields(target: Array, source: Array) -> None:
@@ -156,7 +167,8 @@ def _write_array(x: Array, out: Out, _depth: int) -> None:
 
 def read_array(data: bytes, i: int, _depth: int) -> tuple[Array, int]:
     """The reader of arrays; they own their memory and can be written to."""
-    dtype, i = _unpack_dtype(data, i)
+    packed, i = read_bytes(data, i)
+    dtype = _dtype_of(packed)
     try:
         (shape,), i = read_items(data, i, 1, 2)
     except Refused as refused:
@@ -177,45 +189,58 @@ def _fill(data: bytes, i: int, shape: tuple[int, ...], dtype: DType) -> tuple[Ar
         raise Refused(f"is an array that cannot be: {error}") from None
     if nbytes:
         array.reshape(-1).view(np.uint8)[...] = np.frombuffer(data, np.uint8, nbytes, i)
+        _check_text(array)
         if dtype.names is not None and bytes(_content(array)) != data[i : i + nbytes]:
             raise not_canonical()
     return array, i + nbytes
 
 
 def _write_scalar(x: Any, out: Out, _depth: int) -> None:
-    cls = type(x)
-    if cls is np.str_:
-        out.append(_TAG_TEXT)
-        write_items((x[:],), out, 1)
-    elif cls is np.bytes_:
-        out.append(_TAG_RAW)
-        write_items((x[:],), out, 1)
-    elif cls is np.longlong or cls is np.ulonglong:
-        out.append(_TAG_SCALAR + _pack(cls.__name__) + x.tobytes())
-    else:
-        array = np.asarray(x)
-        out.append(_TAG_SCALAR + _pack_dtype(array.dtype))
-        out.append(bytes(_content(array)))
+    array = np.asarray(x)
+    out.append(_TAG_SCALAR + _pack_dtype(array.dtype))
+    out.append(bytes(_content(array)))
+
+
+def _write_number(x: Any, out: Out, _depth: int) -> None:
+    out.append(_heads[type(x)] + x.tobytes())
+
+
+def _write_text(x: Any, out: Out, _depth: int) -> None:
+    out.append(_heads[type(x)])
+    write_items((x[:],), out, 1)
 
 
 def read_scalar(data: bytes, i: int, _depth: int) -> tuple[Any, int]:
     """The reader of scalars."""
-    for tag, cls in ((_TAG_TEXT, np.str_), (_TAG_RAW, np.bytes_)):
-        if data.startswith(tag, i - 1):
-            (x,), i = read_items(data, i - 1 + len(tag), 1, 1)
-            if type(x) is not (str if cls is np.str_ else bytes):
-                raise not_canonical()
-            return cls(x), i
-    dtype, i = _unpack_dtype(data, i)
+    start = i - 1
+    packed, i = read_bytes(data, i)
+    cls = _types.get(data[start:i])
+    if cls is np.str_ or cls is np.bytes_:
+        (text,), i = read_items(data, i, 1, 1)
+        if type(text) is not (str if cls is np.str_ else bytes):
+            raise not_canonical()
+        return cls(text), i
+    dtype = _dtype_of(packed) if cls is None else _number_dtypes[cls]
+    if cls is None and dtype.kind not in "mMV":
+        raise not_canonical()
     array, end = _fill(data, i, (), dtype)
     x = array[()]
-    if bytes(_content(np.asarray(x))) != data[i:end]:
+    if x.dtype != dtype or (cls is np.bool_ and data[i] > 1):
         raise not_canonical()
     return x, end
 
 
 _TAG_ARRAY, _TAG_SCALAR = bytes((ARRAY,)), bytes((SCALAR,))
-_TAG_TEXT, _TAG_RAW = _TAG_SCALAR + _pack(_TEXT), _TAG_SCALAR + _pack(_RAW)
+_NUMBERS = [cls for cls in set(np.sctypeDict.values()) if np.dtype(cls).char in "?bBhHiIlLqQefdFD"]
+_number_dtypes: dict[type, DType] = {cls: np.dtype(cls) for cls in _NUMBERS}
+_heads: dict[type, bytes] = {
+    **{cls: _TAG_SCALAR + _pack(dtype.str) for cls, dtype in _number_dtypes.items()},
+    **{cls: _TAG_SCALAR + _pack(name) for name, cls in _NAMED.items()},
+}
+"""What scalars of a type begin with."""
+_types = {head: cls for cls, head in _heads.items()}
 writers.update(dict.fromkeys(np.sctypeDict.values(), _write_scalar))
+writers.update(dict.fromkeys(_NUMBERS, _write_number))
+writers[np.str_] = writers[np.bytes_] = _write_text
 writers[np.ndarray] = _write_array
 readers[ARRAY], readers[SCALAR] = read_array, read_scalar

@@ -72,7 +72,7 @@ Writer = Callable[[Any, Out, int], None]
 
 class _Writers(dict[type, Writer]):
     def __missing__(self, cls: type) -> Writer:
-        if cls.__module__.partition(".")[0] == "numpy":
+        if str(cls.__module__).partition(".")[0] == "numpy":
             from gpu_pregel.host.agents import codec_arrays  # noqa: F401 - it adds its types
 
             if cls in self:

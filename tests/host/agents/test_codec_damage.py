@@ -215,6 +215,11 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (encode(np.zeros(2)).replace(item((2,)), item((True,))), "value", "no shape"),
     (encode(np.zeros((2, 0))).replace(item((2, 0)), item((2**62, 2**62, 0))), "value", "cannot be"),
     (encode(np.zeros(())).replace(item(()), item((1,) * 65)), "value", "cannot be"),
+    (encode(np.array(["a"])).replace(b"a\0\0\0", b"a\0\0\x80"), "value", "no character"),
+    (encode(np.float64(1)).replace(b"<f8", b">f8"), "value", "one form"),
+    (encode(np.datetime64("2024-01-01")).replace(b"<M8[D]", b"|S8   "), "value", "unknown dtype"),
+    (encode(np.datetime64("2024-01-01")).replace(b"<M8", b">M8"), "value", "one form"),
+    (encode(np.datetime64("NaT")).replace(b"<M8", b"|S8"), "value", "one form"),
     (encode(np.bool_(True))[:-1] + b"\2", "value", "one form"),
     (
         encode(Point(1, 2)).replace(b"damage.Point", b"damage.Joint"),
