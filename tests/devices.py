@@ -16,10 +16,11 @@ _EXAMPLES = 15
 """Random examples on devices other than the CPU."""
 
 # In CI a package that is missing is a fault, not a reason to skip.
-_emulated = pytest.mark.skipif(
+EMULATED = pytest.mark.skipif(
     find_spec("numba_cuda") is None and not os.environ.get("CI"),
     reason="numba-cuda is not installed: pip install gpu-pregel[emulated]",
 )
+"""A mark of tests that need the emulated device."""
 
 
 def emulated(seed: int) -> str:
@@ -29,7 +30,7 @@ def emulated(seed: int) -> str:
 
 def on(device: str, *values: Any, name: str = "") -> Any:
     """A case of a parametrised test, with the device first; skipped where that is not there."""
-    marks = [pytest.mark.gpu] if device.startswith("cuda") else [_emulated] if is_emulated(device) else []
+    marks = [pytest.mark.gpu] if device.startswith("cuda") else [EMULATED] if is_emulated(device) else []
     return pytest.param(device, *values, marks=marks, id=f"{device}-{name}" if name else device)
 
 
