@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from gpu_pregel.errors import CodecError
-from gpu_pregel.host.agents.codec import check_id, decode, encode
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, Vertex
 
 
@@ -261,8 +261,7 @@ def make_key(run: bytes, branch: int, step: int, vertex: Id) -> bytes:
 
 
 def _id_of(vertex_id: Any) -> Id:
-    check_id(vertex_id)
-    return encode(vertex_id)
+    return id_key(vertex_id)
 
 
 def _as_edge(edge: Any) -> tuple[Any, Any]:

@@ -83,9 +83,10 @@ class Executor:
             _run_on_loop(self, batch, emit)
             return
         compute = self._job.functions[batch.function]
-        for index, task in enumerate(batch.tasks):
+        for index, fields in enumerate(batch.tasks):
             if begin is not None:
                 begin(index)
+            task = Task(*fields)
             context: Context | None = None
             error: BaseException | None = None
             try:
@@ -182,7 +183,9 @@ def _check_size(record: Record, limit: int) -> None:
     parts = [record.value or b"", *(data for pair in (*record.outbox, *record.aggregates) for data in pair)]
     size = sum(map(len, parts)) + (len(encode(record.mutations)) if record.mutations else 0)
     if size > limit:
-        raise RecordTooLargeError(f"the attempt leaves {size:,} bytes, and max_record is {limit:,}: leave less, or raise it")
+        raise RecordTooLargeError(
+            f"the attempt leaves {size:,} bytes, and max_record is {limit:,}: leave less, or raise it"
+        )
 
 
 def _refuse_result(result: Any) -> None:
@@ -224,7 +227,7 @@ def _run_on_loop(executor: Executor, batch: Batch, emit: Emit) -> None:
             async with places:
                 emit(await executor.execute_async(task, batch))
 
-        await asyncio.gather(*map(one, batch.tasks))
+        await asyncio.gather(*[one(Task(*fields)) for fields in batch.tasks])
 
     try:
         asyncio.get_running_loop()

@@ -1,14 +1,15 @@
 """Ends the process groups of workers when their master ends, however it ends and whatever they do just then.
 
 Run as a program of its own, by path and without site packages, so that it starts in a few milliseconds:
-``guardian.py MASTER``, with lines "+group" and "-group" on standard input. A stopped worker, or one in a long call of C,
-could not end its own tools.
+``guardian.py MASTER``, with lines "+group" and "-group" on standard input. A stopped worker, or one in a long call of
+C, could not end its own tools.
 """
 
 import os
 import select
 import signal
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
@@ -41,10 +42,8 @@ def main() -> None:
         for line in lines:
             (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
     for group in groups:
-        try:
+        with suppress(OSError):
             os.killpg(group, signal.SIGKILL)
-        except OSError:
-            pass
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ framework's design calls it ``superstep_state``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record
 
 
-@dataclass(slots=True)
 class Entry:
     """A vertex in a superstep.
 
@@ -24,7 +23,7 @@ class Entry:
         Made so far, and charged.
     messages : list of bytes
         Its input, in order.
-    answers : list of bytes
+    answers : sequence of bytes
         To its interrupts.
     record : Record or None
     failure : Failure or None
@@ -38,10 +37,9 @@ class Entry:
         Whether it was under way, with others, in a worker that died: it runs alone.
     """
 
-    messages: list[bytes]
     status: str = "pending"
     attempts: int = 0
-    answers: list[bytes] = field(default_factory=list)
+    answers: Sequence[bytes] = ()
     record: Record | None = None
     failure: Failure | None = None
     payload: bytes | None = None
@@ -49,34 +47,44 @@ class Entry:
     ready: float = 0.0
     suspect: bool = False
 
+    def __init__(self, messages: list[bytes]) -> None:
+        self.messages = messages  # the rest is the class's until it changes
+
 
 class Ledger:
     """The entries of one superstep, in the order of their vertices."""
 
-    def __init__(self, step: int, inputs: dict[Id, list[bytes]]) -> None:
+    def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
         self.step = step
-        self.entries = {vertex: Entry(messages) for vertex, messages in inputs.items()}
+        nothing: list[bytes] = []
+        self.entries = {vertex: Entry(inbox.get(vertex, nothing)) for vertex in vertices}
+        self._open = len(self.entries)
 
     def of_status(self, status: str) -> list[Id]:
         """Vertices of a status, in order."""
+        if not self._open and status != "completed":
+            return []
         return [vertex for vertex, entry in self.entries.items() if entry.status == status]
 
-    def record_outcome(self, outcome: Outcome, generation: int) -> Entry | None:
-        """Take in how an attempt ended; None if it is of a vertex that has completed, or of an earlier attempt."""
-        entry = self.entries.get(outcome.id)
-        if entry is None or entry.status == "completed" or outcome.attempt != entry.attempts:
-            return None
-        entry.status = outcome.status
-        if outcome.status == "completed":
-            result = outcome.result
-            entry.record = result if isinstance(result, Record) else Record.unpack(result)
-            entry.generation, entry.failure = generation, None
-        elif outcome.status == "failed":
-            entry.failure = outcome.result
-        else:
-            entry.payload = outcome.result
-            entry.attempts -= 1  # waiting for an answer is not charged
-        return entry
+    def record_outcomes(self, outcomes: Iterable[Outcome], generation: int) -> list[Outcome]:
+        """Take in how attempts ended; those left out are of vertices that have completed, or of earlier attempts."""
+        entries, accepted = self.entries, []
+        for outcome in outcomes:
+            vertex, attempt, status, result = outcome
+            entry = entries.get(vertex)
+            if entry is None or entry.record is not None or attempt != entry.attempts:
+                continue
+            accepted.append(outcome)
+            entry.status = status
+            if status == "completed":
+                entry.record, entry.generation, entry.failure = result, generation, None
+                self._open -= 1
+            elif status == "failed":
+                entry.failure = result
+            else:
+                entry.payload = result
+                entry.attempts -= 1  # waiting for an answer is not charged
+        return accepted
 
     def retry(self, vertices: list[Id]) -> None:
         """Give failed vertices a fresh set of attempts, with the input they had."""
@@ -87,7 +95,7 @@ class Ledger:
     def answer(self, vertex: Id, answer: bytes) -> None:
         """Record an answer to an interrupt; the vertex runs again from its start."""
         entry = self.entries[vertex]
-        entry.answers.append(answer)
+        entry.answers = [*entry.answers, answer]
         entry.status, entry.payload = "pending", None
 
     def completed(self) -> list[tuple[Id, Record]]:

@@ -15,9 +15,9 @@ import time
 from collections import deque
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from gpu_pregel.host.agents import pipes
-from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.records import Id, Outcome, Vertex
 
 LAST_SECONDS = 0.5
@@ -39,8 +39,8 @@ class Process:
     ----------
     frames : pipes.Frames
     marks : pipes.Marks
-    tasks : list of (Id, int)
-        Vertices and attempts submitted and not all answered; the first has the serial number ``served + 1``.
+    tasks : list
+        Those submitted and not all answered; the first has the serial number ``served + 1``.
     outstanding : int
         How many of them are not answered.
     late : set of int
@@ -53,7 +53,7 @@ class Process:
         self, partition: int, generation: int, slots: int, selector: selectors.BaseSelector, guardian: Guardian
     ) -> None:
         self.partition, self.generation, self.guardian = partition, generation, guardian
-        self.tasks: list[tuple[Id, int]] = []
+        self.tasks: list[tuple[Any, ...]] = []
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = 0
         self.late: set[int] = set()
@@ -63,6 +63,7 @@ class Process:
         self._reason = ""
         self._out: deque[memoryview] = deque()
         self._line = b""
+        self._program = ""  # the attempt that has started a program, whose output comes as it is
         self._words: deque[str] = deque(maxlen=_WORDS)
         self._selector = selector
         self.marks = pipes.Marks(slots)
@@ -155,7 +156,8 @@ class Process:
 
     def task(self, serial: int) -> tuple[Id, int]:
         """The vertex and attempt of a serial number."""
-        return self.tasks[serial - self.served - 1]
+        vertex, attempt, *_ = self.tasks[serial - self.served - 1]
+        return vertex, attempt
 
     def under_way(self) -> list[int]:
         """Serial numbers of attempts that are marked, and whose outcome has not come."""
@@ -190,15 +192,20 @@ class Process:
 
     def _show(self, line: bytes) -> None:
         text = line.decode("utf-8", "backslashreplace")
-        attempt = ""
         if text.startswith(pipes.PREFIX):
-            attempt, _, text = text[1:].partition(pipes.END_OF_PREFIX)
-        elif not self.is_async and len(running := self.under_way()) == 1:
-            vertex, number = self.task(running[0])  # written by no Python code of its own: by a program that it runs
-            attempt = pipes.describe(decode(vertex), number)
+            writer, _, text = text[1:].partition(pipes.END_OF_PREFIX)
+            self._print(writer, text)
+            return
+        text, mark, attempt = text.partition(pipes.PROGRAM)
+        if text or not mark:
+            self._print(self._program, text)
+        if mark:
+            self._program = attempt
+
+    def _print(self, writer: str, text: str) -> None:
         self._words.append(text)
         if sys.stderr is not None:
-            sys.stderr.write(f"[{self._name(attempt)}] {text}\n")
+            sys.stderr.write(f"[{self._name(writer)}] {text}\n")
 
     def _name(self, attempt: str) -> str:
         return f"worker {self.partition}, {attempt}" if attempt else f"worker {self.partition}"

@@ -95,23 +95,23 @@ class Task(NamedTuple):
 
     id: Id
     attempt: int
-    messages: list[bytes]
-    answers: list[bytes]
+    messages: Sequence[bytes]
+    answers: Sequence[bytes]
 
 
 @dataclass(slots=True)
 class Batch:
-    """What a partition is to compute in a superstep."""
+    """What a partition is to compute in a superstep; ``tasks`` are the fields of a ``Task`` each."""
 
     step: int
     num_vertices: int
     function: str
     aggregates: dict[str, bytes]
-    tasks: list[Task]
+    tasks: list[tuple[Id, int, Sequence[bytes], Sequence[bytes]]]
 
 
 class Outcome(NamedTuple):
-    """How an attempt ended: ``result`` is a record, packed if it has travelled, a failure, or an interrupt's payload.
+    """How an attempt ended: ``result`` is a record, a failure, or the payload of an interrupt.
 
     ``status`` is "completed", "failed" or "interrupted".
     """

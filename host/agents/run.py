@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.collecting import patience
 from gpu_pregel.host.agents.combining import Folding
 from gpu_pregel.host.agents.events import Event, Observer
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.mutations import ConflictError, Resolve, resolve_mutations
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Record, Task, Vertex
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Record, Vertex
 from gpu_pregel.host.agents.transport import Death, Done, Transport
 from gpu_pregel.host.agents.waiting import Waiting
 
@@ -107,6 +109,8 @@ class AgentRun:
         self.ledger: Ledger | None = None
         self._job, self._transport, self._observers = job, transport, observers
         self._waiting = Waiting(transport.partitions)
+        self._order: list[Id] = []
+        """All vertices in order, empty if it is not known."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
         parts: list[dict[Id, Vertex]] = [{} for _ in range(transport.partitions)]
@@ -125,6 +129,10 @@ class AgentRun:
         """Run one superstep, or what is left of one that was held; False when the run has ended or is held."""
         if self.status in ("completed", "halted", "partial", "max_supersteps", "stopped"):
             return False
+        with patience():
+            return self._step()
+
+    def _step(self) -> bool:
         begin = time.perf_counter()
         if self.ledger is None:
             self.ledger = self._plan()
@@ -153,26 +161,33 @@ class AgentRun:
         active = self._awake | state.inbox.keys()
         if not active:
             return None
-        ordered = sorted(active)
-        nothing: list[bytes] = []
-        return Ledger(state.superstep, {vertex: state.inbox.get(vertex, nothing) for vertex in ordered})
+        if 4 * len(active) < len(state.vertices):
+            ordered = sorted(active)
+        else:  # most of those that there are
+            self._order = self._order or sorted(state.vertices)
+            ordered = [vertex for vertex in self._order if vertex in active]
+        return Ledger(state.superstep, ordered, state.inbox)
 
     def _batch(self, ledger: Ledger, vertices: list[Id], aggregates: dict[str, bytes]) -> Batch:
         """Attempts at these vertices, which begin now."""
-        tasks = []
+        tasks: list[tuple[Id, int, Sequence[bytes], Sequence[bytes]]] = []
         for vertex in vertices:
             entry = ledger.entries[vertex]
             entry.status = "in_progress"
             entry.attempts += 1
-            tasks.append(Task(vertex, entry.attempts, entry.messages, entry.answers))
+            tasks.append((vertex, entry.attempts, entry.messages, entry.answers))
         return Batch(ledger.step, len(self.state.vertices), self.state.function, aggregates, tasks)
 
     def _execute(self, ledger: Ledger) -> None:
         """Let the partitions compute until no attempt is under way or due."""
         waiting = self._waiting = Waiting(self._transport.partitions)
+        place = self._place
         for vertex, entry in ledger.entries.items():
             if entry.status == "pending":
-                waiting.add(vertex, self._place[vertex], entry.ready, entry.suspect)
+                if entry.suspect or entry.ready:
+                    waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
+                else:
+                    waiting.due[place[vertex]].append(vertex)
         aggregates = {name: encode(value) for name, value in self.state.aggregates.items()}
         while True:
             for partition, vertices in waiting.take(time.monotonic()):
@@ -187,16 +202,13 @@ class AgentRun:
                     self._bury(ledger, event)
 
     def _take(self, ledger: Ledger, event: Done) -> None:
-        for outcome in event.outcomes:
-            entry = ledger.record_outcome(outcome, event.generation)
-            if entry is None:
-                continue
+        for outcome in ledger.record_outcomes(event.outcomes, event.generation):
             if self._observers:
                 self._tell("attempt", outcome, status=outcome.status)
-            if outcome.status == "interrupted":
-                self._tell("interrupt", outcome)
-            elif outcome.status == "failed":
-                self._failed(entry, outcome.id)
+                if outcome.status == "interrupted":
+                    self._tell("interrupt", outcome)
+            if outcome.status == "failed":
+                self._failed(ledger.entries[outcome.id], outcome.id)
 
     def _failed(self, entry: Entry, vertex: Id) -> None:
         """Try again, or leave it failed."""
@@ -249,10 +261,15 @@ class AgentRun:
         after = dict(state.vertices)
         change = Change()
         for vertex, record in records:
-            old = after[vertex]
-            after[vertex] = Vertex(old.value if record.value is None else record.value, old.edges, record.halted)
-            if ledger.entries[vertex].generation != self._generation[self._place[vertex]]:
-                change.set[vertex] = after[vertex]
+            old, value = after[vertex], record.value
+            if value is not None:
+                after[vertex] = Vertex(value, old.edges, record.halted)
+            elif record.halted is not old.halted:
+                after[vertex] = Vertex(old.value, old.edges, record.halted)
+        if any(self._generation):
+            for vertex, _ in records:
+                if ledger.entries[vertex].generation != self._generation[self._place[vertex]]:
+                    change.set[vertex] = after[vertex]
         failed = ledger.of_status("failed")
         for vertex in failed:
             old = after[vertex]
@@ -285,7 +302,7 @@ class AgentRun:
             "active": len(ledger.entries),
             "messages": sum(map(len, inbox.values())),
             "failed": len(failed),
-            "retries": sum(max(0, entry.attempts - 1) for entry in ledger.entries.values()),
+            "retries": sum([entry.attempts - 1 for entry in ledger.entries.values() if entry.attempts > 1]),
             "seconds": time.perf_counter() - begin,
         }
         self.trace.append(row)
@@ -309,18 +326,23 @@ class AgentRun:
         self, records: list[tuple[Id, Record]], after: dict[Id, Vertex], change: Change, step: int
     ) -> dict[Id, list[bytes]]:
         """Every vertex's messages for the next superstep, in the order of (sender, sequence)."""
-        inbox: dict[Id, list[bytes]] = {}
-        for sender, record in records:
+        inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
+        for _, record in records:
             for target, message in record.outbox:
-                if target in inbox:
-                    inbox[target].append(message)
-                elif target in after or self._missing(sender, target, after, change, step):
-                    inbox[target] = [message]
+                inbox[target].append(message)
+        inbox.default_factory = None
+        if not inbox.keys() <= after.keys():
+            for target in [target for target in inbox if target not in after]:
+                if not self._missing(records, target, after, change, step):
+                    del inbox[target]
         return inbox
 
-    def _missing(self, sender: Id, target: Id, after: dict[Id, Vertex], change: Change, step: int) -> bool:
-        """What becomes of a message to a vertex that is not there."""
+    def _missing(
+        self, records: list[tuple[Id, Record]], target: Id, after: dict[Id, Vertex], change: Change, step: int
+    ) -> bool:
+        """What becomes of messages to a vertex that is not there; True if it is now."""
         if self.rules.on_missing == "error":
+            sender = next(sender for sender, record in records if target in [to for to, _ in record.outbox])
             raise AgentError(
                 f"vertex {decode(sender)!r} sent a message in superstep {step} to {decode(target)!r}, which is not "
                 f"there: add that vertex, or pass on_missing='create' or 'drop'"
@@ -351,12 +373,12 @@ class AgentRun:
             parts[self._place[vertex]].remove.append(vertex)
         for partition, part in enumerate(parts):
             self._transport.commit(partition, ledger.step, part)
-        for vertex in (*ledger.entries, *change.set):
-            if vertex in after and not after[vertex].halted:
-                self._awake.add(vertex)
-            else:
-                self._awake.discard(vertex)
+        changed = ledger.entries.keys() | change.set.keys() if change.set else ledger.entries.keys()
+        self._awake -= changed
+        self._awake.update([vertex for vertex in changed if vertex in after and not after[vertex].halted])
         self._awake.difference_update(change.remove)
+        if len(after) != len(self.state.vertices) or change.remove or change.set:
+            self._order = []
 
     def _end(self, status: str) -> bool:
         self.status = status

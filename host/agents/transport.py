@@ -103,7 +103,8 @@ class InProcess:
         raise NotImplementedError(f"partition {partition} is in this process and cannot be ended: {reason}")
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Make what is staged the state."""
+        """Make what is staged the state; the master keeps vertices of its own."""
+        change.set = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
         self._executor.commit(change)
 
     def discard(self, partition: int) -> None:  # noqa: ARG002

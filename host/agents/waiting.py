@@ -17,7 +17,8 @@ class Waiting:
 
     def __init__(self, partitions: int) -> None:
         self.under_way = [0] * partitions
-        self._due: list[list[Id]] = [[] for _ in range(partitions)]
+        self.due: list[list[Id]] = [[] for _ in range(partitions)]
+        """Those that may begin now, beside others."""
         self._suspects: list[deque[Id]] = [deque() for _ in range(partitions)]
         self._alone = [False] * partitions
         self._later: list[tuple[float, int, Id, int, bool]] = []
@@ -31,18 +32,18 @@ class Waiting:
         elif suspect:
             self._suspects[partition].append(vertex)
         else:
-            self._due[partition].append(vertex)
+            self.due[partition].append(vertex)
 
     def take(self, now: float) -> Iterator[tuple[int, list[Id]]]:
         """Those that may begin, by partition; they are under way from here on."""
         while self._later and self._later[0][0] <= now:
             _, _, vertex, partition, suspect = heapq.heappop(self._later)
             self.add(vertex, partition, 0.0, suspect)
-        for partition, due in enumerate(self._due):
+        for partition, due in enumerate(self.due):
             if self._alone[partition]:
                 continue
             if due:
-                self._due[partition] = []
+                self.due[partition] = []
                 self.under_way[partition] += len(due)
                 yield partition, due
             elif self._suspects[partition] and not self.under_way[partition]:
@@ -63,7 +64,7 @@ class Waiting:
 
     def is_over(self) -> bool:
         """Whether nothing is under way, and nobody waits."""
-        return not (any(self.under_way) or any(self._due) or any(self._suspects) or self._later)
+        return not (any(self.under_way) or any(self.due) or any(self._suspects) or self._later)
 
     def next_time(self) -> float | None:
         """When the first of those begins that must wait for a time."""

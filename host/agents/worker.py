@@ -10,10 +10,12 @@ frame is written, and its mark not cleared), "torn" (half a frame is written), "
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 from _thread import allocate_lock
+from collections.abc import Callable
 from contextvars import ContextVar
 from io import TextIOBase
 from time import monotonic
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents import pipes
 from gpu_pregel.host.agents.codec import decode, register
+from gpu_pregel.host.agents.collecting import collect_rarely
 from gpu_pregel.host.agents.executor import Executor, Job
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 
@@ -32,7 +35,7 @@ _FLUSH_AFTER = 0.001
 """Seconds after which a completed outcome does not wait for others to share its frame."""
 _PR_SET_PDEATHSIG = 1
 
-_current: ContextVar[Task | None] = ContextVar("current", default=None)
+_current: ContextVar[Any] = ContextVar("current", default=None)
 """The attempt on behalf of which code runs."""
 
 
@@ -74,8 +77,9 @@ class Worker:
         self._pid = os.getpid()
         self._frames = pipes.Frames(channel)
         self._marks_fd = marks
-        self._outcomes: list[tuple[Any, ...]] = []
+        self._outcomes: list[Outcome] = []
         self._oldest = 0.0
+        self._has_programs = self._in_order = False
         self._serial = 0
         self._runner: Runner | None = None
         self._fault = _Fault.of(os.environ.get("GPU_PREGEL_WORKER_FAULT"))
@@ -123,6 +127,7 @@ class Worker:
                 os.environ[name] = value
         self._lines = Lines(1), Lines(2)
         sys.stdout, sys.stderr = self._lines
+        self._watch_programs()
         self._forward_logging(hello["levels"])
         self._marks = pipes.Marks(hello["slots"], self._marks_fd)
         if hello["max_memory"] is not None:
@@ -143,10 +148,30 @@ class Worker:
     def _load(self, content: bytes | bytearray) -> None:
         try:
             self._executor.load(pipes.unpack_vertices(pipes.unpack(content)))
+            gc.freeze()  # what is here by now stays
+            collect_rarely()
         except MemoryError:
             self._refuse("there is no memory for its vertices")
         self._fault.at("loading")
         self._write(pipes.READY, b"")
+
+    def _watch_programs(self) -> None:
+        """Say whose output it is before an attempt starts a program."""
+        import _posixsubprocess
+
+        def watched(start: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any, **options: Any) -> Any:
+                if self._in_order and (task := _current.get()) is not None:
+                    self._lines[0].announce(_describe(task))
+                    self._has_programs = True
+                return start(*arguments, **options)
+
+            return call
+
+        _posixsubprocess.fork_exec = watched(_posixsubprocess.fork_exec)
+        os.posix_spawn = watched(os.posix_spawn)
+        if "subprocess" in sys.modules:
+            sys.modules["subprocess"]._fork_exec = _posixsubprocess.fork_exec  # type: ignore[attr-defined]
 
     def _refuse(self, what: str) -> None:
         """Tell why this worker, and any in its place, cannot work."""
@@ -186,7 +211,8 @@ class Worker:
 
     def _compute(self, batch: Batch) -> None:
         self._fault.at("idle")
-        if self._executor.is_async(batch):
+        self._in_order = not self._executor.is_async(batch)
+        if not self._in_order:
             self._compute_on_loop(batch)
         else:
             self._compute_in_order(batch)
@@ -218,9 +244,12 @@ class Worker:
             begun[0] = 0.0
             if out.begun or err.begun:
                 self._end_lines()
+            if self._has_programs:
+                self._has_programs = False
+                out.announce("")
             if not outcomes:
                 self._oldest = monotonic()
-            outcomes.append(pipes.pack_outcome(outcome))
+            outcomes.append(outcome)
 
         self._serial += len(tasks)
         self._executor.execute(batch, emit, begin)
@@ -231,10 +260,12 @@ class Worker:
 
     def _flush(self) -> None:
         if self._outcomes:
-            content = pipes.pack(self._outcomes)
+            content = pipes.pack_outcomes(self._outcomes)
             self._outcomes.clear()
             if self._fault.is_now("torn"):
-                os.write(self._channel, (pipes.header.pack(len(content), pipes.OUTCOMES) + content)[: 9 + len(content) // 2])
+                os.write(
+                    self._channel, (pipes.header.pack(len(content), pipes.OUTCOMES) + content)[: 9 + len(content) // 2]
+                )
                 self._fault.strike()
             self._write(pipes.OUTCOMES, content)
 
@@ -267,7 +298,7 @@ class Worker:
                 marks.begun[slot] = 0.0
                 if not self._outcomes:
                     loop.call_later(_FLUSH_AFTER, self._flush)
-                self._outcomes.append(pipes.pack_outcome(outcome))
+                self._outcomes.append(outcome)
                 marks.serials[slot] = 0
                 free.append(slot)
 
@@ -280,7 +311,7 @@ class Worker:
         def begin(batch: Batch) -> None:
             for task in batch.tasks:
                 self._serial += 1
-                attempt = loop.create_task(one(self._serial, task, batch))
+                attempt = loop.create_task(one(self._serial, Task(*task), batch))
                 running.add(attempt)
                 attempt.add_done_callback(ended)
 
@@ -311,7 +342,7 @@ class Lines(TextIOBase):
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self.begun = ""
-        self._owner: Task | None = None
+        self._owner: Any = None
 
     def write(self, text: str) -> int:
         """Pass on what is complete."""
@@ -333,6 +364,11 @@ class Lines(TextIOBase):
             line, self.begun = self.begun, ""
             self._pass([line])
 
+    def announce(self, attempt: str) -> None:
+        """Tell of whom the output of programs is from here on."""
+        self.end_line()
+        os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
+
     def _pass(self, lines: list[str]) -> None:
         attempt = _describe(self._owner)
         prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
@@ -349,9 +385,9 @@ class Lines(TextIOBase):
         return True
 
 
-def _describe(task: Task | None) -> str:
+def _describe(task: Any) -> str:
     """An attempt in words."""
-    return "" if task is None else pipes.describe(decode(task.id), task.attempt)
+    return "" if task is None else pipes.describe(decode(task[0]), task[1])
 
 
 class _Fault:

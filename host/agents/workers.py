@@ -1,4 +1,4 @@
-"""Partitions in worker processes: started, fed, watched, ended and replaced by the master, which never blocks on them."""
+"""Partitions in worker processes, which the master starts, feeds, watches, ends and replaces without ever blocking."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Workers:
         self._is_async = {name: job.is_async(name) for name in job.functions}
         self._slots = job.max_concurrency if any(self._is_async.values()) else 1
         self._hello = b""
-        self._processes: list[_Process] = []
+        self._processes: list[Process] = []
         self._fruitless = [0] * count
         self._events: list[Event] = []
         self._selector = selectors.DefaultSelector()
@@ -65,7 +65,7 @@ class Workers:
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch."""
         process = self._processes[partition]
-        process.tasks += [(task.id, task.attempt) for task in batch.tasks]
+        process.tasks += batch.tasks
         process.outstanding += len(batch.tasks)
         process.is_async = self._is_async[batch.function]
         process.touched = time.monotonic()
@@ -146,7 +146,7 @@ class Workers:
             if not process.is_ending():
                 process.kill("it closed its connection")
 
-    def _take(self, process: _Process, outcomes: list[Outcome]) -> None:
+    def _take(self, process: Process, outcomes: list[Outcome]) -> None:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
         process.outstanding -= len(outcomes)
@@ -183,7 +183,7 @@ class Workers:
 
     # Deaths.
 
-    def _replace(self, process: _Process) -> None:
+    def _replace(self, process: Process) -> None:
         """A worker has ended: take what it left, tell of its death, and start the next with the committed vertices."""
         process.end_group()
         while not (process.frames.closed or process.frames.empty or process.is_broken):
@@ -227,8 +227,8 @@ def _hello(job: Job, slots: int) -> bytes:
                 cloudpickle.dumps(function)
             except Exception as error:
                 raise ArgumentError(
-                    f"compute function {name!r} cannot be sent to worker processes: {error}: make what it refers to inside "
-                    f"it, or pass workers=0"
+                    f"compute function {name!r} cannot be sent to worker processes: {error}: make what it refers to "
+                    f"inside it, or pass workers=0"
                 ) from error
         raise
     return pipes.pack(
@@ -248,13 +248,13 @@ def _hello(job: Job, slots: int) -> bytes:
 def _levels() -> dict[str, int]:
     """The levels of loggers here, so that workers pass on what somebody wants."""
     manager = logging.Logger.manager
-    levels = {name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level}
+    levels = {
+        name: one.level for name, one in manager.loggerDict.items() if isinstance(one, logging.Logger) and one.level
+    }
     return {"": logging.getLogger().level, **levels}
 
 
-def _end_all(
-    processes: list[Process], selector: selectors.BaseSelector, guardian: Guardian, owner: int
-) -> None:
+def _end_all(processes: list[Process], selector: selectors.BaseSelector, guardian: Guardian, owner: int) -> None:
     """End workers and what they have started: the idle ones by themselves, if they do so soon."""
     if os.getpid() != owner:
         return  # a fork of the master

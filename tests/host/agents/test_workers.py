@@ -19,7 +19,6 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError, AgentsFailedError, ArgumentError
-
 from tests.host.agents.worker_programs import children, final_bytes, growth, is_alive, pagerank, running, tokens
 
 ONE_TRY = RetryPolicy(attempts=1)
