@@ -15,7 +15,8 @@ import os
 import signal
 import sys
 from _thread import allocate_lock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from io import TextIOBase
 from time import monotonic
@@ -36,7 +37,7 @@ _FLUSH_AFTER = 0.001
 _PR_SET_PDEATHSIG = 1
 
 _current: ContextVar[Any] = ContextVar("current", default=None)
-"""The attempt on behalf of which code runs."""
+"""The attempt of an ``async`` function on behalf of which code runs."""
 
 
 def main(arguments: list[str]) -> None:
@@ -81,6 +82,10 @@ class Worker:
         self._oldest = 0.0
         self._has_programs = self._in_order = False
         self._serial = 0
+        """Of the latest task answered, for an ordinary function, or begun."""
+        self._serials: list[int] = []
+        self._task: Any = None
+        """The attempt of an ordinary function that is under way."""
         self._runner: Runner | None = None
         self._fault = _Fault.of(os.environ.get("GPU_PREGEL_WORKER_FAULT"))
 
@@ -125,7 +130,7 @@ class Worker:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        self._lines = Lines(1), Lines(2)
+        self._lines = Lines(1, self.attempt), Lines(2, self.attempt)
         sys.stdout, sys.stderr = self._lines
         self._watch_programs()
         self._forward_logging(hello["levels"])
@@ -139,7 +144,9 @@ class Worker:
             import pickle
 
             for name, data in hello["types"]:
-                register(pickle.loads(data), name)
+                # One that cannot be made here is refused where data are of it: the run may have none.
+                with suppress(Exception):
+                    register(pickle.loads(data), name)
             self._job: Job = pickle.loads(hello["job"])
             self._executor = Executor(self._job)
         except BaseException:
@@ -161,7 +168,7 @@ class Worker:
 
         def watched(start: Callable[..., Any]) -> Callable[..., Any]:
             def call(*arguments: Any, **options: Any) -> Any:
-                if self._in_order and (task := _current.get()) is not None:
+                if (task := self._task) is not None:
                     self._lines[0].announce(_describe(task))
                     self._has_programs = True
                 return start(*arguments, **options)
@@ -199,7 +206,7 @@ class Worker:
     def _log(self, name: str, level: int, text: str) -> None:
         text = text.encode("utf-8", "backslashreplace").decode()
         if os.getpid() == self._pid:
-            self._write(pipes.LOG, pipes.pack((str(name), int(level), _describe(_current.get()), text)))
+            self._write(pipes.LOG, pipes.pack((str(name), int(level), _describe(self.attempt()), text)))
         else:
             print(text, file=sys.stderr)  # a fork must not write into our connection
 
@@ -217,16 +224,24 @@ class Worker:
         else:
             self._compute_in_order(batch)
         self._flush()
-        self._end_lines()
+        self._end_output()
 
-    def _end_lines(self) -> None:
+    def _end_output(self) -> None:
+        """What was printed without an end of line has one when its attempt ends."""
         for lines in self._lines:
             lines.end_line()
+        if self._has_programs:
+            self._has_programs = False
+            self._lines[0].announce("")
+
+    def attempt(self) -> Any:
+        """The task on behalf of which code runs here."""
+        return self._task or _current.get()
 
     def _compute_in_order(self, batch: Batch) -> None:
         """An ordinary function: one mark, which names the latest attempt until its outcome is written."""
-        serials, begun, serial, tasks = self._marks.serials, self._marks.begun, self._serial, batch.tasks
-        out, err = self._lines
+        marks, lines = self._marks.serials, self._lines
+        begun, serial, tasks = self._marks.begun, self._serial, batch.tasks
         outcomes, flush, fault = self._outcomes, self._flush, self._fault.at if self._fault.place else None
 
         def begin(index: int) -> None:
@@ -234,34 +249,35 @@ class Worker:
             if outcomes and now - self._oldest >= _FLUSH_AFTER:
                 flush()
                 now = monotonic()
-            serials[0] = serial + index + 1
+            marks[0] = serial + index + 1
             begun[0] = now
-            _current.set(tasks[index])
+            self._task = tasks[index]
             if fault is not None:
                 fault("computing")
 
         def emit(outcome: Outcome) -> None:
             begun[0] = 0.0
-            if out.begun or err.begun:
-                self._end_lines()
-            if self._has_programs:
-                self._has_programs = False
-                out.announce("")
             if not outcomes:
                 self._oldest = monotonic()
             outcomes.append(outcome)
+            if lines[0].begun or lines[1].begun or self._has_programs:
+                self._end_output()
 
-        self._serial += len(tasks)
         self._executor.execute(batch, emit, begin)
-        _current.set(None)
+        self._task = None
         flush()
         self._fault.at("marked")
-        serials[0] = 0
+        marks[0] = 0
 
     def _flush(self) -> None:
         if self._outcomes:
-            content = pipes.pack_outcomes(self._outcomes)
+            numbers: Sequence[int] = self._serials
+            if self._in_order:
+                numbers = range(self._serial + 1, self._serial + 1 + len(self._outcomes))
+                self._serial = numbers[-1]
+            content = pipes.pack_outcomes(numbers, self._outcomes)
             self._outcomes.clear()
+            self._serials.clear()
             if self._fault.is_now("torn"):
                 os.write(
                     self._channel, (pipes.header.pack(len(content), pipes.OUTCOMES) + content)[: 9 + len(content) // 2]
@@ -299,6 +315,7 @@ class Worker:
                 if not self._outcomes:
                     loop.call_later(_FLUSH_AFTER, self._flush)
                 self._outcomes.append(outcome)
+                self._serials.append(serial)
                 marks.serials[slot] = 0
                 free.append(slot)
 
@@ -339,14 +356,14 @@ class Lines(TextIOBase):
     encoding = "utf-8"
     errors = "backslashreplace"
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
+        self._fd, self._attempt = fd, attempt
         self.begun = ""
         self._owner: Any = None
 
     def write(self, text: str) -> int:
         """Pass on what is complete."""
-        task = _current.get()
+        task = self._attempt()
         if self.begun and task is not self._owner:
             self.end_line()
         *lines, self.begun = (self.begun + text).split("\n")
