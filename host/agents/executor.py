@@ -82,7 +82,7 @@ class Executor:
         if self.is_async(batch):
             _run_on_loop(self, batch, emit)
             return
-        compute = self._job.functions[batch.function]
+        compute, setup, vertices = self._job.functions[batch.function], self._setup, self.vertices
         for index, fields in enumerate(batch.tasks):
             if begin is not None:
                 begin(index)
@@ -90,7 +90,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(self.vertices[task.id], task, batch, self._setup)
+                context = Context(vertices[task.id], task, batch, setup)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)

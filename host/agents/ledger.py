@@ -1,7 +1,8 @@
 """The ledger of a superstep: for each active vertex its status, attempts, input and, once it has one, its result.
 
 It is the master's, so that a vertex can be computed again with the same input whatever became of its worker; an Erlang
-framework's design calls it ``superstep_state``.
+framework's design calls it ``superstep_state``. Most vertices complete at their first attempt, and many may do so in a
+millisecond: of those there is only the record.
 """
 
 from __future__ import annotations
@@ -9,102 +10,163 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record
+from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, TaskFields
+
+STATUSES = ("pending", "in_progress", "completed", "failed", "interrupted")
 
 
 class Entry:
-    """A vertex in a superstep.
+    """A vertex in a superstep that did not, or has not yet, just complete at its first attempt.
 
     Attributes
     ----------
+    messages : sequence of bytes
+        Its input, in order.
     status : str
         "pending", "in_progress", "completed", "failed" or "interrupted".
     attempts : int
         Made so far, and charged.
-    messages : list of bytes
-        Its input, in order.
     answers : sequence of bytes
         To its interrupts.
-    record : Record or None
     failure : Failure or None
     payload : bytes or None
         What an interrupt asks.
-    generation : int
-        Of the worker that computed the record.
     ready : float
         When its next attempt may begin, by the monotonic clock.
     suspect : bool
         Whether it was under way, with others, in a worker that died: it runs alone.
     """
 
-    status: str = "pending"
-    attempts: int = 0
-    answers: Sequence[bytes] = ()
-    record: Record | None = None
-    failure: Failure | None = None
-    payload: bytes | None = None
-    generation: int = 0
-    ready: float = 0.0
-    suspect: bool = False
+    __slots__ = ("answers", "attempts", "failure", "messages", "payload", "ready", "status", "suspect")
 
-    def __init__(self, messages: list[bytes]) -> None:
-        self.messages = messages  # the rest is the class's until it changes
+    def __init__(self, messages: Sequence[bytes], status: str, attempts: int) -> None:
+        self.messages, self.status, self.attempts = messages, status, attempts
+        self.answers: Sequence[bytes] = ()
+        self.failure: Failure | None = None
+        self.payload: bytes | None = None
+        self.ready = 0.0
+        self.suspect = False
 
 
 class Ledger:
-    """The entries of one superstep, in the order of their vertices."""
+    """The active vertices of one superstep, in order.
+
+    Attributes
+    ----------
+    step : int
+    vertices : list of Id
+    records : dict of Id to Record
+        Of completed attempts, as they came.
+    """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
-        self.step = step
-        nothing: list[bytes] = []
-        self.entries = {vertex: Entry(inbox.get(vertex, nothing)) for vertex in vertices}
-        self._open = len(self.entries)
+        self.step, self.vertices = step, vertices
+        self.records: dict[Id, Record] = {}
+        self._inbox = inbox
+        self._entries: dict[Id, Entry] = {}
+        self._generations: dict[Id, int] = {}
+        self.has_begun = False
+
+    def entry(self, vertex: Id) -> Entry:
+        """All about one vertex."""
+        entry = self._entries.get(vertex)
+        if entry is None:
+            status = "completed" if vertex in self.records else self._usual_status
+            entry = Entry(self._inbox.get(vertex, ()), status, int(self.has_begun))
+            self._entries[vertex] = entry
+        return entry
+
+    @property
+    def _usual_status(self) -> str:
+        """Of a vertex with neither an entry nor a record."""
+        return "in_progress" if self.has_begun else "pending"
 
     def of_status(self, status: str) -> list[Id]:
         """Vertices of a status, in order."""
-        if not self._open and status != "completed":
-            return []
-        return [vertex for vertex, entry in self.entries.items() if entry.status == status]
+        if status == "completed":
+            return [vertex for vertex in self.vertices if vertex in self.records]
+        if status != self._usual_status:
+            return sorted([vertex for vertex, entry in self._entries.items() if entry.status == status])
+        entries, records = self._entries, self.records
+        return [
+            vertex
+            for vertex in self.vertices
+            if (entries[vertex].status == status if vertex in entries else vertex not in records)
+        ]
 
-    def record_outcomes(self, outcomes: Iterable[Outcome], generation: int) -> list[Outcome]:
-        """Take in how attempts ended; those left out are of vertices that have completed, or of earlier attempts."""
-        entries, accepted = self.entries, []
-        for outcome in outcomes:
-            vertex, attempt, status, result = outcome
-            entry = entries.get(vertex)
-            if entry is None or entry.record is not None or attempt != entry.attempts:
-                continue
-            accepted.append(outcome)
-            entry.status = status
-            if status == "completed":
-                entry.record, entry.generation, entry.failure = result, generation, None
-                self._open -= 1
-            elif status == "failed":
-                entry.failure = result
+    def begin(self, vertices: list[Id]) -> list[TaskFields]:
+        """Tasks of attempts that begin now; the first call of all begins with every vertex."""
+        inbox = self._inbox
+        tasks: list[TaskFields] = []
+        self.has_begun = True
+        if not self._entries:
+            return [(vertex, 1, inbox.get(vertex, ()), ()) for vertex in vertices]
+        for vertex in vertices:
+            entry = self._entries.get(vertex)
+            if entry is None:
+                tasks.append((vertex, 1, inbox.get(vertex, ()), ()))
             else:
-                entry.payload = result
-                entry.attempts -= 1  # waiting for an answer is not charged
-        return accepted
+                entry.status = "in_progress"
+                entry.attempts += 1
+                tasks.append((vertex, entry.attempts, entry.messages, entry.answers))
+        return tasks
 
-    def retry(self, vertices: list[Id]) -> None:
+    def record_outcomes(self, outcomes: list[Outcome], generation: int) -> list[Outcome]:
+        """Take in how attempts ended; those left out are of vertices that have completed, or of earlier attempts."""
+        entries, record, stale = self._entries, self.records.setdefault, []
+        for outcome in outcomes:
+            vertex, _, status, result = outcome
+            if status == "completed" and vertex not in entries:
+                record(vertex, result)
+            elif not self._record_outcome(outcome):
+                stale.append(outcome)
+        if stale:
+            outcomes = [outcome for outcome in outcomes if outcome not in stale]
+        if generation:
+            self._generations.update([(outcome.id, generation) for outcome in outcomes])
+        return outcomes
+
+    def _record_outcome(self, outcome: Outcome) -> bool:
+        entry = self.entry(outcome.id)
+        if entry.status != "in_progress" or outcome.attempt != entry.attempts:
+            return False
+        entry.status = outcome.status
+        if outcome.status == "completed":
+            self.records[outcome.id], entry.failure = outcome.result, None
+        elif outcome.status == "failed":
+            entry.failure = outcome.result
+        else:
+            entry.payload = outcome.result
+            entry.attempts -= 1  # waiting for an answer is not charged
+        return True
+
+    def generation(self, vertex: Id) -> int:
+        """Of the worker that computed its record."""
+        return self._generations.get(vertex, 0)
+
+    def retry(self, vertices: Iterable[Id]) -> None:
         """Give failed vertices a fresh set of attempts, with the input they had."""
         for vertex in vertices:
-            entry = self.entries[vertex]
+            entry = self.entry(vertex)
             entry.status, entry.attempts, entry.failure, entry.ready = "pending", 0, None, 0.0
 
     def answer(self, vertex: Id, answer: bytes) -> None:
         """Record an answer to an interrupt; the vertex runs again from its start."""
-        entry = self.entries[vertex]
+        entry = self.entry(vertex)
         entry.answers = [*entry.answers, answer]
         entry.status, entry.payload = "pending", None
 
     def completed(self) -> list[tuple[Id, Record]]:
         """Records in the order of their vertices."""
-        return [(vertex, entry.record) for vertex, entry in self.entries.items() if entry.record is not None]
+        records = self.records
+        if len(records) == len(self.vertices):
+            return [(vertex, records[vertex]) for vertex in self.vertices]
+        return [(vertex, records[vertex]) for vertex in self.vertices if vertex in records]
+
+    def retries(self) -> int:
+        """Attempts beyond each vertex's first."""
+        return sum(max(0, entry.attempts - 1) for entry in self._entries.values())
 
     def figures(self) -> dict[str, Any]:
         """How many of each status."""
-        counts: dict[str, Any] = dict.fromkeys(("pending", "in_progress", "completed", "failed", "interrupted"), 0)
-        for entry in self.entries.values():
-            counts[entry.status] += 1
-        return counts
+        return {status: len(self.of_status(status)) for status in STATUSES}

@@ -10,7 +10,7 @@ import marshal
 import mmap
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -184,29 +184,39 @@ def unpack_change(data: bytes | bytearray) -> Change:
     return Change(unpack_vertices(vertices), halt, remove)
 
 
-def pack_outcomes(outcomes: list[Outcome]) -> bytes:
-    """Outcomes as bytes: those of completed attempts in columns, which is what many quick ones take least time for."""
-    completed = [outcome for outcome in outcomes if outcome.status == "completed"]
-    ids = [outcome.id for outcome in completed]
-    attempts = [outcome.attempt for outcome in completed]
-    columns = zip(*[outcome.result for outcome in completed], strict=True) if completed else [()] * 5
-    values, halted, outboxes, aggregates, mutations = columns
+def pack_outcomes(serials: Sequence[int], outcomes: list[Outcome]) -> bytes:
+    """Outcomes and their serial numbers, those of completed attempts in columns: that takes least time for many."""
     others = [
-        (vertex, attempt, status, tuple(result) if status == "failed" else result)
-        for vertex, attempt, status, result in outcomes
+        (serial, status, tuple(result) if status == "failed" else result)
+        for serial, (_, _, status, result) in zip(serials, outcomes, strict=True)
         if status != "completed"
     ]
+    if others:
+        pairs = zip(serials, outcomes, strict=True)
+        serials = [serial for serial, outcome in pairs if outcome.status == "completed"]
+        outcomes = [outcome for outcome in outcomes if outcome.status == "completed"]
+    records = [outcome.result for outcome in outcomes]
+    values, halted, outboxes, aggregates, mutations = zip(*records, strict=True) if records else [()] * 5
     requests = [encode(one) if one else () for one in mutations] if any(mutations) else ()
-    return pack((ids, attempts, values, halted, outboxes, aggregates, requests, others))
+    numbers = (serials[0], serials[-1]) if isinstance(serials, range) and serials else list(serials)
+    return pack((numbers, values, halted, outboxes, aggregates, requests, others))
 
 
-def unpack_outcomes(data: bytes | bytearray) -> list[Outcome]:
-    """Back from bytes."""
-    ids, attempts, values, halted, outboxes, aggregates, requests, others = unpack(data)
+def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], served: int) -> list[Outcome]:
+    """Back from bytes; the task of the serial number ``served + 1`` is the first."""
+    serials, values, halted, outboxes, aggregates, requests, others = unpack(data)
+    if type(serials) is tuple:
+        answered = tasks[serials[0] - served - 1 : serials[1] - served]
+    else:
+        answered = [tasks[serial - served - 1] for serial in serials]
     mutations = [decode(one) if one else () for one in requests] if requests else repeat(())
     records = map(_new_record, zip(values, halted, outboxes, aggregates, mutations, strict=False))
-    outcomes = list(map(_new_outcome, zip(ids, attempts, repeat("completed"), records, strict=False)))
-    for vertex, attempt, status, result in others:
+    outcomes = [
+        _new_outcome((vertex, attempt, "completed", record))
+        for (vertex, attempt, _, _), record in zip(answered, records, strict=True)
+    ]
+    for serial, status, result in others:
+        vertex, attempt, *_ = tasks[serial - served - 1]
         outcomes.append(Outcome(vertex, attempt, status, Failure(*result) if status == "failed" else result))
     return outcomes
 

@@ -99,6 +99,9 @@ class Task(NamedTuple):
     answers: Sequence[bytes]
 
 
+TaskFields = tuple[Id, int, Sequence[bytes], Sequence[bytes]]
+
+
 @dataclass(slots=True)
 class Batch:
     """What a partition is to compute in a superstep; ``tasks`` are the fields of a ``Task`` each."""
@@ -107,7 +110,7 @@ class Batch:
     num_vertices: int
     function: str
     aggregates: dict[str, bytes]
-    tasks: list[tuple[Id, int, Sequence[bytes], Sequence[bytes]]]
+    tasks: list[TaskFields]
 
 
 class Outcome(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,7 +141,7 @@ class AgentRun:
             if self.state.superstep >= self.rules.max_supersteps:
                 self.ledger = None
                 return self._end("max_supersteps")
-            self._tell("superstep", active=len(self.ledger.entries))
+            self._tell("superstep", active=len(self.ledger.vertices))
         ledger = self.ledger
         while True:
             self._execute(ledger)
@@ -168,30 +168,23 @@ class AgentRun:
             ordered = [vertex for vertex in self._order if vertex in active]
         return Ledger(state.superstep, ordered, state.inbox)
 
-    def _batch(self, ledger: Ledger, vertices: list[Id], aggregates: dict[str, bytes]) -> Batch:
-        """Attempts at these vertices, which begin now."""
-        tasks: list[tuple[Id, int, Sequence[bytes], Sequence[bytes]]] = []
-        for vertex in vertices:
-            entry = ledger.entries[vertex]
-            entry.status = "in_progress"
-            entry.attempts += 1
-            tasks.append((vertex, entry.attempts, entry.messages, entry.answers))
-        return Batch(ledger.step, len(self.state.vertices), self.state.function, aggregates, tasks)
-
     def _execute(self, ledger: Ledger) -> None:
         """Let the partitions compute until no attempt is under way or due."""
+        state, place = self.state, self._place
         waiting = self._waiting = Waiting(self._transport.partitions)
-        place = self._place
-        for vertex, entry in ledger.entries.items():
-            if entry.status == "pending":
-                if entry.suspect or entry.ready:
-                    waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
-                else:
-                    waiting.due[place[vertex]].append(vertex)
-        aggregates = {name: encode(value) for name, value in self.state.aggregates.items()}
+        if ledger.has_begun:
+            for vertex in ledger.of_status("pending"):
+                entry = ledger.entry(vertex)
+                waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
+        else:
+            for vertex in ledger.vertices:
+                waiting.due[place[vertex]].append(vertex)
+        aggregates = {name: encode(value) for name, value in state.aggregates.items()}
         while True:
             for partition, vertices in waiting.take(time.monotonic()):
-                self._transport.submit(partition, self._batch(ledger, vertices, aggregates))
+                tasks = ledger.begin(vertices)
+                batch = Batch(ledger.step, len(state.vertices), state.function, aggregates, tasks)
+                self._transport.submit(partition, batch)
             if waiting.is_over():
                 return
             for event in self._transport.wait(waiting.next_time()):
@@ -202,13 +195,14 @@ class AgentRun:
                     self._bury(ledger, event)
 
     def _take(self, ledger: Ledger, event: Done) -> None:
+        observed = bool(self._observers)
         for outcome in ledger.record_outcomes(event.outcomes, event.generation):
-            if self._observers:
+            if observed:
                 self._tell("attempt", outcome, status=outcome.status)
                 if outcome.status == "interrupted":
                     self._tell("interrupt", outcome)
             if outcome.status == "failed":
-                self._failed(ledger.entries[outcome.id], outcome.id)
+                self._failed(ledger.entry(outcome.id), outcome.id)
 
     def _failed(self, entry: Entry, vertex: Id) -> None:
         """Try again, or leave it failed."""
@@ -228,9 +222,10 @@ class AgentRun:
         self._tell("death", partition=death.partition, reason=death.reason)
         self._waiting.died(death.partition)
         under_way = set(death.under_way)
-        for vertex, entry in ledger.entries.items():
-            if entry.status != "in_progress" or self._place[vertex] != death.partition:
+        for vertex in ledger.of_status("in_progress"):
+            if self._place[vertex] != death.partition:
                 continue
+            entry = ledger.entry(vertex)
             if len(under_way) == 1 and vertex in under_way:
                 entry.failure = Failure("death", "WorkerDied", death.reason, "", True)
                 entry.status, entry.suspect = "failed", True
@@ -257,6 +252,9 @@ class AgentRun:
     def _fold_and_commit(self, ledger: Ledger, begin: float) -> None:
         """Fold aggregates, resolve mutations, route messages; then make it all the state."""
         state, records = self.state, ledger.completed()
+        failed = ledger.of_status("failed")
+        if len(records) + len(failed) != len(ledger.vertices):
+            raise AgentError(f"superstep {ledger.step} was cut off: the last commit stands")
         aggregates = self._fold_aggregates(records)
         after = dict(state.vertices)
         change = Change()
@@ -268,9 +266,8 @@ class AgentRun:
                 after[vertex] = Vertex(old.value, old.edges, record.halted)
         if any(self._generation):
             for vertex, _ in records:
-                if ledger.entries[vertex].generation != self._generation[self._place[vertex]]:
+                if ledger.generation(vertex) != self._generation[self._place[vertex]]:
                     change.set[vertex] = after[vertex]
-        failed = ledger.of_status("failed")
         for vertex in failed:
             old = after[vertex]
             after[vertex] = Vertex(old.value, old.edges, True)
@@ -288,10 +285,10 @@ class AgentRun:
         decided = self._ask_master(ledger.step, len(after), aggregates)
         # From here on nothing fails: what was computed becomes the state.
         for vertex in failed:
-            entry = ledger.entries[vertex]
+            entry = ledger.entry(vertex)
             assert entry.failure is not None
-            state.failed[vertex] = (ledger.step, entry.failure, entry.messages)
-        self._commit(change, ledger, after)
+            state.failed[vertex] = (ledger.step, entry.failure, list(entry.messages))
+        self._commit(change, ledger.step, records, after)
         state.vertices, state.inbox, state.aggregates = after, inbox, aggregates
         state.superstep += 1
         if decided is not None and decided.function is not None:
@@ -299,10 +296,10 @@ class AgentRun:
         self.ledger = None
         row = {
             "superstep": ledger.step,
-            "active": len(ledger.entries),
+            "active": len(ledger.vertices),
             "messages": sum(map(len, inbox.values())),
             "failed": len(failed),
-            "retries": sum([entry.attempts - 1 for entry in ledger.entries.values() if entry.attempts > 1]),
+            "retries": ledger.retries(),
             "seconds": time.perf_counter() - begin,
         }
         self.trace.append(row)
@@ -359,7 +356,7 @@ class AgentRun:
         self.rules.master(context)
         return context
 
-    def _commit(self, change: Change, ledger: Ledger, after: dict[Id, Vertex]) -> None:
+    def _commit(self, change: Change, step: int, records: list[tuple[Id, Record]], after: dict[Id, Vertex]) -> None:
         """Tell the partitions; each gets what concerns its own vertices."""
         for vertex in change.set:
             if vertex not in self._place:
@@ -372,10 +369,14 @@ class AgentRun:
         for vertex in change.remove:
             parts[self._place[vertex]].remove.append(vertex)
         for partition, part in enumerate(parts):
-            self._transport.commit(partition, ledger.step, part)
-        changed = ledger.entries.keys() | change.set.keys() if change.set else ledger.entries.keys()
-        self._awake -= changed
-        self._awake.update([vertex for vertex in changed if vertex in after and not after[vertex].halted])
+            self._transport.commit(partition, step, part)
+        # Whoever was awake was active.
+        self._awake = {vertex for vertex, record in records if not record.halted}
+        for vertex in change.set:
+            if vertex in after and not after[vertex].halted:
+                self._awake.add(vertex)
+            else:
+                self._awake.discard(vertex)
         self._awake.difference_update(change.remove)
         if len(after) != len(self.state.vertices) or change.remove or change.set:
             self._order = []
@@ -410,16 +411,16 @@ class AgentRun:
         """The vertices of the held superstep that failed, and why."""
         if self.ledger is None:
             return {}
-        entries = self.ledger.entries
-        return {decode(vertex): entries[vertex].failure for vertex in self.ledger.of_status("failed")}  # type: ignore[misc]
+        failed = {vertex: self.ledger.entry(vertex).failure for vertex in self.ledger.of_status("failed")}
+        return {decode(vertex): failure for vertex, failure in failed.items() if failure is not None}
 
     def interrupts(self) -> dict[Any, Any]:
         """The vertices of the held superstep that wait for an answer, and what they ask."""
         if self.ledger is None:
             return {}
-        entries = self.ledger.entries
+        ledger = self.ledger
         return {
-            decode(vertex): decode(entries[vertex].payload or b"") for vertex in self.ledger.of_status("interrupted")
+            decode(vertex): decode(ledger.entry(vertex).payload or b"") for vertex in ledger.of_status("interrupted")
         }
 
     def close(self) -> None:

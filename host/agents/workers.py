@@ -129,7 +129,7 @@ class Workers:
         try:
             for kind, content in process.read():
                 if kind == pipes.OUTCOMES:
-                    self._take(process, pipes.unpack_outcomes(content))
+                    self._take(process, pipes.unpack_outcomes(content, process.tasks, process.served))
                 elif kind == pipes.READY:
                     process.is_ready = True
                 elif kind == pipes.LOG:

@@ -369,6 +369,24 @@ def test_memory_of_a_worker_is_limited() -> None:
     assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {1: ("limit", "MemoryError")}
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_an_attempt_leaves_is_limited(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 1:
+            ctx.value = "x" * 900
+            ctx.send(0, "x" * 200)
+        ctx.vote_to_halt()
+
+    result = agents.run([Vertex(k) for k in range(3)], compute, workers=workers, max_record=1000, on_failure="continue")
+    assert {key: one.kind for key, one in result.failed.items()} == {1: "limit"}
+    assert "1,000" in result.failed[1].text
+
+
+def test_memory_of_no_worker_is_not_limited() -> None:
+    with pytest.raises(ArgumentError, match="max_memory"):
+        agents.run([Vertex(0)], halt, max_memory=1 << 30)
+
+
 def wait_for(condition: Any, seconds: float = 2.0) -> None:
     until = time.monotonic() + seconds
     while not condition():
