@@ -7,6 +7,7 @@ more than ``HUB_EDGES`` edges are cut into pieces, each with a warp of its own, 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,7 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
     return push
 
 
+@functools.lru_cache(maxsize=1)
 def _make_combining(functions: Functions) -> tuple[Any, Any]:
     """``combined(a, b)``, cast; and ``up_to(message, first)``: of the lanes from ``first`` up to this one."""
     combine, cast = functions.combine, make_cast(device, functions.message)

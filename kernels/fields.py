@@ -152,15 +152,15 @@ def make_weight(jit: Jit, has_weights: bool) -> Any:
     return jit(loaded if has_weights else one)
 
 
-def make_folding(jit: Jit, functions: Functions) -> tuple[Any, Any, Any]:
+def make_folding(jit: Jit, aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
 
-    They keep a block's aggregates in registers, as a tuple.
+    They keep a block's aggregates in registers, as a tuple. ``aggregators`` are those of ``Functions``.
     """
-    count = len(functions.aggregators)
+    count = len(aggregators)
     names: dict[str, Any] = {}
     loads, terms = [], []
-    for k, (_, function, combine, dtype, _) in enumerate(functions.aggregators):
+    for k, (_, function, combine, dtype, _) in enumerate(aggregators):
         names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
         loads.append(f"partials[{k}][block]")
         terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")

@@ -356,7 +356,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
         make_changed(device, functions.value, bits_of_float),
         make_context(device, functions.names),
     )
-    begin_folding, fold, finish_folding = make_folding(device, functions)
+    begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
     by_bits = is_active is None
 
     def apply_messages(

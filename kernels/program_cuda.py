@@ -98,10 +98,10 @@ class _Folding:
     next ``apply``; the row gets their bits."""
 
 
-def _make_folding(functions: Functions) -> _Folding:
+def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
     names: dict[str, Any] = {"bits_of_float": bits_of_float, "types": types}
     starts, merged, loaded, stores, published = [], [], [], [], []
-    for k, (_, _, combine, dtype, identity) in enumerate(functions.aggregators):
+    for k, (_, _, combine, dtype, identity) in enumerate(aggregators):
         names |= {f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype), f"identity{k}": identity}
         starts.append(f"identity{k}")
         merged.append(f"type{k}(combine{k}(a[{k}], b[{k}]))")
@@ -137,8 +137,8 @@ def _make_folding(functions: Functions) -> _Folding:
 
     return _Folding(
         start=made("start", "", tuple_of(starts)),
-        fold=make_folding(device, functions)[1],
-        over_warp=over_warp if functions.aggregators else nothing_to_do,
+        fold=make_folding(device, aggregators)[1],
+        over_warp=over_warp if aggregators else nothing_to_do,
         merge=merge,
         load=made("load", "arrays, i", tuple_of(loaded)),
         store=made("store", "arrays, i, sums", "".join(stores) or "    pass\n"),
@@ -146,19 +146,19 @@ def _make_folding(functions: Functions) -> _Folding:
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _make_finish(functions: Functions) -> tuple[Any, Any, Any]:
+@functools.lru_cache(maxsize=8)
+def _make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     """``start()``, ``fold(…)`` and ``finish(…)``, which ends a superstep.
 
     Each block leaves its figures, and the last one adds them up. Lane 0 knows how many vertices of its warp are
     ``active`` and have ``applied``; each lane its own ``edges``. Made once, and so compiled once, for ``init`` and
-    ``apply`` of a program.
+    ``apply`` of a program, and for all programs without aggregators.
     """
-    folding = _make_folding(functions)
+    folding = _make_folding(aggregators)
     start, merge, over_warp = folding.start, folding.merge, folding.over_warp
     load, store, publish = folding.load, folding.store, folding.publish
-    width = FIGURES + len(functions.aggregators)
-    has_aggregates = len(functions.aggregators) > 0
+    width = FIGURES + len(aggregators)
+    has_aggregates = len(aggregators) > 0
 
     @device
     def finish(
@@ -271,7 +271,7 @@ def make_init(functions: Functions, shapes: Shapes) -> Kernel:
     everywhere = initially_active is None
     put, cast = make_put(device, functions.value), make_cast(device, functions.value)
     context = make_context(device, functions.names)
-    start, _, finish = _make_finish(functions)
+    start, _, finish = _make_finish(functions.aggregators)
 
     @device
     def is_first(ctx: Any) -> Any:
@@ -366,7 +366,7 @@ def make_apply(functions: Functions, shapes: Shapes, *, always: bool) -> Kernel:
     get_message, put_message = make_get(device, functions.message), make_put(device, functions.message)
     cast_message, differs = make_cast(device, functions.message), make_differs(device, functions.message)
     changed, context = make_changed(device, functions.value, bits_of_float), make_context(device, functions.names)
-    start, fold, finish = _make_finish(functions)
+    start, fold, finish = _make_finish(functions.aggregators)
 
     @device
     def is_active(old: Any, new: Any, ctx: Any) -> Any:
