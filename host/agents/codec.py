@@ -8,7 +8,7 @@ import struct
 import zlib
 from typing import Any
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents import codec_extras  # noqa: F401
 from gpu_pregel.host.agents.codec_format import MAX_DEPTH, VERSION, Refused, TooLarge
 from gpu_pregel.host.agents.codec_reading import cut_short, readers
@@ -58,13 +58,14 @@ def encode(x: Any, limit: int | None = None, *, name: str = "value") -> bytes:
         out.limit = out.room = limit
     try:
         writers[kind](x, out, MAX_DEPTH)
-        if limit is not None:
+        data = b"".join(out)
+        if limit is not None and len(data) > limit:
             out.check()
     except Refused as refused:
         raise _error(refused, name) from None
     except RecursionError:
         raise _error(_no_stack(), name) from None
-    return b"".join(out)
+    return data
 
 
 def decode(data: bytes | bytearray | memoryview, *, name: str = "value") -> Any:
@@ -88,6 +89,8 @@ def decode(data: bytes | bytearray | memoryview, *, name: str = "value") -> Any:
     gpu_pregel.errors.CodecError: value is followed by 1 byte that is not part of it
     """
     if type(data) is not bytes:
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise ArgumentTypeError(f"decode takes bytes, not {data!r:.80}")
         data = bytes(data)
     if not data.startswith(_VERSION):
         raise CodecError(f"does not begin with {VERSION}, the version of the format", name)

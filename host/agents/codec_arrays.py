@@ -27,14 +27,17 @@ from gpu_pregel.host.agents.codec_writing import Out, length_bytes, write_items,
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
 
-_SIMPLE = re.compile(r"[<>|][biufcSUVmM][0-9]+(\[[0-9]*[a-zA-Z]+\])?")
+_SIMPLE = re.compile(r"[<>|]([biufcSUV][0-9]{1,10}|[mM]8(\[([1-9][0-9]{0,8})?[a-zA-Z]{1,2}\])?)")
+"""NumPy divides by the number of units in a dtype of dates: 0, or what overflows to it, ends the process."""
 _NESTED = 64
 """So deep may the description of a dtype be."""
+_LARGEST = 2**31 - 1
+"""No dtype takes more bytes."""
 _KEPT = 256
 _NAMED: dict[str, type] = {"str": np.str_, "bytes": np.bytes_, "longlong": np.longlong, "ulonglong": np.ulonglong}
 """Scalar types that their dtype does not tell: text loses zeros at its end, ``longlong`` has the dtype of ``int64``."""
 
-_written: dict[DType, bytes] = {}
+_written: dict[tuple[str, type], bytes] = {}
 _read: dict[bytes, DType] = {}
 """The latest dtypes as they are written, and back."""
 
@@ -50,6 +53,8 @@ def _describe(dtype: DType) -> Any:
         fields = []
         for name in dtype.names:
             field, offset, *title = dtype.fields[name]
+            if title and type(title[0]) is not str:
+                raise Refused(f"is of dtype {dtype}, whose field {name!r} has a title that is no text: leave it out")
             if field.itemsize == 0:
                 raise Refused(f"is of dtype {dtype}, whose field {name!r} takes no bytes: leave it out")
             fields.append((name, title[0] if title else None, offset, _describe(field)))
@@ -64,21 +69,32 @@ def _describe(dtype: DType) -> Any:
     return dtype.str
 
 
-def _as_dtype(x: Any) -> Any:
-    """What ``np.dtype`` takes for a description."""
-    match x:
-        case str() if _SIMPLE.fullmatch(x):
-            return np.dtype(x)
-        case [base, tuple() as shape] if type(x) is list and all(type(n) is int for n in shape):
-            return np.dtype((_as_dtype(base), shape))
-        case (int() as itemsize, bool() as aligned, list() as fields) if type(x) is tuple:
-            names, titles, offsets, formats = zip(*fields, strict=True) if fields else ((), (), (), ())
-            given: dict[str, Any] = {"names": names, "offsets": offsets, "formats": [_as_dtype(one) for one in formats]}
-            if any(title is not None for title in titles):
-                given["titles"] = titles
-            spec: Any = {**given, "itemsize": itemsize, "aligned": aligned}
-            return np.dtype(spec)
-    raise ValueError
+def _as_dtype(x: Any) -> DType:
+    """The dtype of a description. NumPy does not check all that it is given, and some of it ends the process."""
+    if type(x) is str and _SIMPLE.fullmatch(x):
+        return np.dtype(x)
+    if type(x) is list:
+        base, shape = _as_dtype(x[0]), x[1]
+        if type(shape) is not tuple or not all(type(n) is int and 0 < n <= _LARGEST for n in shape):
+            raise ValueError
+        if base.itemsize * math.prod(shape) > _LARGEST:
+            raise ValueError
+        return np.dtype((base, shape))
+    itemsize, aligned, fields = x
+    if type(itemsize) is not int or not 0 <= itemsize <= _LARGEST or type(aligned) is not bool:
+        raise ValueError
+    names, titles, offsets, formats = zip(*fields, strict=True) if fields else ((), (), (), ())
+    dtypes = [_as_dtype(one) for one in formats]
+    for name, title, offset, dtype in zip(names, titles, offsets, dtypes, strict=True):
+        if type(name) is not str or (title is not None and type(title) is not str):
+            raise ValueError
+        if type(offset) is not int or not 0 <= offset <= itemsize - dtype.itemsize:
+            raise ValueError
+    spec: Any = {"names": names, "offsets": offsets, "formats": dtypes, "itemsize": itemsize, "aligned": aligned}
+    if any(title is not None for title in titles):
+        spec["titles"] = titles
+    made: DType = np.dtype(spec)
+    return made
 
 
 def _pack(description: Any) -> bytes:
@@ -92,13 +108,14 @@ def _pack(description: Any) -> bytes:
 
 
 def _pack_dtype(dtype: DType) -> bytes:
-    packed = _written.get(dtype) if dtype.metadata is None and dtype.names is None else None
+    key = dtype.str, dtype.type
+    packed = _written.get(key) if dtype.kind != "V" and dtype.metadata is None else None
     if packed is None:
         packed = _pack(_describe(dtype))
-        if dtype.names is None:
+        if dtype.kind != "V":
             if len(_written) >= _KEPT:
                 _written.clear()
-            _written[dtype] = packed
+            _written[key] = packed
     return packed
 
 
@@ -122,7 +139,7 @@ def _parse_dtype(packed: bytes) -> DType:
         raise Refused(f"is of a dtype that cannot be read: it {refused.problem}") from None
     except Exception:  # NumPy raises many kinds for what is no dtype.
         raise Refused("is of an unknown dtype") from None
-    if _pack(again) != length_bytes(len(packed)) + packed:
+    if dtype.subdtype is not None or _pack(again) != length_bytes(len(packed)) + packed:
         raise not_canonical()
     return dtype
 

@@ -89,16 +89,17 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ArgumentTypeError(f"name must be a text to store, not {name!r}")
     taken = _by_name.get(name)
-    if taken is not None and taken.type is not cls:
-        if (taken.type.__module__, taken.type.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise ArgumentError(
-                f"{name!r} is the name of {name_of(taken.type)}: register {name_of(cls)} with another name="
-            )
-        _remove(taken)  # The class statement ran again, as in a notebook.
+    if taken is not None and name_of(taken.type) != name_of(cls):
+        raise ArgumentError(
+            f"{name!r} is the name of {name_of(taken.type)}: register {name_of(cls)} with another name="
+        )
     for known in _by_name.values():
         if known.type is cls and known.name != name:
             raise ArgumentError(f"{name_of(cls)} is registered as {known.name!r}, and can have no second name {name!r}")
-    _add(_kind_of(cls, name))
+    kind = _kind_of(cls, name)
+    if taken is not None:
+        _remove(taken)  # The class statement ran again, as in a notebook.
+    _add(kind)
     return cls
 
 
@@ -226,13 +227,14 @@ def _enum_kind(cls: type[enum.Enum], name: str) -> _Kind:
         (text,) = values
         member = _member(cls, text) if type(text) is str else None
         if member is None:
-            raise Refused(f"is {text!r}, which is no member of {name_of(cls)}")
+            shown = repr(text[:80]) if type(text) is str else "no name"
+            raise Refused(f"is {shown}, which is no member of {name_of(cls)}")
         return member
 
     def values(x: enum.Enum) -> Sequence[Any]:
         text = x.name or ""
         if _member(cls, text) is not x:
-            raise Refused(f"is {x!r}, which has no name of its own")
+            raise Refused(f"is a member of {name_of(cls)} without a name of its own")
         return (text,)
 
     return _Kind(cls, name, _head("e", name, ()), ("name",), values, build)
@@ -256,9 +258,11 @@ def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
 
 def _model_kind(cls: Any, name: str) -> _Kind:
     """A pydantic model: its fields, which of them were set, and its private attributes."""
-    version = sys.modules["pydantic"].VERSION
-    if tuple(map(int, version.split(".")[:2])) < (2, 11):
-        raise ArgumentTypeError(f"pydantic {version} cannot validate by the names of fields: install 2.11 or later")
+    pydantic: Any = sys.modules["pydantic"]
+    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11):
+        raise ArgumentTypeError(
+            f"pydantic {pydantic.VERSION} cannot validate by the names of fields: install 2.11 or later"
+        )
     fields = tuple(cls.model_fields)
     names = frozenset(fields)
     is_root = bool(getattr(cls, "__pydantic_root_model__", False))
@@ -267,15 +271,12 @@ def _model_kind(cls: Any, name: str) -> _Kind:
         given = values["root"] if is_root else dict(values)
         try:
             cls.__pydantic_validator__.validate_python(given, strict=True, by_alias=False, by_name=True)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            steps = [f".{one}" if isinstance(one, str) else one for one in reversed(first["loc"])]
+            raise Refused(f"is no valid {name_of(cls)}: {first['msg']}", *steps) from None
         except Exception as error:  # A validator may raise anything.
-            details = error.errors() if hasattr(error, "errors") else []
-            where = (
-                "".join(f".{one}" if isinstance(one, str) else f"[{one}]" for one in details[0]["loc"])
-                if details
-                else ""
-            )
-            what = details[0]["msg"] if details else f"{type(error).__name__}: {error}"
-            raise Refused(f"is no valid {name_of(cls)}: {what}", *([where] if where else ())) from None
+            raise Refused(f"is no valid {name_of(cls)}: its validator raised {type(error).__name__}") from error
 
     def values(x: Any) -> Sequence[Any]:
         _check_attributes(x, names)

@@ -97,7 +97,7 @@ def _no_data(cls: type) -> str:
     if base is not None:
         return (
             f"is of type {name_of(cls)}, which is no {base.__name__} but a subclass: convert it to {base.__name__}, or "
-            f"register its type if it is an enum or a namedtuple"
+            f"register its type if it is a dataclass, pydantic model, enum or namedtuple"
         )
     if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__members__"):
         return f"is of type {name_of(cls)}, which is not registered: put @gp.agents.register above the class"
@@ -211,6 +211,8 @@ def without_tags(items: Sequence[Any]) -> tuple[int, bytes] | None:
 def _sequence_writer(general: int, special: int) -> Writer:
     def write(x: Sequence[Any], out: Out, depth: int) -> None:
         n = len(x)
+        if n > _CHUNK:
+            out.want(n)
         if n >= UNTAGGED and depth and (packed := without_tags(x)) is not None:
             out.append(tag_and_length(special + packed[0], n))
             out.append(packed[1])

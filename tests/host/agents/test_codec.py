@@ -26,12 +26,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents import codec
 from gpu_pregel.host.agents.codec import check_id, decode, encode, id_key, place, place_of_key
 
 BERLIN = ZoneInfo("Europe/Berlin")
-QUIET_NAN, PAYLOAD_NAN, NEGATIVE_NAN = 0x7FF8 << 48, 0x7FF8 << 48 | 5, 0xFFF8 << 48
+QUIET_NAN, PAYLOAD_NAN, NEGATIVE_NAN, SIGNALING_NAN = 0x7FF8 << 48, 0x7FF8 << 48 | 5, 0xFFF8 << 48, 0x7FF0 << 48 | 1
 
 
 def nan(bits: int) -> float:
@@ -76,12 +76,28 @@ VALUES: list[Any] = [
     *(False, True),
     *(0, 1, -1, -16, -17, 111, 112, 255, 256, 2**31, -(2**31), 2**63 - 1, -(2**63), 2**63, -(2**63) - 1),
     *(2**64, 2**100, -(2**100), 10**5000, -(10**5000), 2**71, -(2**71), 2**71 - 1),
-    *(0.0, -0.0, 1.5, -1e308, 5e-324, math.inf, -math.inf, *map(nan, (QUIET_NAN, PAYLOAD_NAN, NEGATIVE_NAN))),
+    *(
+        0.0,
+        -0.0,
+        1.5,
+        -1e308,
+        5e-324,
+        math.inf,
+        -math.inf,
+        *map(nan, (QUIET_NAN, PAYLOAD_NAN, NEGATIVE_NAN, SIGNALING_NAN)),
+    ),
     *("", "a", "ä€😀", "\0", "x" * 254, "x" * 255, "ä" * 200, "x" * 100_000),
     *(b"", b"a", bytes(range(256)), b"x" * 254, b"x" * 255),
     *(bytearray(), bytearray(b"abc"), bytearray(300)),
     *([], [1], [[]], [None, True, 1, 1.0, "1", b"1"], list(range(7)), list(range(8)), list(range(1000))),
-    *([0.5] * 7, [0.5] * 8, [-0.0, nan(PAYLOAD_NAN)] * 5, [1] * 7 + [2**70], [1] * 7 + [True], [1.0] * 8 + [1]),
+    *(
+        [0.5] * 7,
+        [0.5] * 8,
+        [-0.0, nan(PAYLOAD_NAN), nan(SIGNALING_NAN)] * 5,
+        [1] * 7 + [2**70],
+        [1] * 7 + [True],
+        [1.0] * 8 + [1],
+    ),
     *([True] * 9, ["a"] * 300, [[1, 2]] * 300),
     *((), (1,), ((),), tuple(range(20)), (0.5,) * 20, (1, "a", (b"b", 2.0))),
     *({}, {"a": 1}, {"b": 1, "a": 2}, {1: "a", "1": b"a", b"1": None, None: 1, (1, "x"): 2, 2.5: 3}),
@@ -374,6 +390,7 @@ REFUSED: list[tuple[Any, str, str]] = [
     (np.zeros(1, dtype=[("a", "O")]), "value", "dtype object"),
     (np.zeros(1, dtype=np.longdouble), "value", "differs between machines: use float64"),
     (np.clongdouble(1), "value", "differs between machines: use complex128"),
+    (np.zeros(1, dtype="M8[0s]"), "value", "no data"),
     (np.zeros(1, dtype=np.dtype("i4", metadata={"a": 1})), "value", "metadata"),
     (np.array(["a"], dtype=np.dtypes.StringDType()), "value", "no data"),
     (np.zeros(1, dtype=np.dtype((np.record, [("a", "i4")]))), "value", "no data"),
@@ -416,6 +433,9 @@ def test_errors_are_errors_of_type_and_value_and_can_be_pickled() -> None:
         encode(len)
     with pytest.raises(ValueError, match="version"):
         decode(b"")
+    for wrong in (5, "text", None):
+        with pytest.raises(ArgumentTypeError, match="decode takes bytes, not"):
+            decode(wrong)  # type: ignore[arg-type]
     error = CodecError("is no data", "value[1]")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.path, again.problem) == ("value[1] is no data", "value[1]", "is no data")

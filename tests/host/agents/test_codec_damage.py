@@ -151,6 +151,37 @@ def item(x: Any) -> bytes:
     return encode(x)[1:]
 
 
+def array(description: Any, shape: Any, content: bytes = bytes(8)) -> bytes:
+    return b"\1\xc6" + item(item(description))[1:] + item(shape) + content
+
+
+def any_description(r: random.Random, depth: int = 2) -> Any:
+    """What might describe a dtype, and often does not."""
+    numbers = [0, 1, 2, 4, 8, 8, 16, -1, 2**31 - 1, 2**31, 2**63, True, None]
+    if depth == 0 or r.random() < 0.5:
+        units = r.choice(["", f"[{r.choice(['', 0, 1, 25, 2**31, 2**32])}{r.choice('YMWDhms')}]"])
+        return r.choice("<>|=") + r.choice("biufcSUVmMOgT") + str(r.choice([0, 1, 3, 4, 8, 8, 16, 2**31])) + units
+    if r.random() < 0.4:
+        return [any_description(r, depth - 1), tuple(r.choice(numbers) for _ in range(r.randrange(3)))]
+    titles = [None, None, None, "title", "a", 5]
+    fields = [
+        (r.choice("abcd"), r.choice(titles), r.choice(numbers), any_description(r, depth - 1))
+        for _ in range(r.randrange(3))
+    ]
+    return r.choice(numbers), r.random() < 0.3, fields
+
+
+def test_descriptions_of_dtypes_at_random_are_read_rightly_or_refused() -> None:
+    r = random.Random(3)
+    read = 0
+    for _ in range(10_000):
+        shape = tuple(r.choice([0, 1, 1, 2, 3, 2**40]) for _ in range(r.randrange(3)))
+        data = array(any_description(r), shape, r.randbytes(r.choice([0, 1, 4, 8, 16, 16, 24])))
+        read += check(data)
+        check(data[:1] + b"\xc7" + data[2:])
+    assert read > 30
+
+
 REFUSED: list[tuple[bytes, str, str]] = [
     (b"", "value", "does not begin with 1, the version"),
     (b"\2\1", "value", "does not begin with 1, the version"),
@@ -208,7 +239,20 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (encode(np.zeros(2)).replace(b"<f8", b"|O8"), "value", "unknown dtype"),
     (encode(np.zeros(2)).replace(b"<f8", b"<g8"), "value", "unknown dtype"),
     (encode(np.zeros((2,), "M8[D]")).replace(b"[D]", b"[Q]"), "value", "unknown dtype"),
+    (encode(np.zeros(1, "m8[5s]")).replace(b"[5s]", b"[0s]"), "value", "unknown dtype"),
+    (encode(np.zeros(1, "m8[500s]")).replace(b"[500s]", b"[000s]"), "value", "unknown dtype"),
+    (encode(np.zeros(1, "m8[123456789s]")).replace(b"m8[123456789s]", b"m8[4294967296]"), "value", "unknown dtype"),
+    (encode(np.timedelta64(1, "h")).replace(b"\x08\xa8\x06<m8[h]", b"\x09\xa8\x07<m8[0h]"), "value", "unknown dtype"),
     (encode(np.zeros(16)).replace(b"<f8", b"<i3"), "value", "unknown dtype"),
+    (array(["<f8", (1,)], (1,)), "value", "one form"),
+    (
+        array((8, False, [("a", None, 2**31 - 1, "<f8")]), ()),
+        "value",
+        "unknown dtype",
+    ),
+    (array((8, False, [("a", None, -8, "<f8")]), ()), "value", "unknown dtype"),
+    (array((4, False, [("a", None, 0, "<f8")]), ()), "value", "unknown dtype"),
+    (array((True, False, [("a", None, 0, "|b1")]), ()), "value", "unknown dtype"),
     (encode(np.zeros(2)).replace(item((2,)), item([2])), "value", "no shape"),
     (encode(np.zeros(2)).replace(item((2,)), item((-2,))), "value", "no shape"),
     (encode(np.zeros(2)).replace(item((2,)), item((3,))), "value", "cut short"),
@@ -228,6 +272,8 @@ REFUSED: list[tuple[bytes, str, str]] = [
     ),
     (encode([Note("a", 1)]).replace(b"tags", b"tabs"), "value[0]", "a field 'tabs' that "),
     (encode([Color.RED]).replace(b"RED", b"ROT"), "value[0]", "is 'ROT', which is no member of "),
+    (encode(Color.RED).replace(item("RED"), item(10**5000)), "value", "is no name, which is no member of "),
+    (encode(Color.RED).replace(item("RED"), item("x" * 9999)), "value", "x" * 80 + "', which is no member"),
     (encode([Note("a", [1, 2])]).replace(item([1, 2]), b"\xb0\2\x31\xfe"), "value[0].tags[1]", "unknown tag"),
 ]
 

@@ -16,18 +16,18 @@ BaseModel: Any = pydantic.BaseModel
 RootModel: Any = pydantic.RootModel
 
 
-@register
+@register(name="codec test: Mood")
 class Mood(Enum):
     GOOD = "good"
 
 
-@register
+@register(name="codec test: Part")
 class Part(BaseModel):
     name: str
     price: float = 0.0
 
 
-@register
+@register(name="codec test: Order")
 class Order(BaseModel):
     model_config = pydantic.ConfigDict(frozen=True)
 
@@ -39,24 +39,24 @@ class Order(BaseModel):
     tags: set[str] = pydantic.Field(default_factory=set)
 
 
-@register
+@register(name="codec test: Secretive")
 class Secretive(BaseModel):
     x: int
     _seen: int = pydantic.PrivateAttr(default=0)
 
 
-@register
+@register(name="codec test: Numbers")
 class Numbers(RootModel[list[int]]):
     pass
 
 
-@register
+@register(name="codec test: Open")
 class Open(BaseModel):
     model_config = pydantic.ConfigDict(extra="allow")
     x: int = 1
 
 
-@register
+@register(name="codec test: Checked")
 class Checked(BaseModel):
     low: int
     high: int
@@ -140,6 +140,23 @@ def test_what_would_be_lost_is_refused() -> None:
 def test_fields_must_be_those_that_were_written() -> None:
     with pytest.raises(CodecError, match=r"has a field 'prize' that .*Part does not have"):
         decode(encode(Part(name="a")).replace(b"price", b"prize"))
+
+
+def test_a_validator_may_raise_anything() -> None:
+    @register
+    class Picky(BaseModel):
+        x: int
+
+        @pydantic.field_validator("x")  # type: ignore[untyped-decorator]
+        @classmethod
+        def check(cls, x: int) -> int:
+            if x > 5:
+                raise KeyError("too large")
+            return x
+
+    data = encode([Picky(x=5)])
+    with pytest.raises(CodecError, match=r"^value\[0\] is no valid .*Picky: its validator raised KeyError"):
+        decode(data.replace(encode(5)[1:], encode(6)[1:]))
 
 
 def test_a_pydantic_dataclass_is_a_dataclass() -> None:

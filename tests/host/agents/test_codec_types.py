@@ -71,31 +71,31 @@ class Computed:
         return 2 * self.value
 
 
-@register
+@register(name="codec test: Empty")
 @dataclass(eq=False)
 class Empty:
     pass
 
 
-@register
+@register(name="codec test: Color")
 class Color(enum.Enum):
     RED = "r"
     CRIMSON = "r"  # noqa: PIE796 - an alias
     BLUE = "b"
 
 
-@register
+@register(name="codec test: Level")
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
 
 
-@register
+@register(name="codec test: Word")
 class Word(enum.StrEnum):
     YES = "yes"
 
 
-@register
+@register(name="codec test: Right")
 class Right(enum.Flag):
     READ = 1
     WRITE = 2
@@ -312,7 +312,14 @@ def test_what_cannot_be_registered() -> None:
         register(Unregistered, "Plain")
     with pytest.raises(ArgumentError, match="registered as 'Plain', and can have no second name 'Second'"):
         register(Plain, "Second")
+
+    class Plain2:
+        __qualname__ = "Plain"
+
+    with pytest.raises(ArgumentTypeError, match="Plain is no dataclass"):
+        register(Plain2)
     assert register(Plain) is Plain
+    assert decode(encode(Plain("still known"))) == Plain("still known")
     with pytest.raises(CodecError, match="not registered"):
         encode(Unregistered(1))
 
@@ -331,7 +338,7 @@ def test_a_flag_with_bits_that_have_no_name_is_refused() -> None:
         A = 1
 
     assert decode(encode(Open.A)) is Open.A
-    with pytest.raises(CodecError, match="no name of its own"):
+    with pytest.raises(CodecError, match="without a name of its own"):
         encode([Open(9)])
 
 
