@@ -7,31 +7,33 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_PATIENT = (50_000, 20, 100)
+_OWN, _USERS = (500_000, 20, 100), (20_000, 20, 100)
+"""Thresholds where only this package's objects come and go, which leave no cyclic garbage; and beside users' code."""
 _lock = threading.Lock()
-_users = 0
+_waiting = 0
 _before = gc.get_threshold()
 
 
-def collect_rarely() -> None:
+def collect_rarely(beside_users_code: bool = True) -> None:
     """Look for garbage after so many new objects as a superstep of many vertices makes, rather than after 700."""
-    if gc.get_threshold()[0] and gc.get_threshold() < _PATIENT:  # 0: the user has turned it off
-        gc.set_threshold(*_PATIENT)
+    thresholds = _USERS if beside_users_code else _OWN
+    if gc.get_threshold()[0] and gc.get_threshold() < thresholds:  # 0: the user has turned it off
+        gc.set_threshold(*thresholds)
 
 
 @contextmanager
-def patience() -> Iterator[None]:
+def patience(beside_users_code: bool = True) -> Iterator[None]:
     """Collect rarely for a while; several threads may want that at once."""
-    global _users, _before
+    global _waiting, _before
     with _lock:
-        if _users == 0:
+        if _waiting == 0:
             _before = gc.get_threshold()
-            collect_rarely()
-        _users += 1
+        collect_rarely(beside_users_code)
+        _waiting += 1
     try:
         yield
     finally:
         with _lock:
-            _users -= 1
-            if _users == 0:
+            _waiting -= 1
+            if _waiting == 0:
                 gc.set_threshold(*_before)

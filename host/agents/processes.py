@@ -26,6 +26,8 @@ _MOMENT = 0.1
 """Seconds within which a process that has closed its connection is to end."""
 _BUFFER = 1 << 20
 _LARGE = 1 << 16
+_READS = 64
+"""So often is output read when a worker has ended, as what it has started may write without end."""
 _WORDS = 20
 """So many last lines of a worker's output are kept, to say why it ended."""
 _ROOT = str(Path(__file__).absolute().parents[3])
@@ -57,7 +59,7 @@ class Process:
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = 0
         self.late: set[int] = set()
-        self.is_ready = self.is_async = self.is_killed = self.is_broken = self.is_finished = False
+        self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_broken = self.is_finished = False
         self.touched = time.monotonic()
         self.next_look = 0.0
         self._reason = ""
@@ -123,6 +125,7 @@ class Process:
         try:
             while self._out:
                 n = self._channel.sendmsg(list(islice(self._out, 64)))
+                self.touched = time.monotonic()
                 while n:
                     first = self._out.popleft()
                     if n < len(first):
@@ -172,7 +175,7 @@ class Process:
 
     def read_output(self, to_end: bool = False) -> None:
         """Pass on lines of its output, to standard error here."""
-        while not self.is_finished:
+        for _ in range(0 if self.is_finished else _READS):
             try:
                 data = os.read(self._output, _LARGE)
             except BlockingIOError:
@@ -228,10 +231,10 @@ class Process:
         poll.register(self._end, select.POLLIN)
         return bool(poll.poll(_MOMENT * 1000))
 
-    def kill(self, reason: str) -> None:
-        """End it and what it has started."""
+    def kill(self, reason: str, *, spare: bool = False) -> None:
+        """End it and what it has started; with ``spare``, only attempts in ``late`` are to be blamed."""
         if not self.is_killed:
-            self.is_killed, self._reason = True, reason
+            self.is_killed, self.is_spared, self._reason = True, spare, reason
         self.end_group()
 
     def end_group(self) -> None:
@@ -280,7 +283,7 @@ def _start(descriptors: list[int], output: int) -> subprocess.Popen[bytes]:
         raise RuntimeError("sys.executable is not set, so that no worker process can be started: pass workers=0")
     path = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", _PROGRAM, *map(str, descriptors), str(os.getpid())],
+        [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", _PROGRAM, *map(str, descriptors), str(os.getpid())],
         env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path)},
         stdin=subprocess.DEVNULL,
         stdout=output,

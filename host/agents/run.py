@@ -129,7 +129,7 @@ class AgentRun:
         """Run one superstep, or what is left of one that was held; False when the run has ended or is held."""
         if self.status in ("completed", "halted", "partial", "max_supersteps", "stopped"):
             return False
-        with patience():
+        with patience(beside_users_code=self._transport.is_local):
             return self._step()
 
     def _step(self) -> bool:

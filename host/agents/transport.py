@@ -22,7 +22,7 @@ class Death(NamedTuple):
     """A worker died; ``under_way`` are the vertices that it was computing, and that may have been why.
 
     The outcomes of all that it has completed came before; whatever else was submitted to it is to be submitted again.
-    The partition has a new worker, loaded with what is committed.
+    The partition's next worker begins with what is committed then.
     """
 
     partition: int
@@ -39,6 +39,10 @@ class Transport(Protocol):
 
     @property
     def partitions(self) -> int: ...  # noqa: D102
+
+    @property
+    def is_local(self) -> bool:
+        """Whether compute functions run in this process."""
 
     def place(self, vertex: Id) -> int:
         """The partition that owns a vertex."""
@@ -69,6 +73,7 @@ class InProcess:
     """One partition, computed on the master's thread while it waits."""
 
     partitions = 1
+    is_local = True
 
     def __init__(self, job: Job) -> None:
         self._executor = Executor(job)

@@ -4,8 +4,9 @@
 and the master's process id. Nothing that takes long to import is imported before it is needed.
 
 For tests, ``GPU_PREGEL_WORKER_FAULT=place:count:path`` lets a worker kill itself when it comes to ``place`` for the
-``count``-th time, if it is the one that creates the file ``path``. Places: "loading", "idle", "computing", "marked" (a
-frame is written, and its mark not cleared), "torn" (half a frame is written), "committing".
+``count``-th time, if it is the one that creates the file ``path``; with ``:stop`` at the end it stops instead. Places:
+"loading", "idle" (a batch has come), "computing", "marked" (a frame is written, and its mark not cleared), "torn" (half
+a frame is written), "committing".
 """
 
 from __future__ import annotations
@@ -194,10 +195,10 @@ class Worker:
 
         class Forward(logging.Handler):
             def emit(handler, record: logging.LogRecord) -> None:  # noqa: N805
-                text = record.getMessage()
-                if record.exc_info:
-                    text += "\n" + (handler.formatter or logging.Formatter()).formatException(record.exc_info)
-                self._log(record.name, record.levelno, text)
+                try:
+                    self._log(record.name, record.levelno, handler.format(record))
+                except Exception:
+                    handler.handleError(record)
 
         logging.getLogger().addHandler(Forward())
         for name, level in levels.items():
@@ -358,6 +359,7 @@ class Lines(TextIOBase):
 
     def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
         self._fd, self._attempt = fd, attempt
+        self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
         self.begun = ""
         self._owner: Any = None
 
@@ -410,15 +412,16 @@ def _describe(task: Any) -> str:
 class _Fault:
     """Where a test wants this worker to die."""
 
-    def __init__(self, place: str = "", count: int = 0, path: str = "") -> None:
+    def __init__(self, place: str = "", count: int = 0, path: str = "", how: str = "kill") -> None:
         self.place, self._left, self._path = place, count, path
+        self._signal = signal.SIGSTOP if how == "stop" else signal.SIGKILL
 
     @classmethod
     def of(cls, text: str | None) -> _Fault:
         if not text:
             return cls()
-        place, count, path = text.split(":", 2)
-        return cls(place, int(count), path)
+        place, count, *rest = text.split(":")
+        return cls(place, int(count), *rest)
 
     def is_now(self, place: str) -> bool:
         if place != self.place:
@@ -437,7 +440,7 @@ class _Fault:
             self.strike()
 
     def strike(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), self._signal)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import selectors
@@ -22,12 +23,17 @@ _GRACE = 1.0
 """Seconds that a cancelled attempt of an ``async`` function has to end."""
 _SILENCE = 2.0
 """Seconds beyond a timeout after which a worker that should compute, and has begun nothing, is taken for hung."""
+_START = 60.0
+"""Seconds after which a worker that is not ready, and neither takes nor sends anything, is taken for hung."""
+_LONGEST_WAIT = 3600.0
 _FRUITLESS = 3
 """So many workers of a partition may die one after the other without having computed anything."""
 
 
 class Workers:
     """A transport to worker processes, each with one partition; see ``Transport``."""
+
+    is_local = False
 
     def __init__(self, job: Job, count: int) -> None:
         self.partitions = count
@@ -37,6 +43,7 @@ class Workers:
         self._hello = b""
         self._processes: list[Process] = []
         self._fruitless = [0] * count
+        self._vacant: list[int] = []
         self._events: list[Event] = []
         self._selector = selectors.DefaultSelector()
         self._guardian = Guardian()
@@ -55,7 +62,7 @@ class Workers:
             for process, part in zip(self._processes, vertices, strict=True):
                 process.greet(self._hello, part)
             while not all(process.is_ready for process in self._processes):
-                self._turn(None)
+                self._turn(self._look_at_deadlines())
             self._guardian.start()
         except BaseException:
             self.close()
@@ -64,7 +71,10 @@ class Workers:
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch."""
+        self._fill_vacancies()
         process = self._processes[partition]
+        if process.is_finished:
+            raise AgentError(f"worker {partition} is gone, and has no successor: {process.finish()}")
         process.tasks += batch.tasks
         process.outstanding += len(batch.tasks)
         process.is_async = self._is_async[batch.function]
@@ -81,8 +91,8 @@ class Workers:
         self._processes[partition].send(pipes.DISCARD, b"")
 
     def kill(self, partition: int, reason: str) -> None:
-        """End a worker's process group; its death is an event."""
-        self._processes[partition].kill(reason)
+        """End a worker's process group; its death is an event, and no vertex is charged with it."""
+        self._processes[partition].kill(reason, spare=True)
 
     def wait(self, until: float | None) -> list[Event]:
         """Wait for events, and meanwhile send what is to be sent, and look at deadlines."""
@@ -108,7 +118,8 @@ class Workers:
 
     def _turn(self, until: float | None) -> None:
         """Wait until something is ready, and handle what is."""
-        seconds = None if until is None else max(0.0, until - time.monotonic())
+        self._fill_vacancies()
+        seconds = None if until is None else min(max(0.0, until - time.monotonic()), _LONGEST_WAIT)
         dead = []
         for key, mask in self._selector.select(seconds):
             process, what = key.data
@@ -159,40 +170,50 @@ class Workers:
     # Deadlines.
 
     def _look_at_deadlines(self) -> float | None:
-        """End workers whose attempts take too long; when to look again."""
-        if self._job.timeout is None:
-            return None
-        now = time.monotonic()
-        looks = [self._look_at(process, now, self._job.timeout) for process in self._processes if process.outstanding]
+        """End workers that do not start, and those whose attempts take too long; when to look again."""
+        now, timeout = time.monotonic(), self._job.timeout
+        looks = []
+        for process in self._processes:
+            if process.is_finished:
+                continue
+            if not process.is_ready:
+                looks.append(process.touched + _START)
+                if looks[-1] <= now:
+                    process.kill(f"it was not ready, and nothing happened for {_START:.0f} s", spare=True)
+            elif timeout is not None and process.outstanding:
+                looks.append(self._look_at(process, now, timeout))
         return min(looks, default=None)
 
     def _look_at(self, process: Process, now: float, timeout: float) -> float:
-        if now < process.next_look or process.is_killed:
-            return max(now + 1.0, process.next_look)
+        if process.is_killed:
+            return now + 1.0
+        if now < process.next_look:
+            return process.next_look
         limit = timeout + (_GRACE if process.is_async else 0.0)
         slots = [(serial, begun) for serial, begun in process.marks.under_way() if begun]
         process.late = {serial for serial, begun in slots if begun + limit <= now}
         if process.late:
-            process.kill(f"an attempt took more than {timeout} s")
+            process.kill(f"an attempt took more than {timeout} s", spare=True)
         elif not slots and now > process.touched + timeout + _SILENCE:
             self._receive(process)  # it may have answered while the master was elsewhere
             if process.touched <= now:
-                process.kill(f"it had work, and began none in {timeout + _SILENCE} s")
+                process.kill(f"it had work, and began none in {timeout + _SILENCE} s", spare=True)
         process.next_look = min((begun for _, begun in slots), default=now) + limit
         return process.next_look
 
     # Deaths.
 
     def _replace(self, process: Process) -> None:
-        """A worker has ended: take what it left, tell of its death, and start the next with the committed vertices."""
+        """A worker has ended: take what it left, and tell of its death; the next one is started after that is told."""
         process.end_group()
+        process.frames.empty = False
         while not (process.frames.closed or process.frames.empty or process.is_broken):
             self._receive(process)
         partition = process.partition
         under_way = process.under_way()
         late = [serial for serial in under_way if serial in process.late]
-        blamed = [process.task(serial) for serial in (late or under_way)]
-        if late and len(late) < 2:
+        blamed = late if process.is_spared else under_way
+        if len(late) == 1:
             blamed = []
             vertex, attempt = process.task(late[0])
             text = f"took more than {self._job.timeout} s; its worker was ended"
@@ -209,10 +230,18 @@ class Workers:
                 f"{_FRUITLESS} workers of partition {partition} ended one after the other before they had computed a "
                 f"vertex; the last: {reason}{process.last_words()}"
             )
-        self._events.append(Death(partition, process.generation, [vertex for vertex, _ in blamed], reason))
-        successor = self._process(partition, process.generation + 1)
-        self._processes[partition] = successor
-        successor.greet(self._hello, self._states(partition))
+        self._events.append(
+            Death(partition, process.generation, [process.task(serial)[0] for serial in blamed], reason)
+        )
+        self._vacant.append(partition)
+
+    def _fill_vacancies(self) -> None:
+        """Start successors of workers that have ended, with the committed vertices."""
+        while self._vacant:
+            partition = self._vacant.pop()
+            successor = self._process(partition, self._processes[partition].generation + 1)
+            self._processes[partition] = successor
+            successor.greet(self._hello, self._states(partition))
 
 
 def _hello(job: Job, slots: int) -> bytes:
@@ -231,10 +260,14 @@ def _hello(job: Job, slots: int) -> bytes:
                     f"inside it, or pass workers=0"
                 ) from error
         raise
+    types = []
+    for name, one in registered().items():
+        with contextlib.suppress(Exception):  # refused where data are of it
+            types.append((name, cloudpickle.dumps(one)))
     return pipes.pack(
         {
             "job": pickled,
-            "types": [(name, cloudpickle.dumps(one)) for name, one in registered().items()],
+            "types": types,
             "path": [entry or os.getcwd() for entry in sys.path if isinstance(entry, str)],
             "argv": [str(argument) for argument in sys.argv],
             "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH")},

@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,8 +188,6 @@ def test_a_worker_is_usable_after_an_error() -> None:
 
 
 def test_what_cannot_travel_is_refused_before_work() -> None:
-    import threading
-
     lock = threading.Lock()
 
     def compute(ctx: Any) -> None:
@@ -229,6 +228,18 @@ def test_nothing_stays_after_close() -> None:
     run.stop()
     wait_for(lambda: not any(map(is_alive, started)))
     assert not children()
+
+
+def test_a_worker_outlives_the_thread_that_started_it() -> None:
+    runs: list[agents.AgentRun] = []
+    thread = threading.Thread(target=lambda: runs.append(agents.start([Vertex(0)], halt, workers=1)))
+    thread.start()
+    thread.join()
+    before = running(runs[0])
+    time.sleep(0.1)
+    runs[0].step()
+    assert running(runs[0]) == before
+    runs[0].stop()
 
 
 def test_nothing_stays_when_a_run_is_forgotten() -> None:
