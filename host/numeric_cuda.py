@@ -84,8 +84,6 @@ class CudaRun:
             self._in = [graph.side(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
             made = {name: tuple(_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
         except NotEnoughMemoryError:
-            # The error's traceback would keep what is there already.
-            self.__dict__.clear()
             device.trim()
             raise
         self.values, self._inbox, self._signals = made["values"], made["inbox"], made["signals"]

@@ -178,9 +178,6 @@ def make_pull(functions: Functions, shapes: Shapes) -> Kernel:
     combined, up_to = _make_combining(functions)
     offset, can_exit = shapes.offset, functions.absorbing is not None
     absorbing = functions.absorbing if can_exit else identity
-    # On the CPU, which combines from the identity on, a message that is no number changes no minimum.
-    skips_nan = functions.built_in in ("min", "max") and not functions.message.is_tuple
-    skips_nan = skips_nan and functions.message.dtypes[0].kind == "f"
 
     @device
     def message_of_source(signals: Any, u: Any) -> Any:
@@ -252,8 +249,6 @@ def make_pull(functions: Functions, shapes: Shapes) -> Kernel:
                     part = message_of_edge(state, u, e)
                 else:
                     part = message_of_source(state, u)
-                if skips_nan and part != part:
-                    part = identity
             part = up_to(part, first)
             # The last lane of this row's edges has all of them; this lane's row takes it from there.
             last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
