@@ -19,15 +19,15 @@ from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from io import TextIOBase
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents import pipes
-from gpu_pregel.host.agents.codec import decode, register
+from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.collecting import collect_rarely
 from gpu_pregel.host.agents.executor import Executor, Job
+from gpu_pregel.host.agents.lines import Lines, describe
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Worker:
         def watched(start: Callable[..., Any]) -> Callable[..., Any]:
             def call(*arguments: Any, **options: Any) -> Any:
                 if (task := self._task) is not None:
-                    self._lines[0].announce(_describe(task))
+                    self._lines[0].announce(describe(task))
                     self._has_programs = True
                 return start(*arguments, **options)
 
@@ -207,7 +207,7 @@ class Worker:
     def _log(self, name: str, level: int, text: str) -> None:
         text = text.encode("utf-8", "backslashreplace").decode()
         if os.getpid() == self._pid:
-            self._write(pipes.LOG, pipes.pack((str(name), int(level), _describe(self.attempt()), text)))
+            self._write(pipes.LOG, pipes.pack((str(name), int(level), describe(self.attempt()), text)))
         else:
             print(text, file=sys.stderr)  # a fork must not write into our connection
 
@@ -349,64 +349,6 @@ class Worker:
             await over
         finally:
             loop.remove_reader(self._channel)
-
-
-class Lines(TextIOBase):
-    """Text of Python code for the master, line by line, each with the attempt that wrote it."""
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
-
-    def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
-        self._fd, self._attempt = fd, attempt
-        self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
-        self.begun = ""
-        self._owner: Any = None
-
-    def write(self, text: str) -> int:
-        """Pass on what is complete."""
-        task = self._attempt()
-        if self.begun and task is not self._owner:
-            self.end_line()
-        *lines, self.begun = (self.begun + text).split("\n")
-        self._owner = task
-        if lines:
-            self._pass(lines)
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
-
-    def end_line(self) -> None:
-        """Pass on what is there as a line."""
-        if self.begun:
-            line, self.begun = self.begun, ""
-            self._pass([line])
-
-    def announce(self, attempt: str) -> None:
-        """Tell of whom the output of programs is from here on."""
-        self.end_line()
-        os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
-
-    def _pass(self, lines: list[str]) -> None:
-        attempt = _describe(self._owner)
-        prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
-        rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
-        while rest:
-            rest = rest[os.write(self._fd, rest) :]
-
-    def fileno(self) -> int:
-        """The descriptor."""
-        return self._fd
-
-    def writable(self) -> bool:
-        """Yes."""
-        return True
-
-
-def _describe(task: Any) -> str:
-    """An attempt in words."""
-    return "" if task is None else pipes.describe(decode(task[0]), task[1])
 
 
 class _Fault:

@@ -1,0 +1,69 @@
+"""What Python code prints in a worker: lines for the master, each with the attempt that wrote it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from io import TextIOBase
+from typing import Any
+
+from gpu_pregel.host.agents import pipes
+from gpu_pregel.host.agents.codec import decode
+
+
+class Lines(TextIOBase):
+    """Standard output or standard error; ``attempt()`` is the task on behalf of which code runs, or None."""
+
+    encoding = "utf-8"
+    errors = "backslashreplace"
+
+    def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
+        self._fd, self._attempt = fd, attempt
+        self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
+        self.begun = ""
+        self._owner: Any = None
+
+    def write(self, text: str) -> int:
+        """Pass on what is complete."""
+        task = self._attempt()
+        if self.begun and task is not self._owner:
+            self.end_line()
+        *lines, self.begun = (self.begun + text).split("\n")
+        self._owner = task
+        if lines:
+            self._pass(lines)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
+
+    def end_line(self) -> None:
+        """Pass on what is there as a line."""
+        if self.begun:
+            line, self.begun = self.begun, ""
+            self._pass([line])
+
+    def announce(self, attempt: str) -> None:
+        """Tell of whom the output of programs is from here on."""
+        self.end_line()
+        os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
+
+    def _pass(self, lines: list[str]) -> None:
+        attempt = describe(self._owner)
+        prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
+        rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self._fd
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+
+def describe(task: Any) -> str:
+    """An attempt in words."""
+    return "" if task is None else pipes.describe(decode(task[0]), task[1])
