@@ -142,8 +142,11 @@ def extremes(combine: str, dtype: Any) -> list[Any]:
         return [False, True]
     if kind.kind == "f":
         limits: Any = np.finfo(kind)
-        least = [limits.tiny, limits.smallest_subnormal, -limits.tiny]
-        return [*least, limits.max, -0.0, np.inf, *([] if "sum" in combine else [limits.min, -np.inf])]
+        if "sum" in combine:
+            # Of these every order gives the same; and atomic additions on a GPU take subnormal numbers for 0.
+            return [limits.tiny, limits.max, -0.0, np.inf]
+        least = [limits.tiny, limits.smallest_subnormal, -limits.tiny, -limits.smallest_subnormal, -0.0]
+        return [*least, limits.max, limits.min, np.inf, -np.inf]
     limits = np.iinfo(kind)
     return [limits.min, limits.max, 0, 1, limits.max - 1, (-1 if limits.min else limits.max // 2)]
 
@@ -152,8 +155,8 @@ def extremes(combine: str, dtype: Any) -> list[Any]:
 def test_messages_combine_as_in_numpy(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(11)
     is_rounded = np.dtype(dtype).kind == "f" and combine == "sum"
-    # Sums of floats are short, so that any order gives nearly the same.
-    edges = graph(with_hub=not is_rounded)
+    # Sums of floats are short, so that any order gives nearly the same. Each hub is one more kernel to compile.
+    edges = graph(with_hub=not is_rounded and (dtype in (np.int32, np.float32) or not is_emulated(device)))
     values = sample(combine, dtype, random)
     for active in (np.ones(N, bool), random.random(N) < 0.3, np.arange(N) == 0, np.zeros(N, bool)):
         expected, got = delivered(edges, combine, values, active)
@@ -171,7 +174,7 @@ def test_messages_combine_as_in_numpy(device: str, combine: str, dtype: Any) -> 
 @CASES
 def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(13)
-    edges = graph(with_hub=True)
+    edges = graph(with_hub=dtype in (np.int32, np.float32) or not is_emulated(device))
     values = random.choice(np.array(extremes(combine, dtype), dtype), N)
     expected, got = delivered(edges, combine, values, np.ones(N, bool))
     for mode in modes(device, combine, dtype):
