@@ -18,8 +18,8 @@ from gpu_pregel.host.checking import explaining_compilation
 from gpu_pregel.host.compiling import compile_function
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.master import Limits, choose_direction, push_obstacle
 from gpu_pregel.host.numeric import Plan
+from gpu_pregel.host.numeric_policy import Directions, push_obstacle
 from gpu_pregel.host.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.threads import thread_count
@@ -233,8 +233,7 @@ def process_edges(
     degrees_of_active = graph.in_degrees if transpose else graph.out_degrees
     flags = frontier.flags()
     plan = Plan(int(flags.sum()), int(degrees_of_active[flags].sum()))
-    limits = Limits(None, False, None, mode, obstacle is None, graph.num_edges)
-    direction = choose_direction(limits, plan)
+    direction = Directions(mode, obstacle is None, graph.num_edges).choose(plan)
     step = run.execute(direction, superstep + 1, plan, (), 1)[0]
     if not target.is_host:
         frontier.words[:] = target.download(run.frontier).view(np.uint64)

@@ -13,13 +13,14 @@ from gpu_pregel._arguments import check_choice, check_integer
 from gpu_pregel._results import VertexResult, to_host
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.graph import Graph, check_graph
-from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, Identity, as_checkpoint
+from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, CheckpointJournal, Identity, as_checkpoint
 from gpu_pregel.host.compiling import CompiledProgram, compile_for_cuda, compile_program, fingerprint_program
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.master import PULL_SHARE, Limits, push_obstacle, run_supersteps
+from gpu_pregel.host.master import Master
 from gpu_pregel.host.numeric import NumericRun, Run
+from gpu_pregel.host.numeric_policy import PULL_SHARE, Directions, NumericPolicy, push_obstacle
 from gpu_pregel.host.partitions import Partition
 from gpu_pregel.host.program import VertexProgram
 from gpu_pregel.host.progress import SuperstepProgress, announce_compilation
@@ -202,25 +203,30 @@ def _run(
     state = make_run(target, graph, compiled, parts, degrees, always=always, forced=mode != "auto")
     halt = program.halt
     shape = aggregated_type(tuple(program.aggregators))
-    limits = Limits(
-        max_supersteps=max_supersteps,
+    journal = None if folder is None else CheckpointJournal(folder, state)
+    start = None if journal is None else journal.start
+    policy = NumericPolicy(
+        state,
+        Directions(mode, obstacle is None, graph.num_edges),
         always=always,
         halt=None if halt is None else lambda totals: halt(shape(*totals)),
-        mode=mode,
-        can_push=obstacle is None,
-        stored_edges=graph.num_edges,
+        start=None if start is None else (start.plan, start.totals),
     )
     with SuperstepProgress(shown=progress) as bar:
-        if folder is None:
-            outcome = run_supersteps(state, limits, bar.observe)
-        else:
-            start, after_commit = folder.begin(state)
-            outcome = run_supersteps(state, limits, bar.observe, start=start, after_commit=after_commit)
+        master = Master(
+            policy,
+            max_supersteps=max_supersteps,
+            observe=bar.observe,
+            journal=journal,
+            superstep=0 if start is None else start.supersteps,
+            trace=() if start is None else start.rows,
+        )
+        status = master.run()
     values = state.values if compiled.value.is_tuple else state.values[0]
-    seconds = sum(row["seconds"] for row in outcome.trace)
+    seconds = sum(row["seconds"] for row in master.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
-    result = ProgramResult(graph=graph, stats=stats, trace=Trace(outcome.trace), values=values, status=outcome.status)
-    if outcome.status == "max_supersteps" and on_limit == "raise":
+    result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
+    if status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
 

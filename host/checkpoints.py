@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnreadableFileError, WriteError
-from gpu_pregel.host.master import Commit
+from gpu_pregel.host.master import Folded
 from gpu_pregel.host.numeric import Plan, Run
 
 Array = np.ndarray[Any, Any]
@@ -92,6 +92,27 @@ class Identity(NamedTuple):
     weights: str | None
     content: str
     program: str
+
+
+class Commit(NamedTuple):
+    """What a checkpoint holds beside the run's own state.
+
+    Attributes
+    ----------
+    supersteps : int
+        How many have been, 0 included.
+    plan : Plan
+        What is active.
+    totals : tuple
+        The aggregates that the next superstep's ``apply`` will see.
+    rows : list of dict
+        The trace so far.
+    """
+
+    supersteps: int
+    plan: Plan
+    totals: tuple[Any, ...]
+    rows: list[dict[str, Any]]
 
 
 class CheckpointFolder:
@@ -252,6 +273,23 @@ class CheckpointFolder:
         for path in self._present()[: -self._checkpoint.keep]:
             with suppress(OSError):
                 path.unlink()
+
+
+class CheckpointJournal:
+    """A run's commits as checkpoints in a folder; ``start`` is the one that it goes on from, if any."""
+
+    def __init__(self, folder: CheckpointFolder, run: Run) -> None:
+        self.start, self._save = folder.begin(run)
+        self.rows = [] if self.start is None else self.start.rows
+
+    def commit(self, folded: Folded, status: str) -> None:
+        """Save the superstep if it is one of those that are saved."""
+        self.rows.append(folded.row)
+        plan, totals = folded.change
+        self._save(Commit(folded.superstep + 1, plan, totals, self.rows), status != "running")
+
+    def hold(self, superstep: int, status: str) -> None:
+        """Nothing: numeric supersteps are not held."""
 
 
 def _pieces(header: dict[str, Any], arrays: dict[str, Array]) -> Iterator[Any]:

@@ -15,7 +15,6 @@ from gpu_pregel.host.checking import explaining_compilation
 from gpu_pregel.host.compiling import CompiledProgram
 from gpu_pregel.host.device_graph import DeviceGraph, DeviceSide, check_vertices
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.master import BATCH
 from gpu_pregel.host.numeric import Plan, Step
 from gpu_pregel.host.partitions import Partition, full_bitmap
 from gpu_pregel.host.traffic import Traffic
@@ -26,6 +25,8 @@ from gpu_pregel.kernels.program_cuda import FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, 
 
 Array = np.ndarray[Any, Any]
 
+BATCH = 32
+"""Supersteps launched without asking for their figures."""
 _BATCH_EDGES = 1 << 16
 """Several supersteps are launched at once where so few edges are active that launching takes longer than running."""
 

@@ -63,9 +63,9 @@ class SuperstepProgress:
     def __enter__(self) -> SuperstepProgress:
         return self
 
-    def observe(self, row: dict[str, Any]) -> None:
-        """Take a row of the trace in."""
-        if not self._shown or time() - self._begin < _DELAY_SECONDS:
+    def observe(self, kind: str, row: dict[str, Any]) -> None:
+        """Take in what the master tells: of a commit, the row of the trace."""
+        if not self._shown or kind != "commit" or time() - self._begin < _DELAY_SECONDS:
             return
         if self._bar is None:
             from tqdm import tqdm

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+from gpu_pregel.agents._given import Aggregator, Vertex
 from gpu_pregel.agents._results import AgentResult, Failed, FinalVertex
-from gpu_pregel.agents._running import AgentRun, Aggregator, Vertex, arun, run, start
+from gpu_pregel.agents._running import arun, run, start
+from gpu_pregel.agents._stepping import AgentRun
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.combining import TopK
 from gpu_pregel.host.agents.context import Context, Edge
 from gpu_pregel.host.agents.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.run import MasterContext
+from gpu_pregel.host.agents.rules import MasterContext
 
 __all__ = [
     "AgentResult",

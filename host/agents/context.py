@@ -30,7 +30,7 @@ class Limits:
 class Setup(NamedTuple):
     """What all contexts of a run share."""
 
-    run: bytes
+    run: str
     branch: int
     combine: Any
     limits: Limits
@@ -255,7 +255,7 @@ class Context:
         return Record(changed, self._halted, outbox, self._aggregates, self._mutations)
 
 
-def make_key(run: bytes, branch: int, step: int, vertex: Id) -> bytes:
+def make_key(run: str, branch: int, step: int, vertex: Id) -> bytes:
     """SHA-256 over what names an attempt's work, and nothing that a restart changes."""
     return hashlib.sha256(encode((run, branch, step, vertex))).digest()
 

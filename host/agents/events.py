@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "end")
+KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Event:
     ----------
     kind : str
         "superstep" (one begins), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a worker),
-        "commit" or "end".
+        "commit" (with the row of the trace), "hold" (of the superstep) or "end".
     superstep : int
     vertex : id, optional
     attempt : int, optional

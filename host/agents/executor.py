@@ -29,7 +29,7 @@ class Job(NamedTuple):
     limits : Limits
     retry : RetryPolicy
         Says which exceptions are worth another attempt.
-    run : bytes
+    run : str
         The run's id, from which keys are made.
     branch : int
     timeout : float or None
@@ -46,7 +46,7 @@ class Job(NamedTuple):
     combine: Any
     limits: Limits
     retry: RetryPolicy
-    run: bytes
+    run: str
     branch: int
     timeout: float | None
     max_concurrency: int
@@ -55,9 +55,14 @@ class Job(NamedTuple):
 
     def is_async(self, function: str) -> bool:
         """Whether a compute function runs on an event loop."""
-        from inspect import iscoroutinefunction
+        return is_async(self.functions[function])
 
-        return iscoroutinefunction(self.functions[function])
+
+def is_async(function: Any) -> bool:
+    """Whether a function, or an object that is called like one, makes coroutines."""
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 class Executor:
@@ -172,10 +177,6 @@ class Executor:
             self.vertices.pop(vertex_id, None)
         self.vertices.update(change.set)
 
-    def discard(self) -> None:
-        """Forget what is staged."""
-        self._staged.clear()
-
 
 class RecordTooLargeError(Exception):
     """What an attempt leaves is more than allowed."""
@@ -191,6 +192,13 @@ def _check_size(record: Record, limit: int) -> None:
 
 
 def _refuse_result(result: Any) -> None:
+    from inspect import iscoroutine, isgenerator
+
+    if iscoroutine(result):
+        result.close()
+        raise TypeError("compute returned a coroutine, which nobody awaits: declare compute with async def")
+    if isgenerator(result):
+        raise TypeError("compute is a generator function, which nobody iterates over: it must not yield")
     raise TypeError(
         f"compute returned {type(result).__name__}, which nobody reads: set ctx.value, or send it, and return nothing"
     )

@@ -57,15 +57,19 @@ class Ledger:
     vertices : list of Id
     records : dict of Id to Record
         Of completed attempts, as they came.
+    sent : dict of Id to list of bytes
+        Messages from outside that came meanwhile, for the next superstep.
     """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
         self.step, self.vertices = step, vertices
         self.records: dict[Id, Record] = {}
+        self.sent: dict[Id, list[bytes]] = {}
         self._inbox = inbox
         self._entries: dict[Id, Entry] = {}
         self._generations: dict[Id, int] = {}
-        self.has_begun = False
+        self.has_begun = self.has_foreign = False
+        """Whether attempts were begun; whether there are records that no worker of this run has made."""
 
     def entry(self, vertex: Id) -> Entry:
         """All about one vertex."""
@@ -75,6 +79,10 @@ class Ledger:
             entry = Entry(self._inbox.get(vertex, ()), status, int(self.has_begun))
             self._entries[vertex] = entry
         return entry
+
+    def known(self, vertex: Id) -> Entry | None:
+        """What there is to say of a vertex beside its record, if anything."""
+        return self._entries.get(vertex)
 
     @property
     def _usual_status(self) -> str:
@@ -140,6 +148,13 @@ class Ledger:
             entry.attempts -= 1  # waiting for an answer is not charged
         return True
 
+    def suspend(self) -> None:
+        """Let all that is in progress wait, uncharged, as nobody will tell how it ends."""
+        for vertex in self.of_status("in_progress"):
+            entry = self.entry(vertex)
+            entry.status = "pending"
+            entry.attempts -= 1
+
     def generation(self, vertex: Id) -> int:
         """Of the worker that computed its record."""
         return self._generations.get(vertex, 0)
@@ -155,6 +170,31 @@ class Ledger:
         entry = self.entry(vertex)
         entry.answers = [*entry.answers, answer]
         entry.status, entry.payload = "pending", None
+
+    def answers(self) -> list[tuple[Id, bytes]]:
+        """All answers to interrupts, each vertex's in order."""
+        return [(vertex, one) for vertex, entry in sorted(self._entries.items()) for one in entry.answers]
+
+    # What is known from elsewhere.
+
+    def set_completed(self, records: Iterable[tuple[Id, Record]]) -> None:
+        """Take over records of attempts that were made elsewhere; the state of no worker has them."""
+        self.has_begun = self.has_foreign = True
+        for vertex, record in records:
+            self.records[vertex] = record
+            self._generations[vertex] = -1
+            if vertex in self._entries:
+                self._entries[vertex].status, self._entries[vertex].failure = "completed", None
+
+    def set_failed(self, vertex: Id, attempts: int, failure: Failure) -> None:
+        """Take over that so many attempts at a vertex failed."""
+        entry = self.entry(vertex)
+        entry.status, entry.attempts, entry.failure = "failed", attempts, failure
+
+    def set_interrupted(self, vertex: Id, attempts: int, payload: bytes) -> None:
+        """Take over that a vertex waits for an answer."""
+        entry = self.entry(vertex)
+        entry.status, entry.attempts, entry.payload, entry.failure = "interrupted", attempts, payload, None
 
     def completed(self) -> list[tuple[Id, Record]]:
         """Records in the order of their vertices."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Any
 
-from gpu_pregel.host.agents.records import Change, Id, Record, Vertex
+from gpu_pregel.host.agents.records import Change, Id, Vertex
+from gpu_pregel.host.agents.state import Inbox, Records
 
 _ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3}
 
-Resolve = Callable[[Id, Vertex | None, list[Vertex], int], Vertex | None]
+Resolve = Callable[[Id, Vertex | None, list[Vertex], list[bytes]], Vertex | None]
 """``resolve(id, existing, requested, messages)``: the vertex that is to be, or None for none."""
 
 
@@ -21,70 +23,78 @@ class ConflictError(Exception):
 
 
 def resolve_mutations(
-    records: Iterable[tuple[Id, Record]], states: dict[Id, Vertex], resolve: Resolve | None
-) -> tuple[Change, dict[Id, Vertex]]:
-    """What the requests of all records change, and the added vertices: edges go first, then vertices, then they come.
+    records: Records, find: Callable[[Id], Vertex | None], inbox: Inbox, resolve: Resolve | None
+) -> Change:
+    """What the requests of all records change: edges go first, then vertices, then vertices come, then edges.
 
-    ``states`` are the vertices after the superstep's records; those whose edges change are replaced, not changed.
+    ``find`` gives a vertex as it is after the superstep's records; one whose edges change is replaced, not changed.
     """
     requests = [
-        (_ORDER[mutation[0]], requester, sequence, mutation)
-        for requester, record in records
-        for sequence, mutation in enumerate(record.mutations)
+        (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
     ]
-    change = Change()
     if not requests:
-        return change, {}
-    requests.sort(key=lambda request: request[:1])  # stable: requesters are in order already
+        return Change()
+    requests.sort(key=lambda request: request[:1])  # stable: requesters are in order already, and their sequence
+    draft = _Draft(find)
     asked: dict[Id, list[Vertex]] = {}
-
-    def current(vertex: Id) -> Vertex | None:
-        return None if vertex in change.remove else change.set.get(vertex) or states.get(vertex)
-
-    for _, _, _, mutation in requests:
-        kind = mutation[0]
-        if kind == "remove_edge":
-            _, source, target = mutation
-            vertex = current(source)
-            if vertex is not None:
-                kept = [edge for edge in vertex.edges if edge[0] != target]
-                change.set[source] = Vertex(vertex.value, kept, vertex.halted)
-        elif kind == "remove_vertex":
-            if current(mutation[1]) is not None:
-                change.set.pop(mutation[1], None)
-                change.remove.append(mutation[1])
-        elif kind == "add_vertex":
+    for kind, _, mutation in requests:
+        if kind == _ORDER["remove_edge"]:
+            draft.remove_edges(*mutation[1:])
+        elif kind == _ORDER["remove_vertex"]:
+            draft.remove(mutation[1])
+        elif kind == _ORDER["add_vertex"]:
             asked.setdefault(mutation[1], []).append(Vertex.unpack(mutation[2]))
-        else:
-            break
-    added = _add_vertices(asked, change, current, resolve)
-    for _, requester, _, mutation in requests:
-        if mutation[0] == "add_edge":
-            _, source, target, weight = mutation
-            vertex = current(source)
-            if vertex is None:
-                raise ConflictError(source, f"an edge is added to a vertex that is not there, as {requester!r} asked")
-            change.set[source] = Vertex(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)
-    return change, {vertex: change.set[vertex] for vertex in added}
-
-
-def _add_vertices(
-    asked: dict[Id, list[Vertex]], change: Change, current: Callable[[Id], Vertex | None], resolve: Resolve | None
-) -> list[Id]:
-    added = []
     for vertex, wanted in asked.items():
-        existing = current(vertex)
+        draft.add(vertex, wanted, inbox.get(vertex, []), resolve)
+    for kind, _, mutation in requests:
+        if kind == _ORDER["add_edge"]:
+            draft.add_edge(*mutation[1:])
+    return Change(set=draft.set, remove=list(draft.removed))
+
+
+class _Draft:
+    """The vertices as the requests so far have made them."""
+
+    def __init__(self, find: Callable[[Id], Vertex | None]) -> None:
+        self._find = find
+        self.set: dict[Id, Vertex] = {}
+        self.removed: dict[Id, None] = {}
+
+    def _current(self, vertex: Id) -> Vertex | None:
+        return None if vertex in self.removed else self.set.get(vertex) or self._find(vertex)
+
+    def remove_edges(self, source: Id, target: Id) -> None:
+        vertex = self._current(source)
+        if vertex is not None:
+            kept = [edge for edge in vertex.edges if edge[0] != target]
+            self.set[source] = Vertex(vertex.value, kept, vertex.halted)
+
+    def remove(self, vertex: Id) -> None:
+        if self._current(vertex) is not None:
+            self.set.pop(vertex, None)
+            self.removed[vertex] = None
+
+    def add(self, vertex: Id, wanted: list[Vertex], messages: list[bytes], resolve: Resolve | None) -> None:
+        existing = self._current(vertex)
+        chosen: Vertex | None
         if resolve is not None:
-            chosen = resolve(vertex, existing, wanted, 0)
+            chosen = resolve(vertex, existing, wanted, messages)
         elif existing is not None:
-            raise ConflictError(vertex, "a vertex is added that is there already")
+            raise ConflictError(vertex, "is added, but is there already: remove it first, or pass resolve=")
         elif any(one.pack() != wanted[0].pack() for one in wanted):
-            raise ConflictError(vertex, f"{len(wanted)} different vertices of one id are added")
+            raise ConflictError(vertex, f"is added {len(wanted)} times, with different values or edges: pass resolve=")
         else:
             chosen = wanted[0]
-        if chosen is not None and chosen is not existing:
-            if vertex in change.remove:
-                change.remove.remove(vertex)
-            change.set[vertex] = chosen
-            added.append(vertex)
-    return added
+        if chosen is not None:
+            self.removed.pop(vertex, None)
+            self.set[vertex] = chosen
+        elif existing is not None:
+            self.remove(vertex)
+
+    def add_edge(self, source: Id, target: Id, weight: Any) -> None:
+        vertex = self._current(source)
+        if vertex is None:
+            raise ConflictError(
+                source, "is to have an edge added, but is not there: add the vertex in the same superstep, or before"
+            )
+        self.set[source] = Vertex(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)

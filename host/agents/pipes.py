@@ -19,7 +19,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Vertex
 
 # Downward.
-HELLO, LOAD, BATCH, COMMIT, DISCARD, END = range(6)
+HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Upward.
 READY, OUTCOMES, REFUSED, LOG = range(16, 20)
 

@@ -62,8 +62,8 @@ class Transport(Protocol):
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Make what a partition staged its state."""
 
-    def discard(self, partition: int) -> None:
-        """Forget what a partition staged."""
+    def abandon(self) -> None:
+        """Forget what was submitted and is not computed yet; it may be submitted again."""
 
     def close(self) -> None:
         """End all workers."""
@@ -112,9 +112,9 @@ class InProcess:
         change.set = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
         self._executor.commit(change)
 
-    def discard(self, partition: int) -> None:  # noqa: ARG002
-        """Forget what is staged."""
-        self._executor.discard()
+    def abandon(self) -> None:
+        """Forget what was submitted."""
+        self._batches.clear()
 
     def close(self) -> None:
         """Nothing to end."""

@@ -104,8 +104,6 @@ class Worker:
                 self._prepare(content)
             elif kind == pipes.LOAD:
                 self._load(content)
-            elif kind == pipes.DISCARD:
-                self._executor.discard()
             elif kind == pipes.END:
                 sys.exit()
 

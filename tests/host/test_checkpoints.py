@@ -17,8 +17,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnreadableFileError, WriteError
 from gpu_pregel.host import checkpoints
-from gpu_pregel.host.checkpoints import CheckpointFolder, Identity, as_checkpoint
-from gpu_pregel.host.master import Commit
+from gpu_pregel.host.checkpoints import CheckpointFolder, Commit, Identity, as_checkpoint
 from gpu_pregel.host.numeric import Plan
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)

@@ -13,8 +13,8 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated.arrays import EmulatedMemory
 from gpu_pregel.host.devices.emulated.device import EmulatedDevice
-from gpu_pregel.host.master import BATCH
 from gpu_pregel.host.numeric import Plan
+from gpu_pregel.host.numeric_cuda import BATCH
 from gpu_pregel.kernels.jit_cuda import Kernel
 from gpu_pregel.running import compile_on, make_run
 from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES, emulated

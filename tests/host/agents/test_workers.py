@@ -11,9 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -28,7 +26,7 @@ ONE_TRY = RetryPolicy(attempts=1)
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """All runs of a test draw the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.agents._running.uuid", SimpleNamespace(uuid4=lambda: UUID(int=1)))
+    monkeypatch.setattr("gpu_pregel.agents._stepping.new_run_id", lambda: "one")
 
 
 def halt(ctx: Any) -> None:

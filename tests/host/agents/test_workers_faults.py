@@ -10,9 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -29,7 +27,7 @@ PLACES = ("loading", "idle", "computing", "marked", "torn", "committing")
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """All runs of a test draw the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.agents._running.uuid", SimpleNamespace(uuid4=lambda: UUID(int=1)))
+    monkeypatch.setattr("gpu_pregel.agents._stepping.new_run_id", lambda: "one")
 
 
 @pytest.mark.parametrize("program", [tokens, growth])
@@ -303,7 +301,7 @@ def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest
 
 def test_a_worker_ended_by_the_master_charges_nobody() -> None:
     with agents.start([Vertex(k, 0) for k in range(4)], counting(0, seconds=0.3), workers=1, retry=ONE_TRY) as run:
-        transport: Any = run._engine._transport
+        transport: Any = run._policy._transport
         timer = threading.Timer(0.1, transport.kill, (0, "as a test wants"))
         timer.start()
         run.step()

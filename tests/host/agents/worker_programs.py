@@ -93,7 +93,7 @@ def counting(supersteps: int, seconds: float = 0.0) -> Any:
 
 def running(run: agents.AgentRun) -> list[int]:
     """The process ids of a run's workers."""
-    return [process.pid for process in run._engine._transport._processes]  # type: ignore[attr-defined]
+    return [process.pid for process in run._policy._transport._processes]  # type: ignore[attr-defined]
 
 
 def is_alive(pid: int) -> bool:

@@ -1,0 +1,128 @@
+"""From the records of a superstep to what it changes: values, aggregates, mutations, messages, master compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
+from gpu_pregel.host.agents.records import Change, Id, Vertex
+from gpu_pregel.host.agents.rules import MasterContext, Rules
+from gpu_pregel.host.agents.state import Inbox, Records, State, route
+
+
+@dataclass(slots=True)
+class Next:
+    """What a superstep changes, as a whole.
+
+    Attributes
+    ----------
+    records : list of (Id, Record)
+    failed : list of Id
+        Vertices that failed, and without which the run goes on.
+    changed : dict of Id to Vertex
+        All vertices that differ from what they were, mutated ones too.
+    mutated : Change
+        What requests and ``on_missing`` add, replace and remove.
+    inbox, aggregates, function
+        As in ``State``.
+    halted : bool
+        By master compute.
+    """
+
+    records: Records
+    failed: list[Id]
+    changed: dict[Id, Vertex]
+    mutated: Change
+    inbox: Inbox
+    aggregates: dict[str, bytes]
+    function: str
+    halted: bool
+
+
+def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
+    """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
+    records, failed = ledger.completed(), ledger.of_status("failed")
+    values = _fold_aggregates(rules, state, records)
+    changed = state.computed(records, failed)
+    inbox = route(records)
+    for target, messages in ledger.sent.items():
+        inbox.setdefault(target, []).extend(messages)
+
+    def find(vertex: Id) -> Vertex | None:
+        return changed.get(vertex) or state.vertices.get(vertex)
+
+    try:
+        mutated = resolve_mutations(records, find, inbox, rules.resolve)
+    except ConflictError as error:
+        raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
+    _find_recipients(state, ledger.step, records, inbox, mutated, rules.on_missing)
+    if mutated.set or mutated.remove:
+        changed.update(mutated.set)
+        for vertex in mutated.remove:
+            changed.pop(vertex, None)
+    count = len(state.vertices) - len(mutated.remove) + sum(vertex not in state.vertices for vertex in mutated.set)
+    function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
+    aggregates = {name: _encoded(name, value) for name, value in values.items()}
+    return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
+
+
+def _fold_aggregates(rules: Rules, state: State, records: Records) -> dict[str, Any]:
+    """Fold the contributions of completed attempts, in the order of (vertex, sequence)."""
+    contributions: dict[str, list[Any]] = {}
+    for _, record in records:
+        for name, data in record.aggregates:
+            contributions.setdefault(name, []).append(decode(data))
+    totals = {}
+    for name, aggregate in rules.aggregates.items():
+        before = decode(state.aggregates[name]) if aggregate.persistent else aggregate.initial
+        try:
+            totals[name] = aggregate.folding.grown(before, contributions.get(name, []))
+        except Exception as error:
+            raise AgentError(f"aggregator {name!r} cannot fold what vertices contributed: {error!r}") from error
+    return totals
+
+
+def _encoded(name: str, value: Any) -> bytes:
+    try:
+        return encode(value)
+    except CodecError as error:
+        raise AgentError(f"aggregator {name!r} made what is no data: {error}") from None
+
+
+def _find_recipients(state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str) -> None:
+    """Settle what becomes of messages to vertices that are not there."""
+    if not mutated.remove and inbox.keys() <= state.vertices.keys():
+        return
+    removed = set(mutated.remove)
+    for target in list(inbox):
+        if target in mutated.set or (target in state.vertices and target not in removed):
+            continue
+        if on_missing == "error":
+            sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
+            who = "the program" if sender is None else f"vertex {decode(sender)!r}"
+            raise AgentError(
+                f"{who} sent a message in superstep {step} to {decode(target)!r}, which is not there: add that vertex, "
+                f"or pass on_missing='create' or 'drop'"
+            )
+        if on_missing == "create":
+            mutated.set[target] = Vertex(encode(None), [])
+            if target in removed:
+                mutated.remove.remove(target)
+        else:
+            del inbox[target]
+
+
+def _ask_master(
+    rules: Rules, step: int, count: int, aggregates: dict[str, Any], function: str, functions: Iterable[str]
+) -> tuple[str, bool]:
+    """The next superstep's compute function, and whether the run ends."""
+    if rules.master is None:
+        return function, False
+    context = MasterContext(step, count, aggregates, functions)
+    rules.master(context)
+    return context.function or function, context.halted

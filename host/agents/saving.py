@@ -1,0 +1,206 @@
+"""The formats of what is kept of a run: its state, a segment of what happened in a superstep, and a commit.
+
+All are codec bytes, in columns: that takes least time for many small vertices and records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from gpu_pregel.errors import CodecError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.folding import Next
+from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.host.agents.records import Change, Failure, Id, Record, Vertex
+from gpu_pregel.host.agents.state import Records, State, route
+
+_CHECKPOINT = "gpu-pregel agents 1"
+FAILED, INTERRUPTED, RETRIED, SENT = range(4)
+
+
+@dataclass
+class Segment:
+    """What happened in a superstep, in part or as a whole.
+
+    Attributes
+    ----------
+    records : list of (Id, Record)
+        Of attempts that completed.
+    others : list of tuple
+        In order: (``FAILED``, id, attempts, fields of the failure), (``INTERRUPTED``, id, attempts, payload),
+        (``RETRIED``, id) and (``SENT``, target, message).
+    """
+
+    records: list[tuple[Id, Record]] = field(default_factory=list)
+    others: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def pack(self) -> bytes:
+        """As bytes."""
+        ids, records = [vertex for vertex, _ in self.records], [record for _, record in self.records]
+        sent = [one for record in records for one in record.outbox]
+        content = (
+            ids,
+            [record.value for record in records],
+            bytes([record.halted for record in records]),
+            [len(record.outbox) for record in records],
+            [target for target, _ in sent],
+            [message for _, message in sent],
+            [(k, tuple(record.aggregates)) for k, record in enumerate(records) if record.aggregates],
+            [(k, tuple(record.mutations)) for k, record in enumerate(records) if record.mutations],
+            self.others,
+        )
+        return encode(content)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Segment:
+        """From bytes."""
+        ids, values, halted, counts, targets, messages, aggregates, mutations, others = _columns(data, 9, "a segment")
+        contributions, requests = dict(aggregates), dict(mutations)
+        sent = list(zip(targets, messages, strict=True))
+        records = [
+            (vertex, Record(value, bool(flag), outbox, contributions.get(k, ()), requests.get(k, ())))
+            for k, (vertex, value, flag, outbox) in enumerate(zip(ids, values, halted, _cut(sent, counts), strict=True))
+        ]
+        return cls(records, others)
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Segment:
+        """All that a ledger has."""
+        others: list[tuple[Any, ...]] = []
+        for vertex in ledger.vertices:
+            entry = ledger.known(vertex)
+            if entry is None or entry.status == "completed":
+                continue
+            if entry.failure is not None:
+                others.append((FAILED, vertex, entry.attempts, tuple(entry.failure)))
+            elif entry.status == "interrupted":
+                others.append((INTERRUPTED, vertex, entry.attempts, entry.payload))
+        others += [(SENT, target, message) for target, messages in ledger.sent.items() for message in messages]
+        return cls(ledger.completed(), others)
+
+    def replay(self, ledger: Ledger) -> None:
+        """Let it have happened to a ledger."""
+        for kind, vertex, *rest in self.others:
+            if kind == FAILED:
+                ledger.set_failed(vertex, rest[0], Failure(*rest[1]))
+            elif kind == INTERRUPTED:
+                ledger.set_interrupted(vertex, *rest)
+            elif kind == RETRIED:
+                ledger.retry([vertex])
+            elif kind == SENT:
+                ledger.sent.setdefault(vertex, []).append(rest[0])
+        ledger.set_completed(self.records)
+
+
+@dataclass
+class Checkpoint:
+    """A run in one piece: its state, and what there is of the superstep under way."""
+
+    run_id: str
+    superstep: int
+    state: State
+    segment: Segment | None
+    answers: list[tuple[Id, bytes]]
+
+    @classmethod
+    def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> Checkpoint:
+        """Of a run as it is."""
+        if ledger is None:
+            return cls(run_id, superstep, state, None, [])
+        return cls(run_id, superstep, state, Segment.of(ledger), ledger.answers())
+
+    def pack(self) -> bytes:
+        """As bytes."""
+        segment = None if self.segment is None else self.segment.pack()
+        return encode((_CHECKPOINT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Checkpoint:
+        """From bytes."""
+        name, run_id, superstep, state, segment, answers = _columns(data, 6, "a checkpoint of a run of agents")
+        if name != _CHECKPOINT:
+            raise CodecError(f"is no checkpoint of a run of agents, or of another version: it says {name!r}", "data")
+        unpacked = None if segment is None else Segment.unpack(segment)
+        return cls(run_id, superstep, unpack_state(state), unpacked, answers)
+
+
+def pack_state(state: State) -> bytes:
+    """A state as bytes."""
+    vertices = list(state.vertices.values())
+    edges = [edge for vertex in vertices for edge in vertex.edges]
+    content = (
+        list(state.vertices),
+        [vertex.value for vertex in vertices],
+        bytes([vertex.halted for vertex in vertices]),
+        [len(vertex.edges) for vertex in vertices],
+        [target for target, _ in edges],
+        [weight for _, weight in edges],
+        list(state.inbox),
+        [len(messages) for messages in state.inbox.values()],
+        [message for messages in state.inbox.values() for message in messages],
+        state.aggregates,
+        state.function,
+        [(vertex, step, tuple(failure), messages) for vertex, (step, failure, messages) in state.failed.items()],
+    )
+    return encode(content)
+
+
+def unpack_state(data: bytes) -> State:
+    """A state from bytes."""
+    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = _columns(data, 12, "a state")
+    aggregates, function, failed = rest
+    edges = list(zip(targets, weights, strict=True))
+    vertices = {
+        vertex: Vertex(value, out, bool(flag))
+        for vertex, value, flag, out in zip(ids, values, halted, _cut(edges, counts), strict=True)
+    }
+    inbox = dict(zip(receivers, _cut(messages, lengths), strict=True))
+    failures = {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
+    return State(vertices, inbox, aggregates, function, failures)
+
+
+def pack_commit(after: Next, row: dict[str, Any]) -> bytes:
+    """What a commit needs beside its records, as bytes."""
+    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in after.mutated.set.items()]
+    return encode((after.aggregates, after.function, after.failed, mutated, after.mutated.remove, row))
+
+
+def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes) -> dict[str, Any]:
+    """Let a committed superstep have happened to a state; returns its row of the trace."""
+    aggregates, function, failed, mutated, removed, row = _columns(commit, 6, "a commit")
+    ledger = Ledger(step, [], state.inbox)
+    for segment in segments:
+        segment.replay(ledger)
+    records: Records = sorted(ledger.records.items())
+    change = Change({vertex: Vertex(*rest) for vertex, *rest in mutated}, failed, removed)
+    for vertex in failed:
+        entry = ledger.entry(vertex)
+        assert entry.failure is not None
+        state.failed[vertex] = (step, entry.failure, list(entry.messages))
+    changed = state.computed(records, failed)
+    inbox = route(records)
+    for target, messages in ledger.sent.items():
+        inbox.setdefault(target, []).extend(messages)
+    state.inbox = {target: messages for target, messages in inbox.items() if state.has(target, change)}
+    state.vertices.update(changed)
+    for vertex in removed:
+        state.vertices.pop(vertex, None)
+    state.vertices.update(change.set)
+    state.aggregates, state.function = aggregates, function
+    rows: dict[str, Any] = row
+    return rows
+
+
+def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
+    content = decode(data, name=what)
+    if not isinstance(content, tuple) or len(content) != count:
+        raise CodecError(f"holds something else: {what} has {count} parts", what)
+    return content
+
+
+def _cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
+    """Consecutive pieces of so many items."""
+    return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

@@ -1,0 +1,64 @@
+"""What a run of agents is between two supersteps, and what a superstep makes of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gpu_pregel.host.agents.records import Change, Failure, Id, Record, Vertex
+
+Records = list[tuple[Id, Record]]
+"""Of a superstep's completed attempts, in the order of their vertices."""
+Inbox = dict[Id, list[bytes]]
+"""Messages in the order of (sender, sequence)."""
+
+
+@dataclass
+class State:
+    """What a commit makes visible, and the next superstep starts from.
+
+    Attributes
+    ----------
+    vertices : dict of Id to Vertex
+    inbox : dict of Id to list of bytes
+    aggregates : dict of str to bytes
+    function : str
+        Name of the compute function.
+    failed : dict
+        Vertices that failed for good: superstep, failure and input.
+    """
+
+    vertices: dict[Id, Vertex]
+    inbox: Inbox
+    aggregates: dict[str, bytes]
+    function: str
+    failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
+
+    def has(self, vertex: Id, change: Change) -> bool:
+        """Whether a vertex is there after a change."""
+        return vertex in change.set or (vertex in self.vertices and vertex not in change.remove)
+
+    def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, Vertex]:
+        """The vertices that records and failures make different from what they are here."""
+        vertices, changed = self.vertices, {}
+        for vertex, record in records:
+            old, value = vertices[vertex], record.value
+            if value is not None:
+                changed[vertex] = Vertex(value, old.edges, record.halted)
+            elif record.halted is not old.halted:
+                changed[vertex] = Vertex(old.value, old.edges, record.halted)
+        for vertex in failed:
+            old = vertices[vertex]
+            changed[vertex] = Vertex(old.value, old.edges, True)
+        return changed
+
+
+def route(records: Records) -> Inbox:
+    """Every vertex's messages for the next superstep."""
+    inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
+    for _, record in records:
+        for target, message in record.outbox:
+            inbox[target].append(message)
+    inbox.default_factory = None
+    return inbox
