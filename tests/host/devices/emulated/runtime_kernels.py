@@ -179,10 +179,10 @@ class Kernel:
         module.verify()
         target = llvm.Target.from_default_triple().create_target_machine(jit=True, opt=0)
         self._engine = llvm.create_mcjit_compiler(module, target)
-        self._policy.finalize_object()
-        state = self._policy.get_global_value_address("emu_state")
+        self._engine.finalize_object()
+        state = self._engine.get_global_value_address("emu_state")
         ctypes.c_int64.from_address(state).value = runtime.state_address()
-        self.entry = int(self._policy.get_function_address("emu_entry"))
+        self.entry = int(self._engine.get_function_address("emu_entry"))
         self.sites = code.sites
 
 
