@@ -16,7 +16,7 @@ _SHOWN_ROWS = 40
 """Longer traces are shown by their first and last rows."""
 _MARKED_ROWS = 60
 """So many supersteps can each have a mark of their own in a picture."""
-_HEADINGS = {
+_NUMERIC = {
     "superstep": "superstep",
     "direction": "direction",
     "active_vertices": "active vertices",
@@ -26,7 +26,17 @@ _HEADINGS = {
     "seconds": "ms",
     "bytes": "MB",
 }
-_ADDED = ("messages", "applied", "seconds", "bytes")
+_AGENTS = {
+    "superstep": "superstep",
+    "computed": "computed",
+    "active_vertices": "active vertices",
+    "messages": "messages",
+    "failed": "failed",
+    "retries": "retries",
+    "seconds": "ms",
+}
+"""The columns of a table, by the keys of a row."""
+_ADDED = ("messages", "applied", "computed", "failed", "retries", "seconds", "bytes")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
@@ -35,9 +45,13 @@ _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
 class Trace(Sequence[dict[str, Any]]):
     """What each superstep of a run did; an immutable sequence of rows.
 
-    A row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``active_vertices`` and
-    ``active_edges`` after it; ``messages``, sent to it along edges; ``applied``, the vertices that ran ``apply``;
+    Of a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``active_vertices``
+    and ``active_edges`` after it; ``messages``, sent to it along edges; ``applied``, the vertices that ran ``apply``;
     ``seconds``; and ``bytes``, moved by a model that streams each array once.
+
+    Of agents, it is a dict of ``superstep``; ``computed``, the vertices that it computed; ``active_vertices`` after it;
+    ``messages``, sent in it; ``failed``, the vertices without which it went on; ``retries``, the attempts beyond each
+    vertex's first; and ``seconds``.
 
     Parameters
     ----------
@@ -93,18 +107,23 @@ class Trace(Sequence[dict[str, Any]]):
     def __str__(self) -> str:
         return self.to_text()
 
+    @property
+    def _headings(self) -> dict[str, str]:
+        return _AGENTS if self._rows and "computed" in self._rows[0] else _NUMERIC
+
     def to_pandas(self) -> pandas.DataFrame:
         """A data frame with a row per superstep."""
         pandas = require("pandas", "Trace.to_pandas")
-        return pandas.DataFrame(list(self), columns=list(_HEADINGS))
+        return pandas.DataFrame(list(self), columns=list(self._headings))
 
     def to_text(self) -> str:
         """An aligned table with a line per superstep and one of totals; the middle of a long trace is left out."""
         head, tail, hidden = self._shown()
-        above, below = [list(map(_cells, rows)) for rows in (head, tail)]
-        table = [list(_HEADINGS.values()), *above, *below, self._totals()]
+        headings = self._headings
+        above, below = [[_cells(row, headings) for row in rows] for rows in (head, tail)]
+        table = [list(headings.values()), *above, *below, self._totals()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [_line(row, widths) for row in table]
+        lines = [_line(row, headings, widths) for row in table]
         if hidden:
             lines.insert(1 + len(above), f"{'…':>{widths[0]}}  {hidden}")
         return "\n".join(lines)
@@ -112,15 +131,16 @@ class Trace(Sequence[dict[str, Any]]):
     def _repr_html_(self) -> str:
         """The table of :meth:`to_text` for notebooks."""
         head, tail, hidden = self._shown()
-        above, below = ("".join(_html_row("td", _cells(row)) for row in rows) for rows in (head, tail))
-        gap = f'<tr><td colspan="{len(_HEADINGS)}" style="text-align:center">… {hidden} …</td></tr>' if hidden else ""
+        headings = self._headings
+        above, below = ("".join(_html_row("td", _cells(row, headings)) for row in rows) for rows in (head, tail))
+        gap = f'<tr><td colspan="{len(headings)}" style="text-align:center">… {hidden} …</td></tr>' if hidden else ""
         return (
-            f"<table><thead>{_html_row('th', _HEADINGS.values())}</thead>"
+            f"<table><thead>{_html_row('th', headings.values())}</thead>"
             f"<tbody>{above}{gap}{below}</tbody><tfoot>{_html_row('th', self._totals())}</tfoot></table>"
         )
 
     def plot(self) -> Figure:
-        """Draw active vertices and edges above, the time of each superstep by direction below.
+        """Draw active vertices and edges, or messages, above, the time of each superstep by direction below.
 
         Returns
         -------
@@ -148,19 +168,24 @@ class Trace(Sequence[dict[str, Any]]):
     def _plot_activity(self, axis: Any) -> None:
         steps = [row["superstep"] for row in self._rows]
         mark = {"marker": "o", "markersize": 4} if len(self) <= _MARKED_ROWS else {}
-        for key, label, color in (("active_edges", "edges", _EDGES), ("active_vertices", "vertices", _VERTICES)):
+        edges = "active_edges" if self._headings is _NUMERIC else "messages"
+        for key, label, color in (
+            (edges, edges.removeprefix("active_"), _EDGES),
+            ("active_vertices", "vertices", _VERTICES),
+        ):
             counts = [row[key] for row in self._rows]
             axis.plot(steps, counts, color=color, linewidth=1.6, label=label, clip_on=False, zorder=3, **mark)
         # Logarithmic from 1 on, with a place for 0, where runs end.
         axis.set_yscale("symlog", linthresh=1, linscale=0.5)
-        most = max((row["active_edges"] + row["active_vertices"] for row in self._rows), default=0)
+        most = max((row[edges] + row["active_vertices"] for row in self._rows), default=0)
         axis.set_ylim(0, max(10, 2 * most))
         axis.yaxis.set_major_formatter(_short)
         _dress(axis, "active", 2)
 
     def _plot_times(self, axis: Any) -> None:
-        for direction in dict.fromkeys([*_DIRECTIONS, *(row["direction"] for row in self._rows)]):
-            rows = [row for row in self._rows if row["direction"] == direction]
+        directions = [row.get("direction", "computed") for row in self._rows]
+        for direction in dict.fromkeys([*_DIRECTIONS, *directions]):
+            rows = [row for row, of_row in zip(self._rows, directions, strict=True) if of_row == direction]
             if rows:
                 times = [1000 * row["seconds"] for row in rows]
                 style = {"color": _DIRECTIONS.get(direction, _MUTED), "width": 0.8 if len(self) <= 200 else 1.0}
@@ -176,13 +201,13 @@ class Trace(Sequence[dict[str, Any]]):
 
     def _totals(self) -> list[str]:
         """The last line of the table: sums where a sum says something."""
-        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _ADDED else "" for key in _HEADINGS]
+        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _ADDED else "" for key in self._headings]
         return ["total", *cells[1:]]
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:
     """A row as people read it: milliseconds and megabytes, thousands apart."""
-    return [_cell(key, row.get(key, "")) for key in _HEADINGS]
+    return [_cell(key, row.get(key, "")) for key in headings]
 
 
 def _cell(key: str, value: Any) -> str:
@@ -197,9 +222,9 @@ def _milliseconds(seconds: float) -> str:
     return f"{1000 * seconds:,.2f}"
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], headings: Iterable[str], widths: Sequence[int]) -> str:
     """Cells to the right, but the direction, a word, to the left."""
-    pairs = zip(_HEADINGS, cells, widths, strict=True)
+    pairs = zip(headings, cells, widths, strict=True)
     return "  ".join(f"{cell:<{width}}" if key == "direction" else f"{cell:>{width}}" for key, cell, width in pairs)
 
 

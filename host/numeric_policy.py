@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,10 +90,11 @@ class NumericPolicy:
         """Kernels do not fail one by one: what was executed is committed."""
         return COMMIT
 
-    def fold(self, reports: list[Step], seconds: float) -> Iterator[Folded]:
+    def fold(self, reports: list[Step], seconds: float) -> list[Folded]:
         """A row for each superstep."""
         run, direction, sent, superstep = self._run, self._direction, self._plan, self._superstep
         seconds /= len(reports)
+        result = []
         for plan, applied, totals in reports:
             row = {
                 "superstep": superstep,
@@ -105,8 +106,10 @@ class NumericPolicy:
                 "seconds": seconds,
                 "bytes": run.bytes_moved(direction, sent),
             }
-            yield Folded(superstep, plan.active_vertices, self._is_halted(superstep, totals), (plan, totals), row)
+            halted = self._halt is not None and self._is_halted(superstep, totals)
+            result.append(Folded(superstep, plan.active_vertices, halted, (plan, totals), row))
             superstep, sent = superstep + 1, plan
+        return result
 
     def _is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
         """Whether the program's ``halt`` ends the run after a superstep."""

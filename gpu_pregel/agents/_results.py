@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gpu_pregel.host.agents.codec import check_id, decode, encode
 from gpu_pregel.host.agents.context import Edge
 from gpu_pregel.host.agents.records import Id, Vertex
+from gpu_pregel.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Failed(NamedTuple):
         "exception", "data" (a value that is none), "timeout", "death" (of its worker) or "limit".
     type, text, traceback : str
     messages : list
-        Its input; empty while the superstep is held.
+        Its input.
     """
 
     superstep: int
@@ -90,7 +91,7 @@ class AgentResult:
         The last superstep's.
     interrupts : dict from id to payload
         Who waits for an answer.
-    trace : list of dict
+    trace : Trace
         A row per superstep.
     """
 
@@ -100,7 +101,7 @@ class AgentResult:
     superstep: int
     aggregates: dict[str, Any]
     interrupts: dict[Any, Any]
-    trace: list[dict[str, Any]]
+    trace: Trace
 
     @property
     def values(self) -> dict[Any, Any]:

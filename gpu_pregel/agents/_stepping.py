@@ -10,11 +10,13 @@ from gpu_pregel.agents._given import Call, Vertex, new_run_id
 from gpu_pregel.agents._results import AgentResult, Failed, Vertices
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.collecting import patience
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.saving import Checkpoint
 from gpu_pregel.host.agents.transport import InProcess, Transport
 from gpu_pregel.host.master import ENDED, Master
+from gpu_pregel.trace import Trace
 
 
 class AgentRun:
@@ -54,7 +56,8 @@ class AgentRun:
             call.check_fits(state)
         rules, job = call.rules(), call.job(run_id)
         self.run_id = run_id
-        self._policy = AgentPolicy(job, rules, state, _transport(call.workers, job), call.observers)
+        self._transport = _transport(call.workers, job)
+        self._policy = AgentPolicy(job, rules, state, self._transport, call.observers)
         self._master = Master(
             self._policy, max_supersteps=call.max_supersteps, observe=self._policy.observe, superstep=superstep
         )
@@ -69,7 +72,7 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or what is left of a held one; whether another may follow."""
-        with self._stepping:
+        with self._stepping, patience(beside_users_code=self._transport.is_local):
             goes_on = self._master.step()
             if self.status == "stopped":
                 self._policy.close()
@@ -159,7 +162,7 @@ class AgentRun:
             superstep=superstep,
             aggregates={name: decode(value) for name, value in state.aggregates.items()},
             interrupts=policy.interrupts(),
-            trace=list(self._master.trace),
+            trace=Trace(self._master.trace),
         )
 
     def __enter__(self) -> AgentRun:

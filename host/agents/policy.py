@@ -9,7 +9,6 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.collecting import patience
 from gpu_pregel.host.agents.events import Event, Observer
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.folding import Next, fold_superstep
@@ -86,17 +85,16 @@ class AgentPolicy:
 
     def execute(self, superstep: int, order: Ledger, most: int) -> Ledger:  # noqa: ARG002
         """Let the partitions compute until no attempt is under way or due."""
-        with patience(beside_users_code=self._transport.is_local):
-            self._begin_waiting(order)
-            state, count = self.state, len(self.state.vertices)
-            while True:
-                for partition, vertices in self._waiting.take(time.monotonic()):
-                    tasks = order.begin(vertices)
-                    self._transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
-                if self._waiting.is_over():
-                    return order
-                self._arrivals += self._transport.wait(self._waiting.next_time())
-                self._take_arrivals(order)
+        self._begin_waiting(order)
+        state, count = self.state, len(self.state.vertices)
+        while True:
+            for partition, vertices in self._waiting.take(time.monotonic()):
+                tasks = order.begin(vertices)
+                self._transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
+            if self._waiting.is_over():
+                return order
+            self._arrivals += self._transport.wait(self._waiting.next_time())
+            self._take_arrivals(order)
 
     def _begin_waiting(self, ledger: Ledger) -> None:
         """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
