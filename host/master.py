@@ -71,7 +71,7 @@ class Journal(Protocol):
     """Where commits become durable, before they become visible."""
 
     def commit(self, folded: Folded, status: str) -> None:
-        """Keep a superstep, after which the run is "running" or has ended."""
+        """Keep a superstep, after which the run is "running" or has ended; doing so again changes nothing."""
 
     def hold(self, superstep: int, status: str) -> None:
         """Keep what there is of a superstep that is held, or that the run stops in."""
@@ -181,10 +181,10 @@ class Master(Generic[Order, Reports]):
         try:
             if self._journal is not None:
                 self._journal.commit(folded, end or "running")
+            self._policy.commit(folded)
         except BaseException:
             self.superstep = folded.superstep
             raise
-        self._policy.commit(folded)
         self._active, self.order = folded.active, None
         self.status = end or "running"
         self.trace.append(folded.row)

@@ -31,19 +31,22 @@ class Entry:
     failure : Failure or None
     payload : bytes or None
         What an interrupt asks.
+    asked : int
+        Number of that question, from 0: it waits for the answer of this number.
     ready : float
         When its next attempt may begin, by the monotonic clock.
     suspect : bool
         Whether it was under way, with others, in a worker that died: it runs alone.
     """
 
-    __slots__ = ("answers", "attempts", "failure", "messages", "payload", "ready", "status", "suspect")
+    __slots__ = ("answers", "asked", "attempts", "failure", "messages", "payload", "ready", "status", "suspect")
 
     def __init__(self, messages: Sequence[bytes], status: str, attempts: int) -> None:
         self.messages, self.status, self.attempts = messages, status, attempts
         self.answers: Sequence[bytes] = ()
         self.failure: Failure | None = None
         self.payload: bytes | None = None
+        self.asked = 0
         self.ready = 0.0
         self.suspect = False
 
@@ -144,12 +147,12 @@ class Ledger:
         elif outcome.status == "failed":
             entry.failure = outcome.result
         else:
-            entry.payload = outcome.result
+            entry.payload, entry.asked = outcome.result, len(entry.answers)
             entry.attempts -= 1  # waiting for an answer is not charged
         return True
 
     def suspend(self) -> None:
-        """Let all that is in progress wait, uncharged, as nobody will tell how it ends."""
+        """Let all that was in progress elsewhere wait, uncharged, as nobody will tell how it ends."""
         for vertex in self.of_status("in_progress"):
             entry = self.entry(vertex)
             entry.status = "pending"
@@ -166,10 +169,11 @@ class Ledger:
             entry.status, entry.attempts, entry.failure, entry.ready = "pending", 0, None, 0.0
 
     def answer(self, vertex: Id, answer: bytes) -> None:
-        """Record an answer to an interrupt; the vertex runs again from its start."""
+        """Record an answer to an interrupt; if it is the one waited for, the vertex runs again from its start."""
         entry = self.entry(vertex)
         entry.answers = [*entry.answers, answer]
-        entry.status, entry.payload = "pending", None
+        if entry.status == "interrupted" and len(entry.answers) > entry.asked:
+            entry.status, entry.payload = "pending", None
 
     def answers(self) -> list[tuple[Id, bytes]]:
         """All answers to interrupts, each vertex's in order."""
@@ -191,10 +195,11 @@ class Ledger:
         entry = self.entry(vertex)
         entry.status, entry.attempts, entry.failure = "failed", attempts, failure
 
-    def set_interrupted(self, vertex: Id, attempts: int, payload: bytes) -> None:
-        """Take over that a vertex waits for an answer."""
+    def set_interrupted(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:
+        """Take over that a vertex waits for the answer of a number."""
         entry = self.entry(vertex)
-        entry.status, entry.attempts, entry.payload, entry.failure = "interrupted", attempts, payload, None
+        entry.status, entry.attempts, entry.failure = "interrupted", attempts, None
+        entry.payload, entry.asked = payload, asked
 
     def completed(self) -> list[tuple[Id, Record]]:
         """Records in the order of their vertices."""

@@ -100,18 +100,17 @@ class AgentPolicy:
         """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
         place = self._place
         if not ledger.has_begun:
-            self._waiting = waiting = Waiting(self._transport.partitions)
+            self._waiting = Waiting(self._transport.partitions)
             for vertex in ledger.vertices:
-                waiting.due[place[vertex]].append(vertex)
+                self._waiting.due[place[vertex]].append(vertex)
             return
-        if ledger.of_status("in_progress"):  # the last call was cut off
-            self._transport.abandon()
-            self._take_arrivals(ledger)
-            ledger.suspend()
-        self._waiting = waiting = Waiting(self._transport.partitions)
+        # Where the last call was cut off, attempts are still under way, and others wait.
+        self._take_arrivals(ledger)
+        waiting = self._waiting.vertices()
         for vertex in ledger.of_status("pending"):
-            entry = ledger.entry(vertex)
-            waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
+            if vertex not in waiting:
+                entry = ledger.entry(vertex)
+                self._waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
 
     def _take_arrivals(self, ledger: Ledger) -> None:
         while self._arrivals:
@@ -283,6 +282,7 @@ class AgentPolicy:
         ledger = self.order(self._superstep)
         segment.replay(ledger)
         ledger.has_begun = True
+        ledger.suspend()
         for vertex in ledger.of_status("failed"):
             entry = ledger.entry(vertex)
             if entry.failure is not None and entry.failure.retryable and entry.attempts < self._job.retry.attempts:

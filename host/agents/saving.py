@@ -30,8 +30,8 @@ class Segment:
     records : list of (Id, Record)
         Of attempts that completed.
     others : list of tuple
-        In order: (``FAILED``, id, attempts, fields of the failure), (``INTERRUPTED``, id, attempts, payload),
-        (``RETRIED``, id) and (``SENT``, target, message).
+        In order: (``FAILED``, id, attempts, fields of the failure), (``INTERRUPTED``, id, attempts, payload,
+        number of the question), (``RETRIED``, id) and (``SENT``, target, message).
     """
 
     records: list[tuple[Id, Record]] = field(default_factory=list)
@@ -75,9 +75,10 @@ class Segment:
             if entry is None or entry.status == "completed":
                 continue
             if entry.failure is not None:
-                others.append((FAILED, vertex, entry.attempts, tuple(entry.failure)))
+                made = entry.attempts - (entry.status == "in_progress")
+                others.append((FAILED, vertex, made, tuple(entry.failure)))
             elif entry.status == "interrupted":
-                others.append((INTERRUPTED, vertex, entry.attempts, entry.payload))
+                others.append((INTERRUPTED, vertex, entry.attempts, entry.payload, entry.asked))
         others += [(SENT, target, message) for target, messages in ledger.sent.items() for message in messages]
         return cls(ledger.completed(), others)
 

@@ -62,9 +62,6 @@ class Transport(Protocol):
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Make what a partition staged its state."""
 
-    def abandon(self) -> None:
-        """Forget what was submitted and is not computed yet; it may be submitted again."""
-
     def close(self) -> None:
         """End all workers."""
 
@@ -78,6 +75,7 @@ class InProcess:
     def __init__(self, job: Job) -> None:
         self._executor = Executor(job)
         self._batches: list[Batch] = []
+        self._outcomes: list[Outcome] = []
 
     def place(self, vertex: Id) -> int:  # noqa: ARG002
         """Everything is here."""
@@ -97,11 +95,20 @@ class InProcess:
             if until is not None:
                 time.sleep(max(0.0, until - time.monotonic()))
             return []
-        outcomes: list[Outcome] = []
-        batches, self._batches = self._batches, []
-        for batch in batches:
-            self._executor.execute(batch, outcomes.append)
+        while self._batches:
+            self._compute(self._batches[0])
+            del self._batches[0]
+        outcomes, self._outcomes = self._outcomes, []
         return [Done(0, 0, outcomes)]
+
+    def _compute(self, batch: Batch) -> None:
+        before = len(self._outcomes)
+        try:
+            self._executor.execute(batch, self._outcomes.append)
+        except BaseException:  # the rest is computed if the run goes on
+            ended = {outcome.id for outcome in self._outcomes[before:]}
+            batch.tasks = [task for task in batch.tasks if task[0] not in ended]
+            raise
 
     def kill(self, partition: int, reason: str) -> None:
         """Not possible here."""
@@ -111,10 +118,6 @@ class InProcess:
         """Make what is staged the state; the master keeps vertices of its own."""
         change.set = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
         self._executor.commit(change)
-
-    def abandon(self) -> None:
-        """Forget what was submitted."""
-        self._batches.clear()
 
     def close(self) -> None:
         """Nothing to end."""

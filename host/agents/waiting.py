@@ -34,6 +34,11 @@ class Waiting:
         else:
             self.due[partition].append(vertex)
 
+    def vertices(self) -> set[Id]:
+        """All that wait."""
+        waiting = {vertex for part in (*self.due, *self._suspects) for vertex in part}
+        return waiting.union(vertex for _, _, vertex, *_ in self._later)
+
     def take(self, now: float) -> Iterator[tuple[int, list[Id]]]:
         """Those that may begin, by partition; they are under way from here on."""
         while self._later and self._later[0][0] <= now:

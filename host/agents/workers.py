@@ -86,12 +86,6 @@ class Workers:
         """Send what a commit changes; a worker that is gone learns of it from its successor's state."""
         self._processes[partition].send(pipes.COMMIT, pipes.pack_change(change))
 
-    def abandon(self) -> None:
-        """End the workers that still compute: there is no other way to end what they do."""
-        for process in self._processes:
-            if process.outstanding:
-                process.kill("the run was cut off while it computed", spare=True)
-
     def kill(self, partition: int, reason: str) -> None:
         """End a worker's process group; its death is an event, and no vertex is charged with it."""
         self._processes[partition].kill(reason, spare=True)
