@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, cc, programs, read, scaling, startup, traffic
+from benchmarks import agents, build, cc, programs, read, scaling, startup, traffic
 from gpu_pregel.host.threads import available_threads
 
 SUBCOMMANDS = {
@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "scaling": scaling,
     "startup": startup,
     "traffic": traffic,
+    "agents": agents,
 }
 
 

@@ -23,6 +23,7 @@ from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, Loading, PythonContestant, Trial  # noqa: E402
 from benchmarks.peers.gapbs import Gapbs  # noqa: E402
 from benchmarks.peers.gemini import Gemini  # noqa: E402
+from benchmarks.peers.langgraph import LangGraph  # noqa: E402
 
 
 class Fake(PythonContestant):
@@ -349,3 +350,43 @@ def test_startup(tmp_path: Path) -> None:
     report = json.loads(output.read_text())
     assert len(report["commands"]) == 3
     assert report["command_seconds"] == report["commands"]["gpu-pregel cc -g 6"]["median"]
+
+
+def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
+    output = folder / "agents.json"
+    sizes = ["--trials", "3", "--runs", "2", "--steps", "20", "--fan-out", "10", "--vertices", "50"]
+    status = main(["agents", *sizes, "-o", str(output)])
+    return status, json.loads(output.read_text())
+
+
+def test_agents_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LangGraph, "absent", lambda: "out of town")
+    status, report = run_agents(tmp_path)
+    assert (status, report["errors"], report["stepped_aside"]) == (0, [], {"langgraph": "out of town"})
+    assert report["parameters"] == {"trials": 3, "runs": 2, "steps": 20, "fan_out": 10, "vertices": 50}
+    names = [figure["name"] for figure in report["figures"]]
+    assert names[1:4] == ["fan-out to 10, in process", "fan-out to 10, 2 workers", "50 vertices send, in process"]
+    for figure in report["figures"]:
+        assert len(figure["ours"]["trials"]) == 3
+        assert figure["ours"]["median"] == np.median(figure["ours"]["trials"]) > 0
+        assert (figure["theirs"], figure["ratio"]) == ({}, None)
+    printed = capsys.readouterr()
+    assert "langgraph steps aside: out of town" in printed.err
+    assert "start-up of 2 workers" in printed.out
+
+
+def test_agents_beside_a_peer_that_is_wrong_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = iter([list(range(1, 11))] * 3 + [[0]])
+    monkeypatch.setattr(LangGraph, "absent", lambda: None)
+    monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
+    monkeypatch.setattr(LangGraph, "fan_out", lambda count: lambda: next(results))
+    status, report = run_agents(tmp_path)
+    (error,) = report["errors"]
+    assert status == 1
+    assert error.startswith("fan-out to 10: theirs: WrongResultError: [0] instead of [1, 2, 3")
+    loop, fan_out, *_ = report["figures"]
+    assert loop["ratio"] == loop["ours"]["median"] / loop["theirs"]["median"]
+    assert (fan_out["theirs"], fan_out["ratio"]) == ({}, None)
+    assert f"ERROR {error}" in capsys.readouterr().out

@@ -1,0 +1,75 @@
+"""LangGraph (Python, MIT): https://github.com/langchain-ai/langgraph. It takes part in ``agents`` alone."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Annotated, Any, TypedDict
+
+from benchmarks._measure import version_of
+
+
+class Count(TypedDict):
+    """State of the loop."""
+
+    value: int
+
+
+class FanOut(TypedDict):
+    """State of the fan-out: the results of all, in the order of sending."""
+
+    results: Annotated[list[int], operator.add]
+
+
+class LangGraph:
+    """Compiled graphs of plain functions, without a checkpointer; each method returns what runs one once."""
+
+    name = "langgraph"
+
+    @staticmethod
+    def absent() -> str | None:
+        """Say if the package is not installed."""
+        return None if find_spec("langgraph") else "the package langgraph is not installed"
+
+    @staticmethod
+    def version() -> str:
+        """Version of the package."""
+        return version_of("langgraph")
+
+    @staticmethod
+    def loop(steps: int) -> Callable[[], int]:
+        """One node with a conditional edge back to itself; the result is how often it ran."""
+        from langgraph.graph import END, START, StateGraph
+
+        def count(state: Count) -> dict[str, int]:
+            return {"value": state["value"] + 1}
+
+        def further(state: Count) -> Any:
+            return "count" if state["value"] < steps else END
+
+        builder = StateGraph(Count)
+        builder.add_node("count", count)
+        builder.add_edge(START, "count")
+        builder.add_conditional_edges("count", further, ["count", END])
+        graph = builder.compile()
+        return lambda: int(graph.invoke({"value": 0}, {"recursion_limit": steps + 1})["value"])
+
+    @staticmethod
+    def fan_out(count: int) -> Callable[[], list[int]]:
+        """Send a number to each of ``count`` tasks of one node; the result is what they make of it, in order."""
+        from langgraph.graph import END, START, StateGraph
+        from langgraph.types import Send
+
+        def send(state: FanOut) -> list[Any]:  # noqa: ARG001
+            return [Send("work", number) for number in range(count)]
+
+        def work(number: int) -> dict[str, list[int]]:
+            return {"results": [number + 1]}
+
+        builder = StateGraph(FanOut)
+        builder.add_node("work", work)
+        builder.add_conditional_edges(START, send, ["work"])
+        builder.add_edge("work", END)
+        graph = builder.compile()
+        return lambda: list(graph.invoke({"results": []})["results"])
