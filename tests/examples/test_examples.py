@@ -27,6 +27,8 @@ PROGRAMS = [
     "pagerank.py:pagerank",
     "hits.py:hits",
 ]
+AGENTS = ["agents_pagerank.py", "agents_tool_loop.py"]
+"""Scripts; ``test_agents.py`` has their tests."""
 
 if not EXAMPLES.is_dir():
     pytest.skip("the examples lie in the checkout only", allow_module_level=True)
@@ -79,7 +81,7 @@ def test_every_program_says_how_to_run_it_and_is_tested() -> None:
     }
     assert told == set(PROGRAMS)
     files = {path.name for path in EXAMPLES.glob("*.py")}
-    assert files == {name.partition(":")[0] for name in PROGRAMS}
+    assert files == {name.partition(":")[0] for name in PROGRAMS} | set(AGENTS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

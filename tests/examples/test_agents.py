@@ -1,0 +1,112 @@
+"""The examples of agent vertices: against NetworkX and known outputs, in process and in workers, and as scripts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import networkx
+import pytest
+
+import gpu_pregel as gp
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+SCRIPTS = {
+    "agents_pagerank.py": """\
+0.3381  home
+0.2146  shop
+0.1506  news
+0.1506  about
+0.1460  checkout
+<AgentResult: 5 vertices, 47 supersteps, halted>
+""",
+    "agents_tool_loop.py": """\
+a human is asked: {'tool': 'order', 'argument': 'umbrella'}
+rain in Bergen, 3 umbrellas in stock: order 1 is placed.
+tries that failed: 1
+""",
+}
+
+if not EXAMPLES.is_dir():
+    pytest.skip("the examples lie in the checkout only", allow_module_level=True)
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports an example anew, from where workers find it too."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+
+    def load(name: str) -> Any:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        module = import_module(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        return module
+
+    return load
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_print_what_they_should(name: str) -> None:
+    path = EXAMPLES / name
+    assert f"python examples/{name}" in path.read_text().split('"""')[1]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.stdout, done.stderr) == (SCRIPTS[name], "")
+
+
+def test_pagerank_agrees_with_networkx(example: Any) -> None:
+    oracle = networkx.gnm_random_graph(40, 150, seed=3, directed=True)
+    oracle.remove_edges_from(list(oracle.out_edges([5, 6])))
+    links = {v: list(oracle.successors(v)) for v in oracle}
+    results = [example("agents_pagerank").pagerank(links, workers) for workers in (0, 2)]
+    assert [result.status for result in results] == ["halted", "halted"]
+    assert results[0].values == results[1].values
+    expected = networkx.pagerank(oracle, tol=1e-13, max_iter=1000)
+    assert results[0].values == pytest.approx(expected, abs=1e-8)
+    assert sum(results[0].values.values()) == pytest.approx(1)
+
+
+TRANSCRIPT = [
+    "an umbrella?",
+    {"tool": "stock", "argument": "umbrella", "result": "3 umbrellas in stock"},
+    {"tool": "forecast", "argument": "Bergen", "result": "rain in Bergen"},
+    {"tool": "order", "argument": "umbrella", "result": "order 1 is placed"},
+]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tool_loop_orders_once(example: Any, workers: int) -> None:
+    asked: list[Any] = []
+    events: list[gp.agents.Event] = []
+
+    def human(payload: Any) -> str:
+        asked.append(payload)
+        return "yes"
+
+    result = example("agents_tool_loop").ask("an umbrella?", human, workers, events.append)
+    assert asked == [{"tool": "order", "argument": "umbrella"}]
+    assert (result.status, result.superstep) == ("completed", 5)
+    assert result.values["agent"] == {
+        "transcript": TRANSCRIPT,
+        "answer": "rain in Bergen, 3 umbrellas in stock: order 1 is placed.",
+    }
+    retries = [(event.superstep, event.vertex) for event in events if event.kind == "retry"]
+    assert retries == [(3, "order")]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_tool_loop_takes_no_for_an_answer(example: Any, workers: int) -> None:
+    result = example("agents_tool_loop").ask("an umbrella?", lambda payload: "no", workers)
+    assert result.values["agent"]["answer"].endswith("in stock: a human refused.")
+    assert sum(row["retries"] for row in result.trace) == 0
