@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from time import monotonic, time
+from typing import Any, Self
 
 KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
 
@@ -35,11 +36,17 @@ class Event:
 
 Observer = Callable[[Event], None]
 
-_LEVELS = {"failure": logging.ERROR, "death": logging.ERROR, "retry": logging.WARNING, "attempt": logging.DEBUG}
+_LEVELS = {
+    "failure": logging.ERROR,
+    "death": logging.ERROR,
+    "retry": logging.WARNING,
+    "hold": logging.WARNING,
+    "attempt": logging.DEBUG,
+}
 
 
 class LogObserver:
-    """Writes events to a logger: failures as errors, retries as warnings, attempts for debugging.
+    """Writes events to a logger, a line each: failures as errors, retries as warnings, attempts for debugging.
 
     Examples
     --------
@@ -57,29 +64,86 @@ class LogObserver:
         if self._logger.isEnabledFor(level):
             vertex = "" if event.vertex is None else f", vertex {event.vertex!r}"
             attempt = "" if event.attempt is None else f", attempt {event.attempt}"
-            facts = ", ".join(f"{name} {value}" for name, value in event.facts.items())
+            facts = ", ".join(f"{name} {_plain(fact)}" for name, fact in event.facts.items() if name != "superstep")
             self._logger.log(level, "superstep %d%s%s: %s %s", event.superstep, vertex, attempt, event.kind, facts)
 
 
-class ProgressObserver:
-    """Shows supersteps, and the vertices done in the current one, on stderr by tqdm."""
+def _plain(fact: Any) -> str:
+    """A fact on one line, whatever an exception's text has."""
+    if isinstance(fact, float):
+        return f"{fact:.3g}"
+    return "\\n".join(str(fact).splitlines())
+
+
+class ClosingObserver:
+    """What has something open while a run goes on: :meth:`close` it, or use it in a ``with`` block."""
+
+    def close(self) -> None:
+        """Close what is open; what comes afterwards begins anew."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_DELAY, _PERIOD = 0.5, 0.1
+"""Seconds until a bar is shown, and between two times that it is drawn."""
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
+
+
+class ProgressObserver(ClosingObserver):
+    """Shows the superstep, and how many of its vertices are done, on stderr by tqdm, once a run is long.
+
+    The bar goes when a superstep is held and when the run ends. A run that is left by an exception has no end that
+    observers are told of: :meth:`close` the observer then, or use it in a ``with`` block.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def compute(ctx):
+    ...     ctx.vote_to_halt()
+    >>> with gp.agents.ProgressObserver() as observer:
+    ...     gp.agents.run([gp.agents.Vertex("a")], compute, observer=observer).status
+    'completed'
+    """
 
     def __init__(self) -> None:
         self._bar: Any = None
+        self._superstep = self._done = 0
+        self._active: int | None = None
+        self._begin = self._next = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Move the bar."""
+        """Move the bar, and draw it now and then."""
         if event.kind == "superstep":
+            self._superstep, self._active, self._done = event.superstep, event.facts["active"], 0
+        elif event.kind == "attempt":
+            self._done += event.facts["status"] == "completed"
+        elif event.kind in ("hold", "end"):
+            self.close()
+            return
+        now = monotonic()
+        if now >= self._next:
+            if self._next:
+                self._draw()
+            else:
+                self._begin = time()
+            self._next = now + (_PERIOD if self._bar is not None else _DELAY)
+
+    def _draw(self) -> None:
+        if self._bar is None:
             from tqdm import tqdm
 
-            self._close()
-            self._bar = tqdm(total=event.facts["active"], desc=f"superstep {event.superstep}", leave=False)
-        elif event.kind == "attempt" and self._bar is not None and event.facts["status"] != "failed":
-            self._bar.update(1)
-        elif event.kind == "end":
-            self._close()
+            self._bar = tqdm(leave=False, bar_format=_FORMAT, delay=_DELAY)
+            self._bar.start_t = self._begin
+        self._bar.total, self._bar.n = self._active, self._done
+        self._bar.set_description_str(f"superstep {self._superstep}")
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Take the bar away, until there are events again."""
+        self._next = 0.0
         if self._bar is not None:
-            self._bar.close()
-            self._bar = None
+            bar, self._bar = self._bar, None
+            bar.close()
