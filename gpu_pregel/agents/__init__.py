@@ -15,6 +15,7 @@ from gpu_pregel.host.agents.context import Context, Edge
 from gpu_pregel.host.agents.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import MasterContext
+from gpu_pregel.host.agents.telemetry import OpenTelemetryObserver
 
 __all__ = [
     "AgentResult",
@@ -27,6 +28,7 @@ __all__ = [
     "FinalVertex",
     "LogObserver",
     "MasterContext",
+    "OpenTelemetryObserver",
     "ProgressObserver",
     "RetryPolicy",
     "TopK",
