@@ -87,7 +87,8 @@ class Folding:
         return result
 
     def grown(self, before: Any, parts: list[Any]) -> Any:
-        """An aggregate that was ``before``, None for nothing yet, with more contributions."""
+        """An aggregate that was ``before``, None for nothing yet, with more contributions; ``before`` is kept as is."""
+        before = decode(encode(before))
         if not parts:
             return before
         if before is None or (self.how == "last"):

@@ -51,6 +51,20 @@ class Edge:
         return f"Edge({self.target!r}, {self.weight!r})"
 
 
+class _Over(list[Any]):
+    """Where an attempt that has ended would leave what it asks for."""
+
+    def append(self, _: Any) -> NoReturn:
+        raise RuntimeError(
+            "the attempt has ended, and what its context is asked for now would be lost: wait for threads and tasks "
+            "before compute returns"
+        )
+
+
+_OVER = _Over()
+_UNCHANGING = frozenset({type(None), bool, int, float, str, bytes})
+
+
 class Context:
     """A vertex in a superstep, as its compute function sees it.
 
@@ -73,6 +87,7 @@ class Context:
 
     __slots__ = (
         "_aggregates",
+        "_asked",
         "_batch",
         "_decoded",
         "_halted",
@@ -93,6 +108,7 @@ class Context:
         self._vertex, self._task, self._batch, self._setup = vertex, task, batch, setup
         self._decoded = self._halted = False
         self._vertex_id: Any = None
+        self._asked: bytes | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -148,8 +164,11 @@ class Context:
 
     @property
     def edges(self) -> list[Edge]:
-        """Out-edges, each with ``target`` and ``weight``, in the order in which they were added."""
-        return [Edge(decode(target), weight) for target, weight in self._vertex.edges]
+        """Out-edges, each with ``target`` and ``weight``, in the order in which they were added; copies."""
+        return [
+            Edge(decode(target), weight if type(weight) in _UNCHANGING else decode(encode(weight)))
+            for target, weight in self._vertex.edges
+        ]
 
     @property
     def neighbors(self) -> list[Any]:
@@ -211,7 +230,9 @@ class Context:
 
     def add_vertex(self, vertex_id: Any, value: Any = None, edges: Any = ()) -> None:
         """Ask for a vertex, which is there from the next superstep on."""
-        pairs = [(_id_of(target), weight) for target, weight in map(_as_edge, edges)]
+        pairs = [(_id_of(target), weight) for target, weight in map(as_edge, edges)]
+        for _, weight in pairs:
+            self._encoded(weight, "an edge's weight", None)
         vertex = Vertex(self._encoded(value, "a vertex's value", None), pairs)
         self._mutations.append(("add_vertex", _id_of(vertex_id), vertex.pack()))
 
@@ -221,7 +242,7 @@ class Context:
 
     def add_edge(self, source: Any, target: Any, weight: Any = 1) -> None:
         """Ask for an edge."""
-        encode(weight)
+        self._encoded(weight, "an edge's weight", None)
         self._mutations.append(("add_edge", _id_of(source), _id_of(target), weight))
 
     def remove_edge(self, source: Any, target: Any) -> None:
@@ -234,7 +255,15 @@ class Context:
         self._interrupts += 1
         if number < len(self._task.answers):
             return decode(self._task.answers[number])
-        raise Interrupted(encode(payload))
+        asked = self._encoded(payload, "an interrupt's payload", None)
+        if self._asked is None:
+            self._asked = asked
+        raise Interrupted(asked)
+
+    @property
+    def asked(self) -> bytes | None:
+        """The payload of the interrupt that ended this attempt, whatever became of its exception."""
+        return self._asked
 
     @staticmethod
     def _encoded(value: Any, what: str, limit: int | None) -> bytes:
@@ -244,15 +273,16 @@ class Context:
             raise CodecError(f"{what}: {error}") from None
 
     def record(self) -> Record:
-        """What the attempt leaves if it ends now."""
+        """What the attempt leaves, as it ends now."""
+        outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
+        self._outbox = self._aggregates = self._mutations = _OVER
         changed = None
         if self._decoded:
             value = self._encoded(self._value, "the value", None)
             changed = None if value == self._vertex.value else value
-        outbox = self._outbox
         if self._setup.combine is not None and self._setup.combine.is_exact and len(outbox) > 1:
             outbox = self._setup.combine.fold_outbox(outbox)
-        return Record(changed, self._halted, outbox, self._aggregates, self._mutations)
+        return Record(changed, self._halted, outbox, aggregates, mutations)
 
 
 def make_key(run: str, branch: int, step: int, vertex: Id) -> bytes:
@@ -264,6 +294,6 @@ def _id_of(vertex_id: Any) -> Id:
     return id_key(vertex_id)
 
 
-def _as_edge(edge: Any) -> tuple[Any, Any]:
+def as_edge(edge: Any) -> tuple[Any, Any]:
     """An edge is a target, or an ``Edge`` with its weight."""
     return (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)

@@ -1,0 +1,275 @@
+"""Vertices and edges that come and go, with any number of workers, as Giraph's mutations do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gpu_pregel.agents as agents
+from gpu_pregel.agents import Edge, Vertex
+from gpu_pregel.errors import AgentError
+from tests.agents import ONCE, WORKERS, check, values
+
+
+def asking(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
+    """Vertices ask in superstep 0 for what the script says; in superstep 1 each keeps what it sees."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            for name, *arguments in script.get(ctx.vertex_id, ()):
+                getattr(ctx, name)(*arguments)
+            if ctx.vertex_id in script:
+                return
+        else:
+            ctx.value = (ctx.value, ctx.num_vertices, ctx.messages)
+        ctx.vote_to_halt()
+
+    return compute
+
+
+@WORKERS
+def test_the_order_of_kinds(workers: int) -> None:
+    """Edges go, vertices go, vertices come, edges come, whoever asks first."""
+    script: dict[Any, list[tuple[Any, ...]]] = {
+        "a": [
+            ("add_edge", "a", "c", 2.5),  # stays: removals come first
+            ("add_edge", "new", "a", "first"),  # to one that another vertex adds
+            ("add_vertex", "b", "b again", ["a"]),  # which another vertex removes
+            ("remove_edge", "a", "b"),
+            ("send", "new", "hello"),
+        ],
+        "c": [
+            ("remove_vertex", "b"),
+            ("remove_edge", "a", "c"),
+            ("add_vertex", "new", 1, [Edge("c", {"w": 1})]),
+            ("add_edge", "new", "a", "second"),
+            ("send", "b", "to whoever is there"),
+        ],
+    }
+    vertices = [
+        Vertex("a", 0, ["b", Edge("c", 1), "b"]),
+        Vertex("b", "old", ["a", "c"], halted=True),
+        Vertex("c", 0),
+    ]
+    result = agents.run(vertices, asking(script), workers=workers)
+    check(
+        result,
+        ("a", (0, 4, []), [("c", 2.5)], True),
+        ("b", ("b again", 4, ["to whoever is there"]), [("a", 1)], True),
+        ("c", (0, 4, []), [], True),
+        ("new", (1, 4, ["hello"]), [("c", {"w": 1}), ("a", "first"), ("a", "second")], True),
+    )
+
+
+@WORKERS
+def test_what_is_not_there_goes_without_a_word(workers: int) -> None:
+    script: dict[Any, list[tuple[Any, ...]]] = {
+        "a": [
+            ("remove_vertex", "nobody"),
+            ("remove_edge", "nobody", "a"),
+            ("remove_edge", "a", "nobody"),
+            ("remove_vertex", "b"),
+        ],
+        "b": [("remove_vertex", "b"), ("add_vertex", "c", 7), ("add_edge", "a", "b")],
+        "d": [("add_vertex", "c", 7)],  # equal requests are one
+    }
+    vertices = [Vertex("a", 0, ["b"]), Vertex("b", 0), Vertex("d", 0)]
+    result = agents.run(vertices, asking(script), workers=workers)
+    check(
+        result,
+        ("a", (0, 3, []), [("b", 1), ("b", 1)], True),
+        ("c", (7, 3, []), [], True),
+        ("d", (0, 3, []), [], True),
+    )
+
+
+CONFLICTS: list[Any] = [
+    pytest.param(
+        {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]}, r"vertex 'n'.*2 different vertices", id="twice"
+    ),
+    pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*there already", id="there"),
+    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*not there", id="edge of nobody"),
+    pytest.param(
+        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]}, r"vertex 'b'.*not there", id="edge of who goes"
+    ),
+    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to nobody"),
+    pytest.param(
+        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to who goes"
+    ),
+]
+
+
+@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize(("script", "error"), CONFLICTS)
+def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, error: str, workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value += 1
+        if ctx.superstep == 1:
+            for name, *arguments in script.get(ctx.vertex_id, ()):
+                getattr(ctx, name)(*arguments)
+
+    with agents.start([Vertex("a", 0), Vertex("b", 0)], compute, workers=workers) as run:
+        assert run.step()
+        with pytest.raises(AgentError, match=f"(?s){error}") as caught:
+            run.step()
+        assert "superstep 1" in str(caught.value)
+        check(run.result(), ("a", 1, [], False), ("b", 1, [], False))
+
+
+@WORKERS
+def test_an_edge_may_lead_nowhere_until_a_message_takes_it(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.add_edge("a", "nowhere")
+        elif ctx.superstep == 2:
+            ctx.send_to_neighbors(1)
+
+    with agents.start([Vertex("a")], compute, workers=workers) as run:
+        assert run.step()
+        assert run.step()
+        with pytest.raises(AgentError, match=r"vertex 'a' sent a message in superstep 2 to 'nowhere'"):
+            run.step()
+
+
+@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize("answer", ["first", "last", "existing", "none", "own"])
+def test_a_function_resolves(answer: str, workers: int) -> None:
+    asked: list[Any] = []
+
+    def resolve(vertex: Any, existing: Any, requested: list[Any], messages: int) -> Any:
+        asked.append((vertex, existing and existing.value, [one.value for one in requested], messages))
+        if vertex == "other":
+            assert [(edge.target, edge.weight) for edge in requested[0].edges] == [("a", [1])]
+            return requested[0]
+        own = Vertex(vertex, "own", ["a", Edge("b", (2, 3))], halted=True)
+        return {"first": requested[0], "last": requested[-1], "existing": existing, "none": None, "own": own}[answer]
+
+    script: dict[Any, list[tuple[Any, ...]]] = {
+        "a": [("add_vertex", "n", "of a"), ("send", "n", 1), ("send", "n", 2)],
+        "b": [("add_vertex", "n", "of b"), ("send", "n", 3), ("add_vertex", "other", 0, [Edge("a", [1])])],
+        "c": [("add_vertex", "n", "of c")],
+    }
+    vertices = [*(Vertex(name, 0) for name in "abc"), Vertex("n", "old", ["b"], halted=True)]
+    result = agents.run(vertices, asking(script), workers=workers, resolve=resolve, on_missing="drop")
+    assert sorted(asked, key=str) == [
+        ("n", "old", ["of a", "of b", "of c"], 3),
+        ("other", None, [0], 0),
+    ]
+    chosen: dict[str, tuple[Any, list[tuple[Any, Any]]]] = {
+        "first": ("of a", []),
+        "last": ("of c", []),
+        "existing": ("old", [("b", 1)]),
+        "own": ("own", [("a", 1), ("b", (2, 3))]),
+    }
+    count = 4 if answer == "none" else 5
+    expected: list[Any] = [(name, (0, count, []), [], True) for name in "abc"]
+    expected.append(("other", (0, count, []), [("a", [1])], True))
+    if answer != "none":
+        value, edges = chosen[answer]
+        expected.append(("n", (value, count, [1, 2, 3]), edges, True))
+    check(result, *expected)
+
+
+@pytest.mark.parametrize(
+    ("nonsense", "error"),
+    [
+        (lambda *_: 5, "resolve returned int"),
+        (lambda *_: Vertex("x"), "resolve returned a vertex of another id, 'x'"),
+        (lambda *_: Vertex("n", object()), "resolve returned Vertex, which makes no vertex"),
+        (lambda *_: Vertex("n", 0, [1.5]), "resolve returned Vertex, which makes no vertex"),
+    ],
+)
+def test_what_a_function_that_resolves_does_wrong(nonsense: Any, error: str) -> None:
+    script = {"a": [("add_vertex", "n", 1)]}
+    with pytest.raises(AgentError, match=rf"vertex 'n' in superstep 0: {error}.*return one of"):
+        agents.run([Vertex("a", 0)], asking(script), resolve=nonsense)
+
+
+@WORKERS
+@pytest.mark.parametrize("missing", ["create", "drop"])
+def test_messages_to_who_is_not_there(missing: str, workers: int) -> None:
+    """To one that never was, and to one that goes while messages are under way to it."""
+    script: dict[Any, list[tuple[Any, ...]]] = {
+        "a": [("send", "n", 1), ("send", "gone", 2), ("send", "a", 3)],
+        "b": [("send", "n", 4), ("remove_vertex", "gone"), ("send", "n", 5)],
+    }
+    vertices = [Vertex("a", 0), Vertex("b", 0), Vertex("gone", "old", ["a"], halted=True)]
+    result = agents.run(vertices, asking(script), workers=workers, on_missing=missing)
+    count = 4 if missing == "create" else 2
+    expected: list[Any] = [("a", (0, count, [3]), [], True), ("b", (0, count, []), [], True)]
+    if missing == "create":
+        expected += [("n", (None, count, [1, 4, 5]), [], True), ("gone", (None, count, [2]), [], True)]
+    check(result, *expected)
+
+
+@WORKERS
+def test_who_goes_is_computed_once_more_and_heard(workers: int) -> None:
+    """Vertices remove themselves with a message in hand; what they say last arrives."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0 and ctx.vertex_id == 0:
+            ctx.send_to_neighbors("go")
+        elif ctx.messages == ["go"]:
+            ctx.remove_vertex(ctx.vertex_id)
+            ctx.send(0, (ctx.vertex_id, ctx.num_vertices))
+            return
+        else:
+            ctx.value = (ctx.num_vertices, ctx.messages)
+        ctx.vote_to_halt()
+
+    vertices = [Vertex(0, None, [1, 2, 3]), *(Vertex(k, None, [0], halted=True) for k in (1, 2, 3))]
+    result = agents.run(vertices, compute, workers=workers)
+    check(result, (0, (1, [(1, 4), (2, 4), (3, 4)]), [(1, 1), (2, 1), (3, 1)], True))
+    assert (result.status, result.superstep) == ("completed", 3)
+
+
+@WORKERS
+def test_everybody_goes(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.remove_vertex(ctx.vertex_id)
+
+    result = agents.run([Vertex(k) for k in range(5)], compute, workers=workers)
+    assert (result.status, result.superstep) == ("completed", 1)
+    check(result)
+
+
+@WORKERS
+def test_who_comes_back_is_new(workers: int) -> None:
+    """A vertex goes in superstep 0, comes by a request in 1, goes in 2 and comes by a message in 3."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "guest":
+            ctx.value = [*(ctx.value or []), ctx.superstep]
+            return
+        if ctx.superstep in (0, 2):
+            ctx.remove_vertex("guest")
+        elif ctx.superstep == 1:
+            ctx.add_vertex("guest", ["asked for"], ["host"])
+        elif ctx.superstep == 3:
+            ctx.send("guest", None)
+        elif ctx.superstep == 5:
+            ctx.remove_edge("guest", "host")
+            ctx.vote_to_halt()
+        ctx.value = [*ctx.value, ctx.num_vertices]
+
+    vertices = [Vertex("host", []), Vertex("guest", ["first"])]
+    result = agents.run(vertices, compute, workers=workers, on_missing="create", max_supersteps=6)
+    check(result, ("host", [2, 1, 2, 1, 2, 2], [], True), ("guest", [4, 5], [], False))
+
+
+@WORKERS
+def test_a_vertex_that_failed_is_removed_by_another(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "bad" and ctx.superstep == 0:
+            ctx.add_vertex("never", 1)
+            ctx.remove_vertex("good")
+            raise ValueError("on purpose")
+        if ctx.superstep == 1:
+            ctx.remove_vertex("bad")
+            ctx.vote_to_halt()
+        ctx.value = ctx.num_vertices
+
+    result = agents.run([Vertex("good"), Vertex("bad")], compute, workers=workers, retry=ONCE, on_failure="continue")
+    assert list(result.failed) == ["bad"]
+    values(result, {"good": 2})
