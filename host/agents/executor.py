@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.context import Context, Interrupted, Limits, Setup
+from gpu_pregel.host.agents.context import Context, Limits, Setup
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, Vertex
 from gpu_pregel.host.agents.retry import RetryPolicy
 
@@ -128,6 +128,8 @@ class Executor:
 
     def _ended(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """The outcome of an attempt that raised ``error``, or did not."""
+        if context is not None and context.asked is not None:
+            return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
             try:
                 record = context.record()
@@ -139,8 +141,6 @@ class Executor:
                 return _new_outcome((task.id, task.attempt, "completed", record))
             except Exception as raised:
                 error = raised
-        if isinstance(error, Interrupted):
-            return Outcome(task.id, task.attempt, "interrupted", error.payload)
         assert error is not None
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
@@ -192,16 +192,15 @@ def _check_size(record: Record, limit: int) -> None:
 
 
 def _refuse_result(result: Any) -> None:
-    from inspect import iscoroutine, isgenerator
+    from inspect import isasyncgen, iscoroutine, isgenerator
 
+    way_out = "set ctx.value, or send it, and return nothing"
     if iscoroutine(result):
         result.close()
-        raise TypeError("compute returned a coroutine, which nobody awaits: declare compute with async def")
-    if isgenerator(result):
-        raise TypeError("compute is a generator function, which nobody iterates over: it must not yield")
-    raise TypeError(
-        f"compute returned {type(result).__name__}, which nobody reads: set ctx.value, or send it, and return nothing"
-    )
+        way_out = "make compute itself an async function, which awaits it"
+    elif isgenerator(result) or isasyncgen(result):
+        way_out = "as it has a yield, nothing of it ran: remove that"
+    raise TypeError(f"compute returned {type(result).__name__}, which nobody reads: {way_out}")
 
 
 def _text(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -44,15 +45,21 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         if not isinstance(self.attempts, int) or isinstance(self.attempts, bool) or self.attempts < 1:
             raise ArgumentError(f"RetryPolicy's attempts must be a whole number from 1, not {self.attempts!r}")
+        for name in ("wait", "max_wait", "factor", "jitter"):
+            if not isinstance(getattr(self, name), (int, float)):
+                raise ArgumentTypeError(f"RetryPolicy's {name} must be a number, not {getattr(self, name)!r}")
         for name in ("wait", "max_wait"):
-            if not getattr(self, name) >= 0:
+            if not 0 <= getattr(self, name) < math.inf:
                 raise ArgumentError(f"RetryPolicy's {name} must be seconds from 0, not {getattr(self, name)!r}")
-        if not self.factor >= 1:
+        if not 1 <= self.factor < math.inf:
             raise ArgumentError(f"RetryPolicy's factor must be at least 1, not {self.factor!r}")
         if not 0 <= self.jitter <= 1:
             raise ArgumentError(f"RetryPolicy's jitter must be from 0 to 1, not {self.jitter!r}")
-        if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in self.exceptions):
-            raise ArgumentTypeError("RetryPolicy's exceptions must be a tuple of exception types")
+        kinds = self.exceptions
+        if not isinstance(kinds, (tuple, list)) or not all(
+            isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds
+        ):
+            raise ArgumentTypeError(f"RetryPolicy's exceptions must be a tuple of exception types, not {kinds!r}")
 
     def matches(self, error: BaseException) -> bool:
         """Whether an exception is worth another attempt."""
@@ -60,5 +67,8 @@ class RetryPolicy:
 
     def seconds_before(self, attempt: int) -> float:
         """How long to wait before an attempt, from the second on."""
-        longest = min(self.max_wait, self.wait * self.factor ** (attempt - 2))
+        try:
+            longest = min(self.max_wait, self.wait * self.factor ** (attempt - 2))
+        except OverflowError:
+            longest = self.max_wait if self.wait else 0.0
         return longest * (1 - self.jitter * random.random())
