@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import logging
 import os
 import select
@@ -282,15 +283,21 @@ def _start(descriptors: list[int], output: int) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise RuntimeError("sys.executable is not set, so that no worker process can be started: pass workers=0")
     path = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.Popen(
-        [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", _PROGRAM, *map(str, descriptors), str(os.getpid())],
-        env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path)},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=descriptors,
-        start_new_session=True,
-    )
+    # Where a program has closed its standard output, say, their numbers would be those of the worker's.
+    passed = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3) for descriptor in descriptors]
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", _PROGRAM, *map(str, passed), str(os.getpid())],
+            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=passed,
+            start_new_session=True,
+        )
+    finally:
+        for descriptor in passed:
+            os.close(descriptor)
 
 
 class Guardian:

@@ -242,6 +242,7 @@ class Worker:
         marks, lines = self._marks.serials, self._lines
         begun, serial, tasks = self._marks.begun, self._serial, batch.tasks
         outcomes, flush, fault = self._outcomes, self._flush, self._fault.at if self._fault.place else None
+        pid, getpid = self._pid, os.getpid
 
         def begin(index: int) -> None:
             now = monotonic()
@@ -255,6 +256,8 @@ class Worker:
                 fault("computing")
 
         def emit(outcome: Outcome) -> None:
+            if getpid() != pid:
+                os._exit(0)  # a fork that came back from compute: the outcome is its parent's to tell
             begun[0] = 0.0
             if not outcomes:
                 self._oldest = monotonic()
@@ -310,6 +313,8 @@ class Worker:
                 _current.set(task)
                 self._fault.at("computing")
                 outcome = await self._executor.execute_async(task, batch)
+                if os.getpid() != self._pid:
+                    os._exit(0)
                 marks.begun[slot] = 0.0
                 if not self._outcomes:
                     loop.call_later(_FLUSH_AFTER, self._flush)
