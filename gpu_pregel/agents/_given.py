@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_pregel._arguments import check_choice, check_integer
-from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, CodecError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.combining import Folding
 from gpu_pregel.host.agents.context import Context, Edge, Limits
 from gpu_pregel.host.agents.events import Observer
 from gpu_pregel.host.agents.executor import Job, is_async
-from gpu_pregel.host.agents.mutations import Resolve
+from gpu_pregel.host.agents.mutations import ConflictError, Resolve
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.records import Vertex as Loaded
 from gpu_pregel.host.agents.retry import RetryPolicy
@@ -225,7 +225,7 @@ def _resolver(resolve: Callable[..., Any]) -> Resolve:
     """A user's ``resolve``, which knows nothing of bytes."""
 
     def show(vertex_id: Id, vertex: Loaded) -> Vertex:
-        edges = [Edge(decode(target), weight) for target, weight in vertex.edges]
+        edges = [Edge(decode(target), decode(encode(weight))) for target, weight in vertex.edges]
         return Vertex(decode(vertex_id), decode(vertex.value), edges, vertex.halted)
 
     def call(vertex_id: Id, existing: Loaded | None, wanted: list[Loaded], messages: list[bytes]) -> Loaded | None:
@@ -234,9 +234,15 @@ def _resolver(resolve: Callable[..., Any]) -> Resolve:
         chosen = resolve(name, there, [show(vertex_id, one) for one in wanted], [decode(one) for one in messages])
         if chosen is None:
             return None
-        if not isinstance(chosen, Vertex) or chosen.id != name:
-            raise AgentError(f"resolve returned {chosen!r} for vertex {name!r}: return a Vertex of that id, or None")
-        return _load(chosen)[1]
+        problem = f"resolve returned {chosen!r}"
+        if isinstance(chosen, Vertex):
+            try:
+                chosen_id, vertex = _load(chosen)
+                if chosen_id == vertex_id:
+                    return vertex
+            except (ArgumentTypeError, CodecError) as error:
+                problem = f"resolve returned what makes no vertex: {error}"
+        raise ConflictError(vertex_id, f"cannot be added: {problem}: return a Vertex of that id, or None")
 
     return call
 

@@ -69,7 +69,7 @@ def test_who_is_computed(workers: int) -> None:
         ("sleeper", [(2, 1), (3, 0)], [], True),
         ("deaf", [], [], True),
     )
-    assert [(row["active"], row["messages"]) for row in result.trace] == [(2, 1), (2, 2), (3, 0), (2, 1), (1, 0)]
+    assert [(row["computed"], row["messages"]) for row in result.trace] == [(2, 1), (2, 2), (3, 0), (2, 1), (1, 0)]
 
 
 @WORKERS
