@@ -78,7 +78,7 @@ class Journal(Protocol):
 
 
 Observe = Callable[[str, dict[str, Any]], None]
-"""Told "superstep" (one begins), "commit" (with its row), "hold" and "end" (with the status)."""
+"""Told "superstep" (one begins, or goes on), "commit" (with its row), "hold" and "end" (with the status)."""
 
 
 class Master(Generic[Order, Reports]):
@@ -130,7 +130,7 @@ class Master(Generic[Order, Reports]):
             if end is not None:
                 return self._rest(end)
             self.order = policy.order(self.superstep)
-            self._observe("superstep", {"active": self._active})
+        self._observe("superstep", {"active": self._active})
         self.status = "running"
         while True:
             reports = policy.execute(self.superstep, self.order, self._most())

@@ -169,7 +169,11 @@ class AgentRun:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._policy.close()
+        try:
+            if self.status not in ENDED:
+                self._policy.observe("end", {"status": self.status})
+        finally:
+            self._policy.close()
 
 
 def _transport(workers: int, job: Job) -> Transport:

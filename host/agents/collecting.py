@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 _OWN, _USERS = (500_000, 20, 100), (20_000, 20, 100)
 """Thresholds where only this package's objects come and go, which leave no cyclic garbage; and beside users' code."""
@@ -21,18 +19,24 @@ def collect_rarely(beside_users_code: bool = True) -> None:
         gc.set_threshold(*thresholds)
 
 
-@contextmanager
-def patience(beside_users_code: bool = True) -> Iterator[None]:
-    """Collect rarely for a while; several threads may want that at once."""
-    global _waiting, _before
-    with _lock:
-        if _waiting == 0:
-            _before = gc.get_threshold()
-        collect_rarely(beside_users_code)
-        _waiting += 1
-    try:
-        yield
-    finally:
+class patience:  # noqa: N801 - it is used like a function
+    """A context that collects rarely; several threads may want that at once."""
+
+    __slots__ = ("_beside_users_code",)
+
+    def __init__(self, beside_users_code: bool = True) -> None:
+        self._beside_users_code = beside_users_code
+
+    def __enter__(self) -> None:
+        global _waiting, _before
+        with _lock:
+            if _waiting == 0:
+                _before = gc.get_threshold()
+            collect_rarely(self._beside_users_code)
+            _waiting += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _waiting
         with _lock:
             _waiting -= 1
             if _waiting == 0:

@@ -18,13 +18,15 @@ class Event:
     Attributes
     ----------
     kind : str
-        "superstep" (one begins), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a worker),
+        "superstep" (one begins, or goes on), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a worker),
         "commit" (with the row of the trace), "hold" (of the superstep) or "end".
     superstep : int
     vertex : id, optional
     attempt : int, optional
     facts : dict
         What else there is to say, such as "active", "seconds", "text" or "status".
+    run : str
+        The run's id.
     """
 
     kind: str
@@ -32,6 +34,7 @@ class Event:
     vertex: Any = None
     attempt: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    run: str = ""
 
 
 Observer = Callable[[Event], None]
@@ -96,8 +99,8 @@ _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
 class ProgressObserver(ClosingObserver):
     """Shows the superstep, and how many of its vertices are done, on stderr by tqdm, once a run is long.
 
-    The bar goes when a superstep is held and when the run ends. A run that is left by an exception has no end that
-    observers are told of: :meth:`close` the observer then, or use it in a ``with`` block.
+    The bar goes when a superstep is held and when the run ends. A run that was started and is neither stopped nor left
+    by its ``with`` block has no end: :meth:`close` the observer then, or use it in a ``with`` block, too.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
-from gpu_pregel.host.agents.records import Change, Id, Vertex
+from gpu_pregel.host.agents.records import NOTHING, Change, Id, Vertex
 from gpu_pregel.host.agents.rules import MasterContext, Rules
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
@@ -46,7 +46,7 @@ class Next:
 
 def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
-    records, failed = ledger.completed(), ledger.of_status("failed")
+    records, failed = ledger.completed(), [] if ledger.is_complete() else ledger.of_status("failed")
     values = _fold_aggregates(rules, state, records)
     changed = state.computed(records, failed)
     inbox = route(records)
@@ -60,12 +60,13 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
         mutated = resolve_mutations(records, find, inbox, rules.resolve)
     except ConflictError as error:
         raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
-    _find_recipients(state, ledger.step, records, inbox, mutated, rules.on_missing)
-    if mutated.set or mutated.remove:
+    mutated = _find_recipients(state, ledger.step, records, inbox, mutated, rules.on_missing)
+    count = len(state.vertices)
+    if mutated is not NOTHING:
         changed.update(mutated.set)
         for vertex in mutated.remove:
             changed.pop(vertex, None)
-    count = len(state.vertices) - len(mutated.remove) + sum(vertex not in state.vertices for vertex in mutated.set)
+        count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
     aggregates = {name: _encoded(name, value) for name, value in values.items()}
     return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
@@ -94,10 +95,13 @@ def _encoded(name: str, value: Any) -> bytes:
         raise AgentError(f"aggregator {name!r} made what is no data: {error}") from None
 
 
-def _find_recipients(state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str) -> None:
-    """Settle what becomes of messages to vertices that are not there."""
+def _find_recipients(
+    state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str
+) -> Change:
+    """Settle what becomes of messages to vertices that are not there; what is changed with that."""
     if not mutated.remove and inbox.keys() <= state.vertices.keys():
-        return
+        return mutated
+    created: dict[Id, Vertex] = {}
     removed = set(mutated.remove)
     for target in list(inbox):
         if target in mutated.set or (target in state.vertices and target not in removed):
@@ -110,11 +114,12 @@ def _find_recipients(state: State, step: int, records: Records, inbox: Inbox, mu
                 f"or pass on_missing='create' or 'drop'"
             )
         if on_missing == "create":
-            mutated.set[target] = Vertex(encode(None), [])
-            if target in removed:
-                mutated.remove.remove(target)
+            created[target] = Vertex(encode(None), [])
         else:
             del inbox[target]
+    if not created:
+        return mutated
+    return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 
 def _ask_master(

@@ -92,6 +92,10 @@ class Ledger:
         """Of a vertex with neither an entry nor a record."""
         return "in_progress" if self.has_begun else "pending"
 
+    def is_complete(self) -> bool:
+        """Whether all have completed, which is all that there is to say of most supersteps."""
+        return len(self.records) == len(self.vertices)
+
     def of_status(self, status: str) -> list[Id]:
         """Vertices of a status, in order."""
         if status == "completed":

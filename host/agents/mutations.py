@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpu_pregel.host.agents.records import Change, Id, Vertex
+from gpu_pregel.host.agents.records import NOTHING, Change, Id, Vertex
 from gpu_pregel.host.agents.state import Inbox, Records
 
 _ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3}
@@ -33,7 +33,7 @@ def resolve_mutations(
         (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
     ]
     if not requests:
-        return Change()
+        return NOTHING
     requests.sort(key=lambda request: request[:1])  # stable: requesters are in order already, and their sequence
     draft = _Draft(find)
     asked: dict[Id, list[Vertex]] = {}

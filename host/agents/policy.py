@@ -13,7 +13,7 @@ from gpu_pregel.host.agents.events import Event, Observer
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.folding import Next, fold_superstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Vertex
+from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
 from gpu_pregel.host.agents.rules import Rules
 from gpu_pregel.host.agents.saving import Segment
 from gpu_pregel.host.agents.state import State
@@ -100,7 +100,6 @@ class AgentPolicy:
         """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
         place = self._place
         if not ledger.has_begun:
-            self._waiting = Waiting(self._transport.partitions)
             for vertex in ledger.vertices:
                 self._waiting.due[place[vertex]].append(vertex)
             return
@@ -167,6 +166,8 @@ class AgentPolicy:
 
     def judge(self, reports: Ledger) -> str:
         """Commit, hold ("failed" or "interrupted"), or compute some again."""
+        if reports.is_complete():
+            return COMMIT
         failed = reports.of_status("failed")
         if failed:
             decision = self._rules.on_failure
@@ -217,9 +218,10 @@ class AgentPolicy:
         after: Next
         after, self._awake, self._active = folded.change
         assert ledger is not None
-        change = Change(dict(after.mutated.set), after.failed, after.mutated.remove)
-        if ledger.has_foreign or any(self._generation):  # records of workers that are gone
-            for vertex, _ in after.records:
+        change = after.mutated
+        if after.failed or ledger.has_foreign or any(self._generation):
+            change = Change(dict(change.set), after.failed, change.remove)
+            for vertex, _ in after.records:  # those of workers that are gone
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
@@ -237,16 +239,19 @@ class AgentPolicy:
 
     def _send_change(self, step: int, change: Change) -> None:
         """Tell the partitions; each gets what concerns its own vertices."""
-        place = self._place
-        parts = [Change() for _ in range(self._transport.partitions)]
-        for vertex, one in change.set.items():
+        place, count = self._place, self._transport.partitions
+        parts = [change] * count
+        for vertex in change.set:
             if vertex not in place:
                 place[vertex] = self._transport.place(vertex)
-            parts[place[vertex]].set[vertex] = one
-        for vertex in change.halt:
-            parts[place[vertex]].halt.append(vertex)
-        for vertex in change.remove:
-            parts[place[vertex]].remove.append(vertex)
+        if change is not NOTHING and count > 1:
+            parts = [Change() for _ in range(count)]
+            for vertex, one in change.set.items():
+                parts[place[vertex]].set[vertex] = one
+            for vertex in change.halt:
+                parts[place[vertex]].halt.append(vertex)
+            for vertex in change.remove:
+                parts[place[vertex]].remove.append(vertex)
         for partition, part in enumerate(parts):
             self._transport.commit(partition, step, part)
 
@@ -299,8 +304,9 @@ class AgentPolicy:
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
         """Tell observers what the master tells."""
-        self._tell(kind, **facts)
-        self._tell_all()
+        if self._observers:
+            self._tell(kind, **facts)
+            self._tell_all()
 
     def _tell(
         self,
@@ -317,7 +323,7 @@ class AgentPolicy:
         if outcome is not None:
             vertex, attempt = outcome.id, outcome.attempt
         name = None if vertex is None else decode(vertex)
-        self._untold.append(Event(kind, self._superstep, name, attempt, facts))
+        self._untold.append(Event(kind, self._superstep, name, attempt, facts, self._job.run))
 
     def _tell_all(self) -> None:
         while self._untold:

@@ -142,3 +142,7 @@ class Change:
     set: dict[Id, Vertex] = field(default_factory=dict)
     halt: list[Id] = field(default_factory=list)
     remove: list[Id] = field(default_factory=list)
+
+
+NOTHING = Change()
+"""The change of most supersteps; nobody is to write into it."""

@@ -43,8 +43,8 @@ class OpenTelemetryObserver(ClosingObserver):
     Counters are ``gpu_pregel.supersteps``, ``attempts``, ``retries``, ``failures`` and ``deaths``, the histogram is
     ``gpu_pregel.superstep.duration``. Ids of vertices and texts of exceptions are passed on, values and messages never.
 
-    It observes one run at a time. A run that is left while it is held, or by an exception, has no end that observers
-    are told of: :meth:`close` the observer then, or use it in a ``with`` block.
+    It observes one run at a time. One that was started and is neither stopped nor left by its ``with`` block has no end
+    that observers are told of: :meth:`close` the observer then, or use it in a ``with`` block, too.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class OpenTelemetryObserver(ClosingObserver):
         if self._superstep is not None:
             self._cut_off()
         if self._run is None:
-            self._run = self._tracer.start_span("gpu_pregel.run")
+            self._run = self._tracer.start_span("gpu_pregel.run", attributes={"gpu_pregel.run.id": event.run})
         attributes = {"gpu_pregel.superstep.number": event.superstep}
         if event.kind == "superstep":
             attributes |= _attributes(event, "active")

@@ -116,7 +116,9 @@ class InProcess:
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Make what is staged the state; the master keeps vertices of its own."""
-        change.set = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
+        if change.set:
+            copies = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
+            change = Change(copies, change.halt, change.remove)
         self._executor.commit(change)
 
     def close(self) -> None:
