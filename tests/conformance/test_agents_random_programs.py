@@ -1,0 +1,140 @@
+"""Random programs on random graphs leave the same bytes with 0, 1, 2 and 5 workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpu_pregel.agents as agents
+from gpu_pregel.agents import Aggregator, Edge, TopK, Vertex
+from gpu_pregel.errors import AgentError
+from gpu_pregel.host.agents.codec import encode
+from tests.agents import AT_ONCE, one_run_id, rows
+
+IDS: list[Any] = [0, 1, 2, 7, "a", "bc", (1, "a"), b"x"]
+AGGREGATORS = {
+    "sum": "sum",  # of floats: the order shows
+    "list": Aggregator("list", persistent=True),
+    "top": TopK(3),
+    "function": Aggregator(lambda a, b: b - 2 * a, initial=1.5, persistent=True),
+}
+COMBINERS = [None, "min", "list", "last", TopK(2), lambda a, b: f"({a}{b})"]
+
+ids = st.sampled_from(IDS)
+texts = st.sampled_from(["", "x", "yy", "é"])
+figures = st.sampled_from([0.1, -0.1, 1e16, -1e16, 3.0, 1 / 3])
+weights = st.sampled_from([1, 0.5, "w", [1, [2]], {"k": 1.5}])
+asked = st.one_of(
+    st.tuples(st.just("send"), ids, texts),
+    st.tuples(st.just("send"), ids, texts),
+    st.tuples(st.just("send_to_neighbors"), texts),
+    st.tuples(st.just("vote_to_halt")),
+    st.tuples(st.just("vote_to_halt")),
+    st.tuples(st.just("aggregate"), st.sampled_from(list(AGGREGATORS)), figures),
+    st.tuples(st.just("add_edge"), ids, ids, weights),
+    st.tuples(st.just("remove_edge"), ids, ids),
+    st.tuples(st.just("remove_vertex"), ids),
+    st.tuples(st.just("add_vertex"), ids, st.just({"script": [[("draw",)]], "log": []}), st.lists(ids, max_size=2)),
+    # The interpreter's own.
+    st.tuples(st.just("keep"), texts),
+    st.tuples(st.just("look")),
+    st.tuples(st.just("draw")),
+    st.tuples(st.just("fail"), st.sampled_from([2, 2, 3, 9])),
+)
+scripts = st.lists(st.lists(asked, max_size=5), min_size=2, max_size=4)
+graphs = st.dictionaries(
+    ids,
+    st.tuples(scripts, st.lists(ids, max_size=3), weights, st.sampled_from([False, False, True])),
+    min_size=2,
+    max_size=6,
+)
+
+
+def interpreter(asynchronous: bool) -> Any:
+    """A compute function that does what its vertex's value says for this superstep."""
+
+    def interpret(ctx: Any) -> None:
+        value = ctx.value or {"script": [], "log": ["by a message"]}
+        log, script = value["log"], value["script"]
+        log.append((ctx.superstep, ctx.num_vertices, ctx.messages))
+        if ctx.superstep >= len(script):
+            ctx.vote_to_halt()
+        for name, *arguments in script[ctx.superstep] if ctx.superstep < len(script) else ():
+            if name == "keep":
+                log.extend(arguments)
+            elif name == "look":
+                log.append([ctx.aggregated(one) for one in ("sum", "list", "top", "function")])
+                log.append([(edge.target, edge.weight) for edge in ctx.edges])
+            elif name == "draw":
+                log.append((ctx.key, ctx.random.random()))
+                if ctx.neighbors:
+                    ctx.send(ctx.random.choice(ctx.neighbors), "drawn")
+            elif name == "fail":
+                if ctx.attempt < arguments[0]:
+                    raise ValueError(f"attempt {ctx.attempt}")
+            else:
+                getattr(ctx, name)(*arguments)
+        ctx.value = value
+
+    async def interpret_later(ctx: Any) -> None:
+        import asyncio
+
+        for _ in range(len(repr(ctx.vertex_id)) % 3):
+            await asyncio.sleep(0)
+        interpret(ctx)
+
+    return interpret_later if asynchronous else interpret
+
+
+def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: Any) -> bytes:
+    """All that a run may tell, as bytes."""
+    vertices = [
+        Vertex(one, {"script": script, "log": []}, [Edge(target, weight) for target in targets], halted)
+        for one, (script, targets, weight, halted) in graph.items()
+    ]
+    run = agents.start(
+        vertices,
+        interpreter(asynchronous),
+        workers=workers,
+        aggregators=AGGREGATORS,
+        retry=AT_ONCE,
+        on_failure="continue",
+        max_supersteps=6,
+        resolve=lambda vertex, existing, requested, messages: [None, existing, *requested][messages % 3],
+        **options,
+    )
+    with run:
+        error = None
+        try:
+            while run.step():
+                pass
+        except AgentError as raised:
+            error = str(raised)
+        result = run.result()
+    figures = [(row["active"], row["messages"], row["failed"], row["retries"]) for row in result.trace]
+    failed = [(vertex, one.superstep, one.kind, one.text, one.messages) for vertex, one in result.failed.items()]
+    return encode(
+        (rows(result), error, result.status, result.superstep, result.aggregates, figures, sorted(failed, key=repr))
+    )
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    graph=graphs,
+    asynchronous=st.booleans(),
+    on_missing=st.sampled_from(["create", "drop", "create", "error"]),
+    combiner=st.sampled_from(COMBINERS),
+)
+def test_random_programs(
+    graph: dict[Any, Any], asynchronous: bool, on_missing: str, combiner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_run_id(monkeypatch)
+    if on_missing == "error":
+        graph = {one: (script, [to for to in targets if to in graph], weight, halted)
+                 for one, (script, targets, weight, halted) in graph.items()}  # fmt: skip
+    expected = outcome(0, graph, asynchronous, on_missing=on_missing, combiner=combiner)
+    for workers in (1, 2, 5):
+        assert outcome(workers, graph, asynchronous, on_missing=on_missing, combiner=combiner) == expected

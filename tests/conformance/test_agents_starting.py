@@ -1,0 +1,126 @@
+"""Runs with workers begin wherever Python code may be: prompts, event loops of notebooks, without standard streams."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+import gpu_pregel.agents as agents
+FACTOR = 3
+
+class Helper:
+    base = 14
+
+def helped(x):
+    return x * FACTOR
+
+def compute(ctx):
+    ctx.value = helped(Helper.base)
+    ctx.vote_to_halt()
+
+async def later(ctx):
+    import asyncio
+    await asyncio.sleep(0)
+    compute(ctx)
+
+vertices = [agents.Vertex("a")]
+for workers in (0, 2):
+    for function in (compute, later):
+        print(agents.run(vertices, function, workers=workers).values["a"])
+
+"""
+ANSWERS = ["42"] * 4
+
+NOTEBOOK = """
+import ast, asyncio, sys, types
+main = types.ModuleType("__main__")
+sys.modules["__main__"] = main
+source = open(sys.argv[1]).read()
+source += "print((await agents.arun(vertices, later, workers=2)).values['a'])\\n"
+async def cells():
+    # As IPython does: each statement for itself, in the namespace of __main__, on a loop that runs.
+    for statement in ast.parse(source).body:
+        code = compile(ast.Module([statement], []), "<cell>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        result = eval(code, main.__dict__)
+        if asyncio.iscoroutine(result):
+            await result
+asyncio.run(cells())
+"""
+RUNNERS = {
+    "prompt": ["-i"],
+    "prompt with a loop": ["-m", "asyncio"],
+    "console": ["-c", "import code; code.interact(local={'__name__': '__console__'})"],
+    "exec": ["-c", "import sys; exec(open(sys.argv[1]).read(), {})"],
+    "notebook": ["-c", NOTEBOOK],
+}
+
+
+@pytest.mark.parametrize("how", RUNNERS)
+def test_it_starts(how: str, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    is_typed = how in ("prompt", "prompt with a loop", "console")
+    done = run([*RUNNERS[how], *([] if is_typed else [str(program)])], PROGRAM if is_typed else "")
+    assert done.returncode == 0
+    answers = ANSWERS + ["42"] * (how == "notebook")
+    assert [word for word in done.stdout.split() if word.isdecimal()] == answers
+    if not is_typed:
+        assert done.stderr == ""
+    assert "Error" not in done.stderr
+
+
+def test_it_starts_from_a_folder_and_a_package(tmp_path: Path) -> None:
+    """Where ``__main__`` has relatives that workers import."""
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "relative.py").write_text("BASE = 14\n\ndef thrice(x):\n    return 3 * x\n")
+    (package / "__main__.py").write_text(
+        textwrap.dedent(
+            """
+            import gpu_pregel.agents as agents
+            from pack import relative
+
+            def compute(ctx):
+                ctx.value = relative.thrice(relative.BASE)
+                ctx.vote_to_halt()
+
+            print(agents.run([agents.Vertex("a")], compute, workers=1).values["a"])
+            """
+        )
+    )
+    done = run(["-m", "pack"], folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
+
+
+def test_it_starts_where_standard_streams_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        PROGRAM.replace("print(", "answers.append(").replace("FACTOR = 3", "FACTOR = 3\nanswers = []")
+        + "open('answers', 'w').write(repr(answers))\n"
+    )
+    command = f"exec {sys.executable} program.py <&- >&- 2>&-"
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment(), check=True, timeout=60)
+    assert (tmp_path / "answers").read_text() == "[42, 42, 42, 42]"
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def run(arguments: list[str], text: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=folder,
+        env=environment(),
+    )
