@@ -18,8 +18,8 @@ class Event:
     Attributes
     ----------
     kind : str
-        "superstep" (one begins, or goes on), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a worker),
-        "commit" (with the row of the trace), "hold" (of the superstep) or "end".
+        "superstep" (one begins, or goes on), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a
+        worker), "commit" (with the row of the trace), "hold" (of the superstep) or "end".
     superstep : int
     vertex : id, optional
     attempt : int, optional

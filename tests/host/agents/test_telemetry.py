@@ -103,10 +103,10 @@ def test_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -> None:
 
     with telemetry.tracer.start_as_current_span("caller") as caller:
         vertices = [Vertex(("a", 1), edges=["b"]), Vertex("b")]
-        gp.agents.run(vertices, compute, workers=workers, retry=AT_ONCE, observer=telemetry.observer)
+        gp.agents.run(vertices, compute, workers=workers, retry=AT_ONCE, observer=telemetry.observer, run_id="r")
     (run,) = telemetry.spans("run")
     assert run.parent == caller.get_span_context()
-    assert run.attributes == {"gpu_pregel.run.status": "completed"}
+    assert run.attributes == {"gpu_pregel.run.id": "r", "gpu_pregel.run.status": "completed"}
     assert telemetry.supersteps() == [
         {"number": 0, "active": 2, "messages": 1, "failed": 0, "retries": 0, "status": "committed"},
         {"number": 1, "active": 1, "messages": 0, "failed": 0, "retries": 1, "status": "committed"},
@@ -139,7 +139,12 @@ def test_a_failure_sets_the_status_even_where_the_run_goes_on(telemetry: Telemet
         ctx.vote_to_halt()
 
     gp.agents.run(
-        [Vertex(("a", 1)), Vertex("b")], compute, on_failure="continue", retry=AT_ONCE, observer=telemetry.observer
+        [Vertex(("a", 1)), Vertex("b")],
+        compute,
+        on_failure="continue",
+        retry=AT_ONCE,
+        observer=telemetry.observer,
+        run_id="r",
     )
     (superstep,), (run,) = telemetry.spans("superstep"), telemetry.spans("run")
     assert (superstep.status.status_code, superstep.status.description) == (ERROR, "ZeroDivisionError: never")
@@ -151,7 +156,7 @@ def test_a_failure_sets_the_status_even_where_the_run_goes_on(telemetry: Telemet
         "exception.message": "never",
     }
     assert run.status.status_code == UNSET
-    assert run.attributes == {"gpu_pregel.run.status": "partial"}
+    assert run.attributes == {"gpu_pregel.run.id": "r", "gpu_pregel.run.status": "partial"}
     assert telemetry.counts()["failures"] == {"ZeroDivisionError": 1}
 
 
@@ -202,7 +207,8 @@ def test_a_run_that_ends_while_it_is_held_has_failed(telemetry: Telemetry, how: 
     telemetry.observer.close()
     (run,) = telemetry.spans("run")
     assert (run.status.status_code, run.status.description) == (ERROR, "OSError: lost")
-    assert run.attributes == ({"gpu_pregel.run.status": "stopped"} if how == "stop" else {})
+    stopped = {"gpu_pregel.run.status": "stopped"} if how == "stop" else {}
+    assert run.attributes == {"gpu_pregel.run.id": "", **stopped}
     telemetry.tell(begin(0, 1), commit(0), end(0, "completed"))
     assert telemetry.spans("run")[1].status.status_code == UNSET
     assert "resumed" not in telemetry.supersteps()[1]
