@@ -6,9 +6,7 @@ Compute functions of tests are made inside functions, so that they travel by val
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -20,11 +18,6 @@ WORKERS = pytest.mark.parametrize("workers", [0, 1, 2, 5])
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)
 AT_ONCE = RetryPolicy(attempts=3, wait=0)
-
-
-def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let all runs of a test draw the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.agents._running.uuid", SimpleNamespace(uuid4=lambda: UUID(int=1)))
 
 
 def rows(result: AgentResult) -> list[tuple[Any, Any, list[tuple[Any, Any]], bool]]:

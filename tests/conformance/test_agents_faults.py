@@ -12,7 +12,7 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
-from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, leave_mark, marks, one_run_id, values
+from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, leave_mark, marks, values
 from tests.host.agents.worker_programs import counting, final_bytes, is_alive, running
 
 PLACES = {"loading": 1, "idle": 60, "computing": 1200, "marked": 60, "torn": 90, "committing": 60}
@@ -235,15 +235,13 @@ def test_limits_name_what_is_too_large(workers: int) -> None:
 
 
 def test_kills_do_not_change_random_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    one_run_id(monkeypatch)
-
     def compute(ctx: Any) -> None:
         ctx.value = [*ctx.value, ctx.random.random(), ctx.key]
         if ctx.superstep == 3:
             ctx.vote_to_halt()
 
     vertices = [Vertex(k, []) for k in range(10)]
-    expected = final_bytes(agents.run(vertices, compute))
+    expected = final_bytes(agents.run(vertices, compute, run_id="one"))
     monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"computing:13:{tmp_path / 'mark'}")
-    assert final_bytes(agents.run(vertices, compute, workers=2, retry=AT_ONCE)) == expected
+    assert final_bytes(agents.run(vertices, compute, workers=2, retry=AT_ONCE, run_id="one")) == expected
     assert (tmp_path / "mark").exists()

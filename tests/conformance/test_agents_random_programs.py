@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +11,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, Edge, TopK, Vertex
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import encode
-from tests.agents import AT_ONCE, one_run_id, rows
+from tests.agents import AT_ONCE, rows
 
 IDS: list[Any] = [0, 1, 2, 7, "a", "bc", (1, "a"), b"x"]
 AGGREGATORS = {
@@ -103,7 +102,8 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
         retry=AT_ONCE,
         on_failure="continue",
         max_supersteps=6,
-        resolve=lambda vertex, existing, requested, messages: [None, existing, *requested][messages % 3],
+        run_id="one",
+        resolve=lambda vertex, existing, requested, messages: [None, existing, *requested][len(messages) % 3],
         **options,
     )
     with run:
@@ -114,24 +114,21 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
         except AgentError as raised:
             error = str(raised)
         result = run.result()
-    figures = [(row["active"], row["messages"], row["failed"], row["retries"]) for row in result.trace]
+    figures = [(row["computed"], row["messages"], row["failed"], row["retries"]) for row in result.trace]
     failed = [(vertex, one.superstep, one.kind, one.text, one.messages) for vertex, one in result.failed.items()]
     return encode(
         (rows(result), error, result.status, result.superstep, result.aggregates, figures, sorted(failed, key=repr))
     )
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(
     graph=graphs,
     asynchronous=st.booleans(),
     on_missing=st.sampled_from(["create", "drop", "create", "error"]),
     combiner=st.sampled_from(COMBINERS),
 )
-def test_random_programs(
-    graph: dict[Any, Any], asynchronous: bool, on_missing: str, combiner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one_run_id(monkeypatch)
+def test_random_programs(graph: dict[Any, Any], asynchronous: bool, on_missing: str, combiner: Any) -> None:
     if on_missing == "error":
         graph = {one: (script, [to for to in targets if to in graph], weight, halted)
                  for one, (script, targets, weight, halted) in graph.items()}  # fmt: skip
