@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gpu_pregel.host.program import Aggregator as Aggregator
     from gpu_pregel.host.program import Combiner as Combiner
     from gpu_pregel.host.program import VertexProgram as VertexProgram
+    from gpu_pregel.host.stores.memory import MemoryStore as MemoryStore
+    from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
+    from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.primitives import Frontier as Frontier
     from gpu_pregel.primitives import process_edges as process_edges
@@ -36,6 +39,9 @@ _HOME = {
     "Components": "gpu_pregel.algorithms.connected_components",
     "Frontier": "gpu_pregel.primitives",
     "Graph": "gpu_pregel.graph",
+    "MemoryStore": "gpu_pregel.host.stores.memory",
+    "PostgresStore": "gpu_pregel.host.stores.postgres",
+    "SQLiteStore": "gpu_pregel.host.stores.sqlite",
     "VertexProgram": "gpu_pregel.host.program",
     "agents": "gpu_pregel",
     "connected_components": "gpu_pregel.algorithms.connected_components",

@@ -7,6 +7,7 @@ line, argument, vertex) and what to do about it.
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -98,6 +99,81 @@ class CheckpointError(GpuPregelError, ValueError):
 
     def __reduce__(self) -> tuple[type[CheckpointError], tuple[str, str]]:
         return type(self), (self.path, self.problem)
+
+
+class StoreError(GpuPregelError, OSError):
+    """A store cannot be opened, read or written, or what it holds is damaged; nothing half-written was left in it.
+
+    Parameters
+    ----------
+    store : str
+        The file or the database.
+    problem : str
+        What is wrong, and what to do.
+    run : str, optional
+    step, segment : int, optional
+        The part at fault.
+    """
+
+    def __init__(
+        self, store: str, problem: str, run: str | None = None, step: int | None = None, segment: int | None = None
+    ) -> None:
+        self.store = store
+        self.problem = problem
+        self.run = run
+        self.step = step
+        self.segment = segment
+        named = (("run", None if run is None else repr(run)), ("superstep", step), ("segment", segment))
+        where = ", ".join([store, *(f"{name} {value}" for name, value in named if value is not None)])
+        super().__init__(f"{where}: {problem}")
+
+    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str, str | None, int | None, int | None]]:
+        return type(self), (self.store, self.problem, self.run, self.step, self.segment)
+
+
+class ClaimedError(GpuPregelError, RuntimeError):
+    """A run is claimed by another program, or was a moment ago.
+
+    Parameters
+    ----------
+    run : str
+    owner : str
+        Who holds it.
+    until : float
+        When its lease ends, in seconds since 1970, if it is not renewed.
+    """
+
+    def __init__(self, run: str, owner: str, until: float) -> None:
+        self.run = run
+        self.owner = owner
+        self.until = until
+        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until))
+        super().__init__(
+            f"run {run!r} is claimed by {owner} until {when}: wait until then, or pass takeover=True if that program "
+            f"is gone"
+        )
+
+    def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float]]:
+        return type(self), (self.run, self.owner, self.until)
+
+
+class FencedError(GpuPregelError, RuntimeError):
+    """A run is another program's by now; nothing of this one's was written.
+
+    Parameters
+    ----------
+    run : str
+    problem : str
+        Who has it, or what became of it.
+    """
+
+    def __init__(self, run: str, problem: str) -> None:
+        self.run = run
+        self.problem = problem
+        super().__init__(f"run {run!r} {problem}; nothing was written")
+
+    def __reduce__(self) -> tuple[type[FencedError], tuple[str, str]]:
+        return type(self), (self.run, self.problem)
 
 
 class CodecError(GpuPregelError, TypeError, ValueError):

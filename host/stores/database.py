@@ -1,0 +1,139 @@
+"""What the protocol needs of a database: queries, and transactions that happen if their first statement hits a row.
+
+Beside them the run's row, which each transaction of a run swaps for its successor.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from gpu_pregel.errors import ArgumentError, StoreError
+from gpu_pregel.host.stores.rows import Counts
+from gpu_pregel.host.stores.schema import Dialect, Statements
+from gpu_pregel.host.stores.sealing import Cipher, DamagedError, Sealer, context_of, digest
+
+Write = tuple[str, Sequence[Any]]
+"""A statement and its parameters."""
+_NONCE_SIZE = 8
+
+
+class Outcome(Enum):
+    """How a transaction ended."""
+
+    DONE = 1
+    REFUSED = 2
+    """Its first statement hit no row; nothing was written."""
+    UNKNOWN = 3
+    """The connection was lost before the database said: read, and see."""
+
+
+class Row(NamedTuple):
+    """A run's row: what never changes, then what does, then a random number of this state and the checksum of all."""
+
+    key: int
+    id: str
+    kind: str
+    branch: int
+    parent: str | None
+    parent_step: int | None
+    created: float
+    schema: int
+    head: int
+    pending: int
+    """Segments of superstep head + 1."""
+    epoch: int
+    owner: str
+    lease: float
+    status: str
+    changed: float
+    nonce: bytes = b""
+    seal: bytes = b""
+
+    def revised(self, **changes: Any) -> Row:
+        """The row's successor."""
+        row = self._replace(nonce=os.urandom(_NONCE_SIZE), **changes)
+        return row._replace(seal=row.checksum())
+
+    def checksum(self) -> bytes:
+        """What ``seal`` is, if the row is whole."""
+        return digest(context_of("run", str(self.id), *self[:-1]))
+
+
+class Database(ABC):
+    """Transactions and queries; several processes and threads may have the same database open."""
+
+    def __init__(self, name: str, dialect: Dialect, cipher: Cipher | None) -> None:
+        self.name = name
+        self.counts = Counts()
+        self._prefix = dialect.prefix
+        self._sql: Statements = dialect.statements()
+        self._sealer = Sealer(cipher)
+        self._lock = threading.RLock()
+        self._rows: dict[int, Row] = {}
+        """Rows of runs claimed here, as they were written last: a commit need not read them."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the store; what is committed stays."""
+
+    @abstractmethod
+    def _query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query, which may be sent twice if the connection is lost."""
+
+    @abstractmethod
+    def _apply(self, forced: bool, first: Write, rest: Iterable[Write]) -> Outcome:
+        """Execute statements in one transaction, if the first hits a row; ``forced`` to disk before this returns."""
+
+    @abstractmethod
+    def _now(self) -> float:
+        """Seconds since 1970 by the clock of leases, which all programs share."""
+
+    def _exact_now(self) -> float:
+        """The same, asked for anew where that clock is elsewhere."""
+        return self._now()
+
+    @abstractmethod
+    def _examine(self, table: str) -> None:
+        """Raise ``StoreError`` if a table is damaged: called before something is said not to be there."""
+
+    def _damaged(self, run: str, problem: str, step: int | None = None, segment: int | None = None) -> StoreError:
+        remedy = "" if "cipher=" in problem else ": restore a copy of the store, or fork from an earlier superstep"
+        return StoreError(self.name, problem + remedy, run, step, segment)
+
+    def _lookup(self, run_id: str) -> Row | None:
+        """The row of a run, or None."""
+        found = self._query(self._sql.run_by_id, (run_id,))
+        if not found:
+            self._examine("runs")
+            return None
+        row = self._whole(found[0])
+        if row.id != run_id:
+            raise self._damaged(run_id, "is damaged (its row is another's)")
+        return row
+
+    def _find(self, run_id: str) -> Row:
+        """The row of a run that must be there."""
+        if not isinstance(run_id, str) or not run_id.isprintable() or (row := self._lookup(run_id)) is None:
+            raise ArgumentError(f"there is no run {run_id!r:.200} in {self.name}: store.runs() lists those there are")
+        return row
+
+    def _whole(self, found: Sequence[Any]) -> Row:
+        """A run's row whose checksum holds."""
+        row = Row(*found)
+        if row.seal != row.checksum():
+            raise self._damaged(str(row.id), "its row is damaged (the checksum does not match)")
+        return row
+
+    def _open(
+        self, run: str, context: bytes, seal: Any, data: Any, step: int | None = None, segment: int | None = None
+    ) -> bytes:
+        """The contents of a sealed blob."""
+        try:
+            return self._sealer.open(context, seal, data)
+        except DamagedError as error:
+            raise self._damaged(run, str(error), step, segment) from error.__cause__

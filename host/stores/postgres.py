@@ -1,0 +1,7 @@
+"""Stores in PostgreSQL."""
+
+from __future__ import annotations
+
+
+class PostgresStore:
+    """Runs in PostgreSQL."""

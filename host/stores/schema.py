@@ -1,0 +1,136 @@
+"""The tables of a store, how one of an older version is brought up to date, and every statement sent to a database.
+
+SQLite and PostgreSQL share them; ``Dialect`` has what differs. Tables are named ``@runs`` and so on, parameters ``?``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE @runs (
+            key {integer} PRIMARY KEY, id {text} NOT NULL UNIQUE, kind {text} NOT NULL, branch {integer} NOT NULL,
+            parent {text}, parent_step {integer}, created {real} NOT NULL, schema {integer} NOT NULL,
+            head {integer} NOT NULL, pending {integer} NOT NULL, epoch {integer} NOT NULL, owner {text} NOT NULL,
+            lease {real} NOT NULL, status {text} NOT NULL, changed {real} NOT NULL, nonce {blob} NOT NULL,
+            seal {blob} NOT NULL
+        ){strict}""",
+        # Beside the run, as each commit writes the run's row anew.
+        "CREATE TABLE @metas (run {integer} PRIMARY KEY {of_run}, seal {blob} NOT NULL, data {blob} NOT NULL){strict}",
+        """CREATE TABLE @bases (
+            run {integer} NOT NULL {of_run}, step {integer} NOT NULL, part {integer} NOT NULL,
+            seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, step, part)
+        ){strict}""",
+        """CREATE TABLE @commits (
+            run {integer} NOT NULL {of_run}, step {integer} NOT NULL, after {integer} NOT NULL,
+            epoch {integer} NOT NULL, status {text} NOT NULL, time {real} NOT NULL, segments {integer} NOT NULL,
+            token {blob} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, step)
+        ){strict_by_key}""",
+        """CREATE TABLE @segments (
+            run {integer} NOT NULL {of_run}, step {integer} NOT NULL, number {integer} NOT NULL,
+            seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, step, number)
+        ){strict}""",
+        """CREATE TABLE @answers (
+            run {integer} NOT NULL {of_run}, step {integer} NOT NULL, vertex {blob} NOT NULL,
+            number {integer} NOT NULL, time {real} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, step, vertex, number)
+        ){strict}""",
+    ),
+)
+"""What brings a store from version k to k + 1; one of version 0 is empty. Append only: stores of each are out there."""
+
+_RUN = (
+    "key, id, kind, branch, parent, parent_step, created, schema, "
+    "head, pending, epoch, owner, lease, status, changed, nonce, seal"
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between databases: types, ends of CREATE TABLE, the prefix of tables and the mark of parameters."""
+
+    prefix: str
+    parameter: str
+    blob: str
+    integer: str
+    real: str
+    text: str
+    strict: str
+    strict_by_key: str
+
+    def create(self, statement: str) -> str:
+        """A statement of a migration in this dialect."""
+        words = {field.name: getattr(self, field.name) for field in fields(self)}
+        reference = "REFERENCES @runs (key) ON DELETE CASCADE"
+        return statement.format(**words, of_run=reference).replace("@", self.prefix)
+
+    def statements(self) -> Statements:
+        """Every other statement in this dialect."""
+        return Statements(
+            **{
+                field.name: str(field.default).replace("@", self.prefix).replace("?", self.parameter)
+                for field in fields(Statements)
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Statements:
+    """Every statement that reads or changes rows."""
+
+    insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 17)})"
+    # Only a row that is as it was read is changed: of two programs one wins, and the other reads again.
+    swap_run: str = (
+        "UPDATE @runs SET head = ?, pending = ?, epoch = ?, owner = ?, lease = ?, status = ?, changed = ?, nonce = ?, "
+        "seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
+    )
+    delete_run: str = "DELETE FROM @runs WHERE key = ? AND seal = ?"
+    run_by_id: str = f"SELECT {_RUN} FROM @runs WHERE id = ?"
+    run_by_key: str = f"SELECT {_RUN} FROM @runs WHERE key = ?"
+    runs: str = f"SELECT {_RUN} FROM @runs ORDER BY created, id"
+
+    insert_meta: str = "INSERT INTO @metas (run, seal, data) VALUES (?, ?, ?)"
+    meta: str = "SELECT seal, data FROM @metas WHERE run = ?"
+
+    insert_base: str = "INSERT INTO @bases (run, step, part, seal, data) VALUES (?, ?, ?, ?, ?)"
+    delete_base: str = "DELETE FROM @bases WHERE run = ? AND step = ?"
+    newest_base: str = "SELECT MAX(step) FROM @bases WHERE run = ? AND step <= ?"
+    base_steps: str = "SELECT DISTINCT step FROM @bases WHERE run = ? AND step <= ? ORDER BY step"
+    base_part: str = "SELECT seal, data FROM @bases WHERE run = ? AND step = ? AND part = ?"
+
+    insert_commit: str = (
+        "INSERT INTO @commits (run, step, after, epoch, status, time, segments, token, seal, data) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    )
+    token: str = "SELECT token FROM @commits WHERE run = ? AND step = ?"
+    oldest_commit: str = "SELECT MIN(step) FROM @commits WHERE run = ?"
+    commits: str = (
+        "SELECT step, after, epoch, status, time, segments, token, seal, data FROM @commits "
+        "WHERE run = ? AND step > ? AND step <= ? ORDER BY step LIMIT ?"
+    )
+
+    insert_segment: str = "INSERT INTO @segments (run, step, number, seal, data) VALUES (?, ?, ?, ?, ?)"
+    segments: str = (
+        "SELECT number, seal, data FROM @segments WHERE run = ? AND step = ? AND number >= ? AND number < ? "
+        "ORDER BY number"
+    )
+    segment_sizes: str = "SELECT step, COUNT(*), SUM(LENGTH(data)) FROM @segments WHERE run = ? GROUP BY step"
+
+    insert_answer: str = (
+        "INSERT INTO @answers (run, step, vertex, number, time, seal, data) "
+        "SELECT key, ?, ?, ?, ?, ?, ? FROM @runs WHERE key = ? AND head = ?"
+    )
+    answer: str = "SELECT seal FROM @answers WHERE run = ? AND step = ? AND vertex = ? AND number = ?"
+    answers: str = (
+        "SELECT vertex, number, time, seal, data FROM @answers WHERE run = ? AND step = ? ORDER BY vertex, number"
+    )
+
+    # A base stands for all that led to it; its own commit stays, for the history.
+    prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"
+    prune_commits: str = "DELETE FROM @commits WHERE run = ? AND step < ?"
+    prune_segments: str = "DELETE FROM @segments WHERE run = ? AND step <= ?"
+    prune_answers: str = "DELETE FROM @answers WHERE run = ? AND step <= ?"

@@ -1,0 +1,647 @@
+"""What every store does: the protocol, one suite over all of them."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError, StoreError
+from gpu_pregel.host.stores.rows import Claim
+from gpu_pregel.host.stores.saved import Saved
+from gpu_pregel.host.stores.sealing import PART
+from gpu_pregel.host.stores.store import Store
+
+Open = Callable[..., Store]
+_names = itertools.count()
+
+
+class Xor:
+    """An encryption that everybody can see through, but that notices another context."""
+
+    def __init__(self, key: int = 7) -> None:
+        self.key = key
+
+    def encrypt(self, data: bytes, context: bytes) -> bytes:
+        return bytes(byte ^ self.key for byte in context[:40].ljust(40, b"\0") + data)
+
+    def decrypt(self, data: bytes, context: bytes) -> bytes:
+        opened = bytes(byte ^ self.key for byte in data)
+        if opened[:40] != context[:40].ljust(40, b"\0"):
+            raise ValueError("not what was encrypted")
+        return opened[40:]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the store of this test; where it is durable, each call opens it anew."""
+    stores: list[Store] = []
+
+    def open_store(**options: Any) -> Store:
+        if request.param == "memory":
+            store: Store = stores[0] if stores else gp.MemoryStore(**options)
+        elif request.param == "sqlite":
+            store = gp.SQLiteStore(tmp_path / "runs.db", **options)
+        else:
+            store = gp.PostgresStore(request.getfixturevalue("postgres"), schema=schema, **options)
+        stores.append(store)
+        return store
+
+    schema = f"conformance {next(_names)}"
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Open) -> Store:
+    return opened()
+
+
+def begin(store: Store, run_id: str = "run", **options: Any) -> Claim:
+    return store.create(run_id, "agents", b"base", **{"owner": "first", "durability": "process", **options})
+
+
+def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
+    for step in range(first, end):
+        store.commit(claim, step, b"commit %d" % step, [b"segment %d" % step])
+
+
+def contents(saved: Saved) -> list[Any]:
+    commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
+    return [saved.base(), commits, list(saved.held())]
+
+
+def execute(store: Store, *statements: str) -> None:
+    """Do what no store does."""
+    first, *rest = [
+        (statement.replace("@", store._prefix), ()) for statement in ("UPDATE @runs SET head = head", *statements)
+    ]
+    store._apply(False, first, rest)
+
+
+# A run
+
+
+def test_a_new_run_has_its_row_and_its_base(store: Store, opened: Open) -> None:
+    before = time.time()
+    claim = begin(store, meta=b"meta", schema=3)
+    assert (claim.run_id, claim.epoch, claim.owner) == ("run", 1, "first")
+    for seen in (store, opened()):
+        row = seen.run("run")
+        assert row == seen.runs()[0]
+        assert row[:7] == ("run", "agents", 0, None, -1, 1, "first")
+        assert (row.status, row.schema, row.meta) == ("running", 3, b"meta")
+        assert row.lease == pytest.approx(row.created + 60)
+        assert row.created == pytest.approx(before, abs=60)
+        assert seen.history("run") == []
+        saved = seen.load("run")
+        assert (saved.step, saved.base_step, saved.blobs, saved.answers) == (-1, -1, (), [])
+        assert contents(saved) == [b"base", [], []]
+
+
+def test_commits_are_read_back_in_order(store: Store, opened: Open) -> None:
+    claim = begin(store)
+    store.commit(claim, 0, b"zero", [b"a", b"b"])
+    store.flush(claim, 1, [b"c"])
+    store.flush(claim, 1, [b"d", b"e"])
+    store.commit(claim, 1, b"one", [b"f"])
+    store.commit(claim, 2, b"two", [], status="completed")
+    everything = [(0, b"zero", [b"a", b"b"]), (1, b"one", [b"c", b"d", b"e", b"f"]), (2, b"two", [])]
+    for seen in (store, opened()):
+        assert contents(seen.load("run")) == [b"base", everything, []]
+        assert contents(seen.load("run", 1)) == [b"base", everything[:2], []]
+        assert contents(seen.load("run", -1)) == [b"base", [], []]
+        assert seen.run("run").head == 2
+        assert seen.run("run").status == "completed"
+        history = seen.history("run")
+        assert [(row.step, row.after, row.epoch, row.status) for row in history] == [
+            (0, -1, 1, "running"),
+            (1, 0, 1, "running"),
+            (2, 1, 1, "completed"),
+        ]
+        assert [(row.segments, row.base) for row in history] == [(2, False), (4, False), (0, False)]
+        assert [row.size for row in history] == [6, 7, 3]
+        assert [row.time for row in history] == sorted(row.time for row in history)
+
+
+def test_a_held_superstep_is_read_with_its_status_and_answers(store: Store, opened: Open) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 3)
+    store.flush(claim, 3, [b"x", b"y"])
+    store.flush(claim, 3, [], status="interrupted")
+    opened().answer("run", 3, b"vertex b", 0, b"yes")
+    opened().answer("run", 3, b"vertex a", 1, b"no")
+    opened().answer("run", 3, b"vertex a", 0, b"")
+    saved = opened().load("run")
+    assert (saved.step, saved.run.status, list(saved.held())) == (2, "interrupted", [b"x", b"y"])
+    given = [(b"vertex a", 0, b""), (b"vertex a", 1, b"no"), (b"vertex b", 0, b"yes")]
+    assert [answer[:3] for answer in saved.answers] == given
+    assert [answer[:3] for answer in store.answers("run", 3)] == given
+    assert store.answers("run", 2) == []
+    # A superstep that is asked for has nothing held after it.
+    assert list(store.load("run", 2).held()) == []
+    # Answers do not get in the way of the one who computes.
+    store.commit(claim, 3, b"three", [b"z"])
+    assert [list(commit.segments()) for commit in store.load("run").commits()][-1] == [b"x", b"y", b"z"]
+    assert store.load("run").answers == []
+
+
+def test_an_answer_is_given_once_and_to_what_is_held(store: Store) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 2)
+    store.answer("run", 2, b"v", 0, b"yes")
+    with pytest.raises(ArgumentError, match=r"interrupt 0 of vertex b'v' of run 'run' has an answer"):
+        store.answer("run", 2, b"v", 0, b"no")
+    for step in (1, 3):
+        with pytest.raises(ArgumentError, match=rf"superstep {step} of run 'run' is not held: its head is 1"):
+            store.answer("run", step, b"v", 1, b"no")
+    with pytest.raises(ArgumentError, match="there is no run 'other'"):
+        store.answer("other", 0, b"v", 0, b"no")
+    assert [answer.data for answer in store.answers("run", 2)] == [b"yes"]
+
+
+def test_long_chains_many_segments_and_all_bytes(store: Store) -> None:
+    claim = begin(store)
+    every = bytes(range(256))
+    for step in range(130):
+        store.commit(claim, step, every * (step % 3), [every + bytes((step,))] * (step % 20))
+    for step, commit in enumerate(store.load("run").commits()):
+        assert commit.step == step
+        assert commit.data == every * (step % 3)
+        assert list(commit.segments()) == [every + bytes((step,))] * (step % 20)
+    assert step == 129
+    assert len(store.history("run")) == 130
+
+
+def test_supersteps_may_be_skipped_where_that_is_said(store: Store) -> None:
+    claim = begin(store)
+    store.commit(claim, 9, b"nine", after=-1)
+    store.commit(claim, 19, b"nineteen", after=9, base=b"state 19")
+    store.commit(claim, 29, b"twenty-nine", after=19)
+    with pytest.raises(FencedError, match="has superstep 29 as its head, not 19"):
+        store.commit(claim, 39, b"", after=19)
+    assert [(row.step, row.after) for row in store.history("run")] == [(9, -1), (19, 9), (29, 19)]
+    assert contents(store.load("run")) == [b"state 19", [(29, b"twenty-nine", [])], []]
+    with pytest.raises(ArgumentError, match="superstep 15 of run 'run' was not committed on its own"):
+        store.load("run", 15)
+    store.flush(claim, 30, [b"held"])
+    with pytest.raises(ArgumentError, match="superstep 30 of run 'run' has segments: commit it first"):
+        store.commit(claim, 39, b"", after=29)
+
+
+def test_buffers_are_taken_as_they_are_and_arrays_come_back(store: Store) -> None:
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "rank": np.arange(5, dtype=np.float32),
+        "none": np.zeros(0),
+        "grid": np.eye(3),
+    }
+    large = np.arange(PART // 8 + 1)
+    claim = store.create("n", "numeric", memoryview(b"header"), owner="o", blobs=arrays, durability="process")
+    store.commit(claim, 0, bytearray(b"c"), [np.arange(3, dtype=np.uint8)], base=b"", blobs={"large": large})
+    saved = store.load("n", -1)
+    assert saved.base() == b"header"
+    assert saved.blobs == ("rank", "none", "grid")
+    for name, array in arrays.items():
+        assert saved.blob(name) == array.tobytes()
+    saved = store.load("n")
+    assert (saved.base(), saved.blobs) == (b"", ("large",))
+    assert np.array_equal(np.frombuffer(saved.blob("large"), large.dtype), large)
+    with pytest.raises(KeyError):
+        saved.blob("rank")
+    assert store.run("n").kind == "numeric"
+
+
+# Claims and fences
+
+
+def test_a_claim_that_is_good_keeps_others_out(store: Store, opened: Open) -> None:
+    claim = begin(store, lease_seconds=1000)
+    with pytest.raises(ClaimedError, match=r"run 'run' is claimed by first until \d{4}-.* UTC: wait") as caught:
+        opened().claim("run", owner="second")
+    assert caught.value.owner == "first"
+    assert caught.value.until == store.run("run").lease
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    store.commit(claim, 0, b"")
+
+
+@pytest.mark.parametrize("way", ["takeover", "expired", "released"])
+def test_the_next_claim_fences_the_one_before(store: Store, opened: Open, way: str) -> None:
+    first = begin(store, lease_seconds=0.05 if way == "expired" else 1000)
+    run_to(store, first, 0, 2)
+    if way == "released":
+        store.release(first, "stopped")
+        assert store.run("run").status == "stopped"
+    time.sleep(0.06 if way == "expired" else 0)
+    other = opened()
+    second = other.claim("run", owner="second", takeover=way == "takeover")
+    assert (second.epoch, second.owner) == (2, "second")
+    assert contents(other.load("run"))[1] == [(step, b"commit %d" % step, [b"segment %d" % step]) for step in (0, 1)]
+    before = store.load("run")
+    attempts: list[Callable[[], None]] = [
+        lambda: store.flush(first, 2, [b"late"], "failed"),
+        lambda: store.commit(first, 2, b"late", [b"late"], base=b"late"),
+        lambda: store.put_base(first, 1, b"late"),
+        lambda: store.renew(first),
+        lambda: store.release(first, "late"),
+    ]
+    for attempt in attempts:
+        with pytest.raises(FencedError, match=r"run 'run' was claimed by second \(epoch 2\).*nothing was written"):
+            attempt()
+        assert store.load("run").run == before.run
+    run_to(other, second, 2, 4)
+    assert store.run("run").head == 3
+    assert [row.epoch for row in store.history("run")] == [1, 1, 2, 2]
+
+
+def test_claims_are_renewed_by_work_and_end_with_their_release(store: Store) -> None:
+    claim = begin(store, lease_seconds=1000)
+    store.renew(claim, 2000)
+    assert store.run("run").lease - store.run("run").changed == pytest.approx(2000, abs=5)
+    store.commit(claim, 0, b"")
+    assert store.run("run").lease - store.run("run").changed == pytest.approx(1000, abs=5)
+    store.release(claim)
+    assert store.run("run").lease == 0
+    with pytest.raises(FencedError, match="was released by this claim: claim it again"):
+        store.commit(claim, 1, b"")
+    assert store.claim("run", owner="second").epoch == 2
+
+
+def test_only_the_superstep_after_the_head_is_written(store: Store) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 2)
+    for step in (0, 1, 3):
+        with pytest.raises(FencedError, match=rf"has superstep 1 as its head, not {step - 1}"):
+            store.commit(claim, step, b"again", [b"again"])
+        with pytest.raises(FencedError):
+            store.flush(claim, step, [b"again"])
+    assert contents(store.load("run"))[1:] == [[(k, b"commit %d" % k, [b"segment %d" % k]) for k in (0, 1)], []]
+
+
+def test_a_run_that_was_deleted_and_made_anew_is_another(store: Store, opened: Open) -> None:
+    claim = begin(store)
+    opened().delete("run", force=True)
+    with pytest.raises(FencedError, match="run 'run' was deleted"):
+        store.commit(claim, 0, b"late")
+    again = begin(opened())
+    assert again.epoch == claim.epoch
+    with pytest.raises(FencedError, match="run 'run' was deleted"):
+        store.commit(claim, 0, b"late")
+    assert store.run("run").head == -1
+
+
+def test_threads_that_claim_and_commit_at_once_never_both_win(opened: Open) -> None:
+    begin(opened(), lease_seconds=0.001)
+    won: list[tuple[int, str]] = []
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(4)
+
+    def work(store: Store, owner: str) -> None:
+        barrier.wait()
+        try:
+            for _ in range(15):
+                claim = store.claim("run", owner=owner, takeover=True, durability="process")
+                step = store.run("run").head + 1
+                try:
+                    store.commit(claim, step, owner.encode())
+                    won.append((step, owner))
+                except FencedError:
+                    pass
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(opened(), f"owner {k}")) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    steps = [(commit.step, commit.data.decode()) for commit in opened().load("run").commits()]
+    assert sorted(won) == steps
+    assert [step for step, _ in steps] == list(range(len(steps)))
+
+
+# The past
+
+
+def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 3)
+    store.commit(claim, 3, b"commit 3", [b"segment 3"], base=b"state 3")
+    run_to(store, claim, 4, 6)
+    store.put_base(claim, 1, b"state 1")
+    store.put_base(claim, 1, b"state 1 again")
+    for step, base, first in ((-1, b"base", 0), (0, b"base", 0), (2, b"state 1 again", 2), (5, b"state 3", 4)):
+        saved = store.load("run", step)
+        commits = [(k, b"commit %d" % k, [b"segment %d" % k]) for k in range(first, step + 1)]
+        assert contents(saved) == [base, commits, []]
+        assert saved.base_step == first - 1
+    assert [row.base for row in store.history("run")] == [False, True, False, True, False, False]
+    with pytest.raises(ArgumentError, match="run 'run' has no superstep 6 yet: its last one committed is 5"):
+        store.load("run", 6)
+    with pytest.raises(ArgumentError, match="has no superstep 6 yet"):
+        store.put_base(claim, 6, b"")
+
+
+def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -> None:
+    claim = begin(store)
+    for step in range(10):
+        store.commit(claim, step, b"commit %d" % step, [b"segment"], base=b"state" if step % 3 == 2 else None)
+    store.flush(claim, 10, [b"held"], "interrupted")
+    store.answer("run", 10, b"v", 0, b"yes")
+    before = contents(store.load("run"))
+    assert opened().prune("run", before=4) == 2
+    assert [row.step for row in store.history("run")] == [2, 3, 4, 5, 6, 7, 8, 9]
+    for step in (-1, 0, 1):
+        with pytest.raises(ArgumentError, match=rf"superstep {step} of run 'run' was pruned"):
+            store.load("run", step)
+    for step in range(2, 10):
+        assert store.load("run", step).base_step == (step + 1) // 3 * 3 - 1
+    assert opened().prune("run", keep=1) == 8
+    assert contents(store.load("run")) == before
+    assert store.prune("run", keep=1) == 8
+    assert store.prune("run", before=0) == 8
+    # The one who computes goes on.
+    store.commit(claim, 10, b"commit 10")
+    store.put_base(claim, 10, b"state 10", prune=True)
+    assert contents(store.load("run")) == [b"state 10", [], []]
+    assert [(row.step, row.base) for row in store.history("run")] == [(10, True)]
+    assert store.answers("run", 10) == []
+    with pytest.raises(ArgumentError, match="either before= or keep="):
+        store.prune("run")
+    with pytest.raises(ArgumentError, match="keep must be from 1"):
+        store.prune("run", keep=0)
+
+
+def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
+    claim = begin(store, meta=b"meta", schema=2)
+    run_to(store, claim, 0, 5)
+    store.fork("run", 2, "fork", b"state 2", blobs={"rank": b"123"}, meta=b"other")
+    row = store.run("fork")
+    assert row[:6] == ("fork", "agents", 1, ("run", 2), 2, 0)
+    assert (row.status, row.schema, row.meta, row.lease) == ("stopped", 2, b"other", 0)
+    assert store.history("fork") == []
+    store.delete("run", force=True)
+    other = opened()
+    own = other.claim("fork", owner="second")
+    assert own.epoch == 1
+    run_to(other, own, 3, 5)
+    other.fork("fork", 4, "fork of fork", b"state 4")
+    saved = store.load("fork")
+    assert contents(saved) == [b"state 2", [(k, b"commit %d" % k, [b"segment %d" % k]) for k in (3, 4)], []]
+    assert saved.blob("rank") == b"123"
+    assert store.run("fork of fork")[2:4] == (2, ("fork", 4))
+    assert [row.id for row in store.runs()] == ["fork", "fork of fork"]
+    with pytest.raises(ArgumentError, match="superstep 1 of run 'fork' was pruned"):
+        store.load("fork", 1)
+    for arguments, problem in (
+        (("run", 0, "new"), "there is no run 'run'"),
+        (("fork", 5, "new"), "no superstep 5 yet"),
+        (("fork", 0, "new"), "was pruned"),
+        (("fork", 4, "fork"), "there is a run 'fork' in .* already"),
+    ):
+        with pytest.raises(ArgumentError, match=problem):
+            store.fork(*arguments, b"")
+    assert len(store.runs()) == 2
+
+
+def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 2)
+    begin(store, "other")
+    with pytest.raises(ClaimedError, match="claimed by first"):
+        store.delete("run")
+    store.release(claim)
+    store.delete("run")
+    assert [row.id for row in store.runs()] == ["other"]
+    for attempt in (store.run, store.history, store.load, store.delete):
+        with pytest.raises(ArgumentError, match=r"there is no run 'run' in .*: store.runs\(\) lists"):
+            attempt("run")
+
+
+def test_an_id_is_taken_once(store: Store, opened: Open) -> None:
+    begin(store)
+    with pytest.raises(ArgumentError, match=r"there is a run 'run' in .* already: give another id"):
+        begin(opened())
+    assert store.run("run").epoch == 1
+    assert store.load("run").base() == b"base"
+
+
+# Arguments
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "x" * 201, "\ud800"])
+def test_ids_are_short_and_printable(store: Store, name: str) -> None:
+    with pytest.raises(ArgumentError, match="run_id must have from 1 to 200 printable characters"):
+        begin(store, name)
+    with pytest.raises(ArgumentError, match="there is no run"):
+        store.load(name)
+
+
+@pytest.mark.parametrize("name", ["é", "漢字 🚀", "a'b\";--", "%s ? {} @runs", "x" * 200])
+def test_any_printable_id_is_one(store: Store, name: str) -> None:
+    claim = begin(store, name, owner=name, status=name)
+    store.commit(claim, 0, b"", [b"s"], status=name, base=b"", blobs={name: b"array"})
+    assert (store.run(name).owner, store.history(name)[0].status) == (name, name)
+    assert store.load(name).blob(name) == b"array"
+
+
+def test_wrong_arguments_are_refused_before_anything_is_written(store: Store) -> None:
+    claim = begin(store)
+    wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
+        (lambda: begin(store, 3), ArgumentTypeError, "run_id must be a string, not 3"),  # type: ignore[arg-type]
+        (lambda: store.create("a", "else", b"", owner="o"), ArgumentError, "kind must be 'agents' or 'numeric'"),
+        (lambda: begin(store, "a", durability="disk"), ArgumentError, "durability must be 'machine' or 'process'"),
+        (lambda: begin(store, "a", lease_seconds=0), ArgumentError, "lease_seconds must be a number of seconds above"),
+        (lambda: begin(store, "a", lease_seconds="1"), ArgumentTypeError, "lease_seconds must be a number, not '1'"),
+        (lambda: begin(store, "a", meta="text"), ArgumentTypeError, "meta must be bytes or a contiguous buffer"),
+        (lambda: begin(store, "a", blobs={"x": None}), ArgumentTypeError, "blob 'x' must be bytes"),
+        (lambda: begin(store, "a", blobs={"": b""}), ArgumentError, "the name of a blob must have"),
+        (lambda: store.commit(claim, 0, "text"), ArgumentTypeError, "commit must be bytes"),
+        (lambda: store.commit(claim, 0, b"", b"one"), ArgumentTypeError, "segments must be a list of bytes"),
+        (lambda: store.commit(claim, 0, b"", [3]), ArgumentTypeError, "a segment must be bytes"),
+        (lambda: store.commit(claim, 0, np.zeros((3, 3))[:, 0]), ArgumentTypeError, "contiguous buffer"),
+        (lambda: store.commit(claim, 0, b"", blobs={"x": b""}), ArgumentError, "stored with a base: pass base="),
+        (lambda: store.commit(claim, -1, b""), ArgumentError, "step must be from 0"),
+        (lambda: store.commit(claim, 1 << 63, b""), ArgumentError, "step must be from"),
+        (lambda: store.commit(claim, 5, b"", after=5), ArgumentError, "step must be from 6"),
+        (lambda: store.commit(claim, 0, b"", status=""), ArgumentError, "status must have"),
+        (lambda: store.flush(claim, True, []), ArgumentTypeError, "step must be a whole number"),
+        (lambda: store.load("run", -2), ArgumentError, "step must be from -1"),
+    ]
+    for attempt, error, problem in wrong:
+        with pytest.raises(error, match=problem):
+            attempt()
+    assert [row.id for row in store.runs()] == ["run"]
+    assert store.run("run").head == -1
+
+
+# Encryption
+
+
+def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
+    secret = b"very secret contents"
+    store = opened(cipher=Xor())
+    claim = store.create("run", "agents", secret, owner="me", meta=secret, blobs={"array": secret})
+    store.commit(claim, 0, secret, [secret])
+    store.flush(claim, 1, [secret])
+    store.answer("run", 1, b"v", 0, secret)
+    saved = store.load("run")
+    assert (saved.base(), saved.blob("array"), saved.run.meta) == (secret, secret, secret)
+    assert contents(saved) == [secret, [(0, secret, [secret])], [secret]]
+    assert saved.answers[0].data == secret
+    found = store._query(f"SELECT * FROM {store._prefix}segments", ())
+    assert len(found) == 2
+    assert all(secret not in bytes(cell) for row in found for cell in row if isinstance(cell, bytes))
+
+
+def test_a_store_that_is_encrypted_says_so(opened: Open) -> None:
+    store = opened(cipher=Xor())
+    store.commit(begin(store), 0, b"")
+    if isinstance(store, gp.MemoryStore):
+        pytest.skip("a store in memory is not opened again")
+    with pytest.raises(StoreError, match="superstep -1: is encrypted: open the store with the cipher="):
+        opened().load("run")
+    with pytest.raises(StoreError, match=r"superstep -1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
+        opened(cipher=Xor(9)).load("run")
+
+
+# Blobs that are not what was written
+
+
+DAMAGES = [
+    ("UPDATE @runs SET head = head + 1", "run 'run': its row is damaged"),
+    ("UPDATE @runs SET status = 'completed'", "run 'run': its row is damaged"),
+    ("UPDATE @runs SET lease = 1", "run 'run': its row is damaged"),
+    ("DELETE FROM @metas", "run 'run': has lost its meta"),
+    ("UPDATE @metas SET data = seal", r"run 'run': is damaged \(its checksum"),
+    ("UPDATE @bases SET data = seal", "run 'run', superstep -1: is damaged"),
+    ("UPDATE @bases SET data = seal WHERE part = 2", "run 'run', superstep -1: is damaged"),
+    ("UPDATE @bases SET part = part + 5", "run 'run', superstep -1: the base or a commit"),
+    ("DELETE FROM @bases WHERE part = 0", "run 'run', superstep -1: the base or a commit that it needs is missing"),
+    ("DELETE FROM @bases WHERE part = 2", "run 'run', superstep -1: the base or a commit that it needs is missing"),
+    ("DELETE FROM @bases", "run 'run', superstep 2: the base or a commit"),
+    ("UPDATE @commits SET status = 'failed' WHERE step = 1", "run 'run', superstep 1: is damaged"),
+    ("UPDATE @commits SET segments = 0 WHERE step = 1", "run 'run', superstep 1: is damaged"),
+    ("UPDATE @commits SET data = seal WHERE step = 1", "run 'run', superstep 1: is damaged"),
+    ("UPDATE @commits SET seal = data WHERE step = 1", "run 'run', superstep 1: is damaged"),
+    ("DELETE FROM @commits WHERE step = 0", "run 'run', superstep -1: the base or a commit"),
+    ("DELETE FROM @commits WHERE step = 1", "run 'run', superstep 0: the base or a commit"),
+    ("DELETE FROM @commits WHERE step = 2", "run 'run', superstep 2: the base or a commit"),
+    ("DELETE FROM @commits", "run 'run', superstep 2: the base or a commit"),
+    ("UPDATE @segments SET data = seal WHERE step = 1 AND number = 1", "superstep 1, segment 1: is damaged"),
+    ("DELETE FROM @segments WHERE step = 1 AND number = 0", r"superstep 1, segment 0: is missing \(2 were written"),
+    ("DELETE FROM @segments WHERE step = 1 AND number = 1", "superstep 1, segment 1: is missing"),
+    ("DELETE FROM @segments WHERE step = 3", r"superstep 3, segment 0: is missing \(1 were written"),
+    ("UPDATE @segments SET number = 5 WHERE step = 1 AND number = 1", "superstep 1, segment 1: is missing"),
+    ("UPDATE @answers SET data = seal", "run 'run', superstep 3: is damaged"),
+    ("UPDATE @answers SET number = 1", "run 'run', superstep 3: is damaged"),
+]
+
+
+@pytest.mark.parametrize(("statement", "problem"), DAMAGES)
+def test_damage_is_named_by_run_superstep_and_segment(store: Store, statement: str, problem: str) -> None:
+    claim = begin(store, blobs={"array": b"123"})
+    for step in range(3):
+        store.commit(claim, step, b"commit", [b"one", b"two"])
+    store.flush(claim, 3, [b"held"])
+    store.answer("run", 3, b"v", 0, b"yes")
+    execute(store, statement)
+
+    def read_all() -> None:
+        saved = store.load("run")
+        contents(saved)
+        saved.blob("array")
+
+    with pytest.raises(StoreError, match=problem) as caught:
+        read_all()
+    assert caught.value.store == store.name
+    assert str(caught.value).startswith(f"{store.name}, run 'run'")
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    if "@commits" in statement:
+        with pytest.raises(StoreError):
+            store.history("run")
+
+
+def test_a_blob_in_another_place_is_noticed(store: Store) -> None:
+    claim = begin(store)
+    run_to(store, claim, 0, 2)
+    execute(store, "UPDATE @segments SET step = step + 10", "UPDATE @segments SET step = 11 - step")
+    with pytest.raises(StoreError, match="superstep 0, segment 0: is damaged"):
+        contents(store.load("run"))
+
+
+# Counting
+
+
+def test_each_call_is_one_transaction(store: Store) -> None:
+    store.counts.transactions = store.counts.forced = 0
+    claim = begin(store, durability="machine")
+    assert (store.counts.transactions, store.counts.forced) == (1, 1)
+    calls: list[Callable[[], Any]] = [
+        lambda: store.commit(claim, 0, b"commit", [b"a", b"b"], base=b"base", blobs={"x": b"y"}),
+        lambda: store.flush(claim, 1, [b"a", b"b"], "failed"),
+        lambda: store.answer("run", 1, b"v", 0, b""),
+        lambda: store.renew(claim),
+        lambda: store.put_base(claim, 0, b"base", prune=True),
+        lambda: store.fork("run", 0, "fork", b"base"),
+        lambda: store.prune("run", keep=1),
+        lambda: store.release(claim, "stopped"),
+        lambda: store.claim("run", owner="next", durability="process"),
+        lambda: store.delete("fork"),
+    ]
+    for number, call in enumerate(calls, 2):
+        call()
+        assert store.counts.transactions == number
+    assert store.counts.forced == len(calls)
+    later = store.claim("run", owner="next", durability="process", takeover=True)
+    store.commit(later, 1, b"")
+    assert store.counts.forced == len(calls)
+
+
+# A model
+
+
+@given(data=st.data())
+@settings(max_examples=25)
+def test_a_store_does_what_a_list_does(data: st.DataObject) -> None:
+    """Random calls on a store in memory and on the plainest model of a run."""
+    store = gp.MemoryStore()
+    claim = begin(store)
+    done: list[list[bytes]] = []
+    held: list[bytes] = []
+    blobs = st.lists(st.binary(max_size=8), max_size=3)
+    for _ in range(data.draw(st.integers(1, 12))):
+        action = data.draw(st.sampled_from(["commit", "flush", "base", "claim", "load", "stale"]))
+        if action == "commit":
+            pieces = data.draw(blobs)
+            store.commit(claim, len(done), b"", pieces)
+            done.append(held + pieces)
+            held = []
+        elif action == "flush":
+            pieces = data.draw(blobs)
+            store.flush(claim, len(done), pieces)
+            held = held + pieces
+        elif action == "base":
+            step = data.draw(st.integers(-1, len(done) - 1))
+            store.put_base(claim, step, b"base")
+        elif action == "claim":
+            claim = store.claim("run", owner="x", takeover=True)
+        elif action == "stale":
+            with pytest.raises(FencedError):
+                store.commit(claim, len(done) + 1, b"")
+        saved = store.load("run")
+        segments = [list(commit.segments()) for commit in saved.commits()]
+        assert segments == done[saved.base_step + 1 :]
+        assert list(saved.held()) == held
+    store.close()
