@@ -45,7 +45,8 @@ class Row(NamedTuple):
     schema: int
     head: int
     pending: int
-    """Segments of superstep head + 1."""
+    """Segments of superstep head + 1, and their bytes."""
+    pending_size: int
     epoch: int
     owner: str
     lease: float

@@ -91,6 +91,7 @@ class History(Swapping):
             schema=parent.schema,
             head=step,
             pending=0,
+            pending_size=0,
             epoch=0,
             owner="nobody",
             lease=0.0,
@@ -133,7 +134,7 @@ class History(Swapping):
         def plan(row: Row) -> tuple[Row, list[Write]]:
             nonlocal first
             wanted = row.head - check_integer("keep", keep, 1) + 1 if before is None else min(before, row.head)
-            bases = [step for (step,) in self._query(self._sql.base_steps, (row.key, row.head))]
+            bases = [step for (step,) in self._query(self._sql.base_steps, (row.key,))]
             self._require(row, bool(bases), row.head)
             first = max((step for step in bases if step <= wanted), default=bases[0])
             return row.revised(), self._prune_writes(row, first)

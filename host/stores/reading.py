@@ -70,20 +70,17 @@ class Reading(Database):
         StoreError
         """
         row = self._find(run_id)
-        bases = {step for (step,) in self._query(self._sql.base_steps, (row.key, row.head))}
-        sizes = {step: (count, size) for step, count, size in self._query(self._sql.segment_sizes, (row.key,))}
+        bases = {step for (step,) in self._query(self._sql.base_steps, (row.key,))}
+        for step in bases:
+            self._parts_of(row, step)
         oldest = self._query(self._sql.oldest_commit, (row.key,))[0][0]
         if oldest is None:
             self._require(row, row.head in bases, row.head)
             return []
         rows = []
-        for commit, segments in self._chain(row, oldest - 1, row.head, after=None):
-            count, size = sizes.get(commit.step, (0, 0))
-            # A commit that a base stands for lost its segments when the run was pruned.
-            if count != segments and not (count == 0 and commit.step == oldest and oldest in bases):
-                raise self._damaged(row.id, f"has {count:,} segments, not {segments:,}", commit.step)
+        for commit, segments, size in self._chain(row, oldest - 1, row.head, after=None):
             listed = (commit.step, commit.after, commit.epoch, commit.status, commit.time)
-            rows.append(CommitRow(*listed, segments, len(commit.data) + size, commit.step in bases))
+            rows.append(CommitRow(*listed, segments, size, commit.step in bases))
         self._require(row, oldest in bases or rows[0].after in bases, oldest)
         return rows
 
@@ -140,7 +137,7 @@ class Reading(Database):
             answers=self._answers(row, row.head + 1) if held else [],
             blobs=tuple(name for name in parts if name),
             _read=lambda name: self._join(row, base, parts[name]),
-            _commits=lambda: (commit for commit, _ in self._chain(row, base, step, after=base)),
+            _commits=lambda: (commit for commit, _, _ in self._chain(row, base, step, after=base)),
             _held=partial(self._segments, row, row.head + 1, row.pending if held else 0),
         )
 
@@ -213,23 +210,23 @@ class Reading(Database):
 
     # Commits, segments and answers
 
-    def _chain(self, row: Row, low: int, high: int, after: int | None) -> Iterator[tuple[SavedCommit, int]]:
-        """Commits after ``low`` up to ``high`` with their numbers of segments; the first follows ``after``."""
+    def _chain(self, row: Row, low: int, high: int, after: int | None) -> Iterator[tuple[SavedCommit, int, int]]:
+        """Commits after ``low`` up to ``high`` with numbers and bytes of segments; the first follows ``after``."""
         step = low
         while step < high:
             found = self._query(self._sql.commits, (row.key, step, high, _COMMITS))
             self._require(row, bool(found), high)
             for *place, seal, data in found:
                 self._require(row, after in (None, place[1]), step)
-                commit, segments = self._commit_of(row, place, seal, data)
+                commit, segments, size = self._commit_of(row, place, seal, data)
                 after = step = commit.step
-                yield commit, segments
+                yield commit, segments, size
 
-    def _commit_of(self, row: Row, place: list[Any], seal: Any, data: Any) -> tuple[SavedCommit, int]:
-        step, previous, epoch, status, time, segments, _token = place
+    def _commit_of(self, row: Row, place: list[Any], seal: Any, data: Any) -> tuple[SavedCommit, int, int]:
+        step, previous, epoch, status, time, segments, size, _token = place
         data = self._open(row.id, context_of("commit", row.id, *place), seal, data, step)
         read = partial(self._segments, row, step, segments)
-        return SavedCommit(step, previous, epoch, status, time, data, read), segments
+        return SavedCommit(step, previous, epoch, status, time, data, read), segments, size
 
     def _segments(self, row: Row, step: int, count: int) -> Iterator[bytes]:
         for low in range(0, count, _SEGMENTS):

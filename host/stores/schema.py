@@ -12,9 +12,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE @runs (
             key {integer} PRIMARY KEY, id {text} NOT NULL UNIQUE, kind {text} NOT NULL, branch {integer} NOT NULL,
             parent {text}, parent_step {integer}, created {real} NOT NULL, schema {integer} NOT NULL,
-            head {integer} NOT NULL, pending {integer} NOT NULL, epoch {integer} NOT NULL, owner {text} NOT NULL,
-            lease {real} NOT NULL, status {text} NOT NULL, changed {real} NOT NULL, nonce {blob} NOT NULL,
-            seal {blob} NOT NULL
+            head {integer} NOT NULL, pending {integer} NOT NULL, pending_size {integer} NOT NULL,
+            epoch {integer} NOT NULL, owner {text} NOT NULL, lease {real} NOT NULL, status {text} NOT NULL,
+            changed {real} NOT NULL, nonce {blob} NOT NULL, seal {blob} NOT NULL
         ){strict}""",
         # Beside the run, as each commit writes the run's row anew.
         "CREATE TABLE @metas (run {integer} PRIMARY KEY {of_run}, seal {blob} NOT NULL, data {blob} NOT NULL){strict}",
@@ -26,7 +26,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE @commits (
             run {integer} NOT NULL {of_run}, step {integer} NOT NULL, after {integer} NOT NULL,
             epoch {integer} NOT NULL, status {text} NOT NULL, time {real} NOT NULL, segments {integer} NOT NULL,
-            token {blob} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
+            size {integer} NOT NULL, token {blob} NOT NULL, seal {blob} NOT NULL, data {blob} NOT NULL,
             PRIMARY KEY (run, step)
         ){strict_by_key}""",
         """CREATE TABLE @segments (
@@ -45,7 +45,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 _RUN = (
     "key, id, kind, branch, parent, parent_step, created, schema, "
-    "head, pending, epoch, owner, lease, status, changed, nonce, seal"
+    "head, pending, pending_size, epoch, owner, lease, status, changed, nonce, seal"
 )
 
 
@@ -82,11 +82,11 @@ class Dialect:
 class Statements:
     """Every statement that reads or changes rows."""
 
-    insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 17)})"
+    insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 18)})"
     # Only a row that is as it was read is changed: of two programs one wins, and the other reads again.
     swap_run: str = (
-        "UPDATE @runs SET head = ?, pending = ?, epoch = ?, owner = ?, lease = ?, status = ?, changed = ?, nonce = ?, "
-        "seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
+        "UPDATE @runs SET head = ?, pending = ?, pending_size = ?, epoch = ?, owner = ?, lease = ?, status = ?, "
+        "changed = ?, nonce = ?, seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
     )
     delete_run: str = "DELETE FROM @runs WHERE key = ? AND seal = ?"
     run_by_id: str = f"SELECT {_RUN} FROM @runs WHERE id = ?"
@@ -99,17 +99,17 @@ class Statements:
     insert_base: str = "INSERT INTO @bases (run, step, part, seal, data) VALUES (?, ?, ?, ?, ?)"
     delete_base: str = "DELETE FROM @bases WHERE run = ? AND step = ?"
     newest_base: str = "SELECT MAX(step) FROM @bases WHERE run = ? AND step <= ?"
-    base_steps: str = "SELECT DISTINCT step FROM @bases WHERE run = ? AND step <= ? ORDER BY step"
+    base_steps: str = "SELECT DISTINCT step FROM @bases WHERE run = ? ORDER BY step"
     base_part: str = "SELECT seal, data FROM @bases WHERE run = ? AND step = ? AND part = ?"
 
     insert_commit: str = (
-        "INSERT INTO @commits (run, step, after, epoch, status, time, segments, token, seal, data) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        "INSERT INTO @commits (run, step, after, epoch, status, time, segments, size, token, seal, data) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     token: str = "SELECT token FROM @commits WHERE run = ? AND step = ?"
     oldest_commit: str = "SELECT MIN(step) FROM @commits WHERE run = ?"
     commits: str = (
-        "SELECT step, after, epoch, status, time, segments, token, seal, data FROM @commits "
+        "SELECT step, after, epoch, status, time, segments, size, token, seal, data FROM @commits "
         "WHERE run = ? AND step > ? AND step <= ? ORDER BY step LIMIT ?"
     )
 
@@ -118,7 +118,6 @@ class Statements:
         "SELECT number, seal, data FROM @segments WHERE run = ? AND step = ? AND number >= ? AND number < ? "
         "ORDER BY number"
     )
-    segment_sizes: str = "SELECT step, COUNT(*), SUM(LENGTH(data)) FROM @segments WHERE run = ? GROUP BY step"
 
     insert_answer: str = (
         "INSERT INTO @answers (run, step, vertex, number, time, seal, data) "

@@ -43,7 +43,7 @@ class DamagedError(Exception):
 
 def context_of(kind: str, run_id: str, *place: object) -> bytes:
     """The bytes that name the place of a blob."""
-    return f"{kind}\0{run_id}\0{place!r}".encode()
+    return f"{kind}{(run_id, *place)!r}".encode()
 
 
 def digest(context: bytes, *data: Blob) -> bytes:

@@ -7,7 +7,8 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -41,6 +42,8 @@ DIALECT = Dialect(
 _SETTINGS = (
     "synchronous = NORMAL",
     "foreign_keys = ON",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
     f"cache_size = -{_CACHE_KB}",
     "secure_delete = FAST",
     f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
@@ -57,6 +60,8 @@ _PROBLEMS = {
     sqlite3.SQLITE_NOTADB: "is no SQLite database, or its beginning is damaged: give another path, or restore a copy",
     sqlite3.SQLITE_TOOBIG: "cannot hold this ({error})",
 }
+# The module raises the latter where a text or SQLite's message is not UTF-8, which damage can bring about.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _ABANDONED: list[sqlite3.Connection] = []
 """Connections of the process that this one was forked from."""
 
@@ -97,7 +102,7 @@ class SQLiteBase(Store):
             raise StoreError(self.name, "is closed: open it again")
         return self._connection
 
-    def _problem(self, error: sqlite3.Error) -> StoreError:
+    def _problem(self, error: Exception) -> StoreError:
         """What an error of SQLite means for the user."""
         for code, problem in _PROBLEMS.items():
             if _is(error, code):
@@ -111,7 +116,7 @@ class SQLiteBase(Store):
         with self._lock:
             try:
                 return self._connect().execute(sql, parameters).fetchall()
-            except sqlite3.Error as error:
+            except _ERRORS as error:
                 raise self._problem(error) from error
 
     def _apply(self, forced: bool, first: Write, rest: Iterable[Write]) -> Outcome:
@@ -132,7 +137,7 @@ class SQLiteBase(Store):
                 if connection.in_transaction:
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
+                if isinstance(error, _ERRORS):
                     raise self._problem(error) from error
                 raise
             self.counts.transactions += 1
@@ -247,11 +252,11 @@ class SQLiteStore(SQLiteBase):
         else:
             if not stat.S_ISREG(status.st_mode):
                 raise StoreError(self.name, "is no file: give the path of one")
-            if not os.access(self._path, os.R_OK):
+            if not _may(self._path, os.R_OK):
                 raise StoreError(self.name, "cannot be read: its permissions forbid it")
-            if not self._read_only and not os.access(self._path, os.W_OK):
+            if not self._read_only and not _may(self._path, os.W_OK):
                 raise StoreError(self.name, "cannot be written to: change its permissions, or pass read_only=True")
-        if not self._read_only and not os.access(folder, os.W_OK | os.X_OK):
+        if not self._read_only and not _may(folder, os.W_OK | os.X_OK):
             raise StoreError(
                 self.name,
                 f"cannot be written to, as no files can be made in {folder}: change its permissions, or pass "
@@ -269,8 +274,12 @@ class SQLiteStore(SQLiteBase):
         self._rows.clear()
         try:
             self._connection = self._opened("ro" if self._read_only else "rwc" if self._create else "rw")
-        except sqlite3.Error as error:
-            if not self._read_only or not _is(error, sqlite3.SQLITE_CANTOPEN) or self._has_log():
+        except _ERRORS as error:
+            if (
+                not self._read_only
+                or not _is(error, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+                or self._has_log()
+            ):
                 raise self._problem(error) from error
             # In a folder where nothing can be made, a file that nobody has open.
             self._connection = self._opened("ro&immutable=1")
@@ -307,10 +316,10 @@ class SQLiteStore(SQLiteBase):
 
     def _version_of(self, connection: sqlite3.Connection) -> int:
         """The version of the tables in a store; 0 if the file is empty."""
-        application, version, tables = (
-            int(connection.execute(query).fetchone()[0])
-            for query in ("PRAGMA application_id", "PRAGMA user_version", "SELECT COUNT(*) FROM sqlite_master")
+        application, version = (
+            int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
+        tables = _tables(connection)
         if application != APPLICATION_ID:
             if application or version or tables:
                 raise StoreError(self.name, "is a database of another program: give another path")
@@ -322,6 +331,9 @@ class SQLiteStore(SQLiteBase):
                 f"has version {version} of the tables, and this release knows {len(MIGRATIONS)}: use the release that "
                 f"wrote it, or a newer one",
             )
+        # Neither a trigger nor a view that somebody put there is to run here.
+        if tables != _tables_of(MIGRATIONS[:version]):
+            raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")
         return version
 
     def _use_log(self, connection: sqlite3.Connection) -> None:
@@ -359,6 +371,26 @@ class SQLiteStore(SQLiteBase):
             raise StoreError(self.name, "was moved or removed while it was open: put it back, and open it again")
 
 
-def _is(error: sqlite3.Error, code: int) -> bool:
-    """Whether an error of SQLite has a code, with whatever details; errors of the module have none."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF == code
+def _is(error: Exception, *codes: int) -> bool:
+    """Whether an error of SQLite has one of these codes, with whatever details; errors of the module have none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+
+
+def _tables(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    """What is defined in a database; SQLite's own statistics aside."""
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    return {row for row in found if not str(row[1]).startswith("sqlite_stat")}
+
+
+@cache
+def _tables_of(migrations: tuple[tuple[str, ...], ...]) -> set[tuple[Any, ...]]:
+    """What is defined in a store after migrations."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statements in migrations:
+            for statement in statements:
+                connection.execute(DIALECT.create(statement))
+        return _tables(connection)
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)

@@ -103,6 +103,7 @@ class Store(History):
             schema=check_integer("schema", schema, 0),
             head=-1,
             pending=0,
+            pending_size=0,
             epoch=1,
             owner=check_text("owner", owner),
             lease=now + seconds,
@@ -226,7 +227,7 @@ class Store(History):
             changes,
             lambda row: self._segment_writes(row, step, pieces),
             head=step - 1,
-            more=len(pieces),
+            more=pieces,
             settled=settled,
         )
 
@@ -275,12 +276,22 @@ class Store(History):
         data = as_blob("commit", commit)
         pieces = as_segments(segments)
         parts = [] if base is None else named(base, blobs)
+        size = len(data) + sum(map(len, pieces))
         token = os.urandom(_TOKEN_SIZE)
 
         def writes(row: Row) -> list[Write]:
             if row.pending and head != step - 1:
                 raise ArgumentError(f"superstep {head + 1:,} of run {row.id!r} has segments: commit it first")
-            place = (step, head, claim.epoch, status, self._now(), row.pending + len(pieces), token)
+            place = (
+                step,
+                head,
+                claim.epoch,
+                status,
+                self._now(),
+                row.pending + len(pieces),
+                row.pending_size + size,
+                token,
+            )
             sealed = self._sealer.seal(context_of("commit", row.id, *place), data)
             rows = self._segment_writes(row, step, pieces)
             rows.append((self._sql.insert_commit, (row.key, *place, *sealed)))
@@ -289,7 +300,9 @@ class Store(History):
         def settled(row: Row, _tried: Row) -> bool:
             return self._query(self._sql.token, (row.key, step)) == [(token,)]
 
-        self._write(claim, {"head": step, "pending": 0, "status": status}, writes, head=head, settled=settled)
+        self._write(
+            claim, {"head": step, "pending": 0, "pending_size": 0, "status": status}, writes, head=head, settled=settled
+        )
 
     def answer(self, run_id: str, step: int, vertex: bytes, number: int, answer: Any) -> None:
         """Answer an interrupt of the superstep that is held; anybody may, without a claim. Forced to disk.

@@ -51,20 +51,23 @@ class Swapping(Reading):
         writes: Callable[[Row], list[Write]] | None = None,
         *,
         head: int | None = None,
-        more: int = 0,
+        more: Sequence[Blob] = (),
         lease: Callable[[], float] | None = None,
         settled: Settled | None = None,
     ) -> None:
         """Swap the row of a run where it is still the claim's, and its head the one expected."""
 
         def read() -> Row:
-            return self._rows.get(claim.key) or self._reread(claim)
+            row = self._rows.get(claim.key)
+            return row if row is not None and _why_fenced(claim, row, head) is None else self._reread(claim)
 
         def plan(row: Row) -> tuple[Row, list[Write]]:
-            _check_current(claim, row, head)
+            if (why := _why_fenced(claim, row, head)) is not None:
+                raise FencedError(claim.run_id, why)
             now = self._now()
             until = now + claim.lease_seconds if lease is None else lease()
-            new = row.revised(**{"pending": row.pending + more, "lease": until, "changed": now, **changes})
+            held = {"pending": row.pending + len(more), "pending_size": row.pending_size + sum(map(len, more))}
+            new = row.revised(**{**held, "lease": until, "changed": now, **changes})
             return new, [] if writes is None else writes(row)
 
         with self._lock:
@@ -127,13 +130,12 @@ def _identity(row: Row) -> tuple[int, int, int, bytes]:
     return row.key, row.epoch, row.head, row.seal
 
 
-def _check_current(claim: Claim, row: Row, head: int | None) -> None:
-    """Raise ``FencedError`` unless the claim is the newest, was not released, and the head is the one expected."""
+def _why_fenced(claim: Claim, row: Row, head: int | None) -> str | None:
+    """None if the claim is the newest and was not released, and the head is the one expected."""
     if row.epoch != claim.epoch:
-        raise FencedError(
-            claim.run_id, f"was claimed by {row.owner} (epoch {row.epoch}) after this claim (epoch {claim.epoch})"
-        )
+        return f"was claimed by {row.owner} (epoch {row.epoch}) after this claim (epoch {claim.epoch})"
     if row.lease == 0:
-        raise FencedError(claim.run_id, "was released by this claim: claim it again")
+        return "was released by this claim: claim it again"
     if head is not None and row.head != head:
-        raise FencedError(claim.run_id, f"has superstep {row.head:,} as its head, not {head:,}")
+        return f"has superstep {row.head:,} as its head, not {head:,}"
+    return None
