@@ -55,7 +55,6 @@ asyncio.run(cells())
 RUNNERS = {
     "prompt": ["-i"],
     "prompt with a loop": ["-m", "asyncio"],
-    "console": ["-c", "import code; code.interact(local={'__name__': '__console__'})"],
     "exec": ["-c", "import sys; exec(open(sys.argv[1]).read(), {})"],
     "notebook": ["-c", NOTEBOOK],
 }
@@ -65,7 +64,7 @@ RUNNERS = {
 def test_it_starts(how: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    is_typed = how in ("prompt", "prompt with a loop", "console")
+    is_typed = how.startswith("prompt")
     done = run([*RUNNERS[how], *([] if is_typed else [str(program)])], PROGRAM if is_typed else "")
     assert done.returncode == 0
     answers = ANSWERS + ["42"] * (how == "notebook")

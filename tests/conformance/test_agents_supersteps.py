@@ -145,7 +145,7 @@ COMBINED = [
 ]
 
 
-@pytest.mark.parametrize("workers", [0, 5])
+@pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize(("combiner", "many", "one"), COMBINED)
 def test_combiners(combiner: Any, many: Any, one: Any, workers: int) -> None:
     def compute(ctx: Any) -> None:
