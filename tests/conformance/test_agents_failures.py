@@ -201,7 +201,7 @@ def test_attempts_are_counted_and_a_retry_counts_anew(workers: int, tmp_path: Pa
         assert marks(tmp_path) == sorted([*once, *["9 1", "9 2", "9 3"] * 2])
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", [0, 2])
 def test_only_exceptions_of_the_policy_are_tried_again(workers: int, tmp_path: Path) -> None:
     leave = leave_mark(str(tmp_path))
 
@@ -281,7 +281,7 @@ def test_a_function_decides(workers: int) -> None:
         values(run.result(), {0: 0, 1: "old", 2: "old", 3: "old"})
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", [0, 2])
 def test_all_failures_are_reported_together(workers: int) -> None:
     def compute(ctx: Any) -> None:
         raise ValueError(f"no {ctx.vertex_id}")

@@ -12,7 +12,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Edge, RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, GpuPregelError
-from tests.agents import ONCE, PROCESSES, WORKERS, values
+from tests.agents import ONCE, WORKERS, values
 from tests.host.agents.worker_programs import children
 
 FEW = pytest.mark.parametrize("workers", [0, 2])
@@ -352,7 +352,7 @@ def test_functions_of_the_master_that_raise(what: str, workers: int) -> None:
     assert children() == before
 
 
-@WORKERS
+@FEW
 def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
@@ -375,7 +375,7 @@ def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
     values(result, {0: [0], 1: None, 2: None})
 
 
-@WORKERS
+@FEW
 def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "bad":
@@ -401,7 +401,7 @@ def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
         values(run.result(), {"bad": None, "good": None})
 
 
-@PROCESSES
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_fork_that_returns_from_compute_says_nothing(workers: int) -> None:
     def compute(ctx: Any) -> None:
         import os
@@ -419,7 +419,7 @@ def test_a_fork_that_returns_from_compute_says_nothing(workers: int) -> None:
     values(result, {0: [0, 1, 2, 3], 1: [], 2: [], 3: []})
 
 
-@PROCESSES
+@pytest.mark.parametrize("workers", [1, 2])
 def test_an_async_fork_says_nothing_either(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import os

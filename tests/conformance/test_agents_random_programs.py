@@ -121,7 +121,7 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
     )
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(
     graph=graphs,
     asynchronous=st.booleans(),

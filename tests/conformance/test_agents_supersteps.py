@@ -162,7 +162,7 @@ def test_combiners(combiner: Any, many: Any, one: Any, workers: int) -> None:
     values(result, {**outboxes, "many": [many], "one": [one]})
 
 
-@WORKERS
+@pytest.mark.parametrize("workers", [0, 5])
 def test_combiners_of_truth(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
