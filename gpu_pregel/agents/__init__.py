@@ -9,6 +9,7 @@ from gpu_pregel.agents._given import Aggregator, Vertex
 from gpu_pregel.agents._results import AgentResult, Failed, FinalVertex
 from gpu_pregel.agents._running import arun, run, start
 from gpu_pregel.agents._stepping import AgentRun
+from gpu_pregel.agents._stored import fork, reopen, resume, state_at
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.combining import TopK
 from gpu_pregel.host.agents.context import Context, Edge
@@ -34,7 +35,11 @@ __all__ = [
     "TopK",
     "Vertex",
     "arun",
+    "fork",
     "register",
+    "reopen",
+    "resume",
     "run",
     "start",
+    "state_at",
 ]

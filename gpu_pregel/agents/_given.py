@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel._arguments import check_choice, check_integer
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
@@ -20,6 +20,9 @@ from gpu_pregel.host.agents.records import Vertex as Loaded
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import Aggregate, MasterContext, Rules
 from gpu_pregel.host.agents.state import State
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
 
 Compute = Callable[[Context], Any]
 _DEFAULT_CONCURRENCY = 64
@@ -93,6 +96,10 @@ class Call:
     max_memory: int | None = None
     observer: Observer | Sequence[Observer] = ()
     run_id: str | None = None
+    store: Store | None = None
+    durability: str = "machine"
+    lease_seconds: float = 60.0
+    base_every: int = 50
     observers: list[Observer] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,10 +118,24 @@ class Call:
         for name in ("master", "resolve"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise ArgumentTypeError(f"{name} must be a function, not {getattr(self, name)!r}")
+        self._check_store()
         if self.run_id is not None and not isinstance(self.run_id, str):
             raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
         self.observers = [self.observer] if callable(self.observer) else list(self.observer)
         self._check_functions()
+
+    def _check_store(self) -> None:
+        if self.store is not None:
+            from gpu_pregel.host.stores.store import Store
+
+            if not isinstance(self.store, Store):
+                raise ArgumentTypeError(f"store must be a gp.SQLiteStore or another store, not {self.store!r}")
+        check_choice("durability", self.durability, ("machine", "process"))
+        check_integer("base_every", self.base_every, 1, 1 << 62)
+        if isinstance(self.lease_seconds, bool) or not isinstance(self.lease_seconds, (int, float)):
+            raise ArgumentTypeError(f"lease_seconds must be a number, not {self.lease_seconds!r}")
+        if not 0 < self.lease_seconds < 1e9:
+            raise ArgumentError(f"lease_seconds must be a number of seconds above 0, not {self.lease_seconds!r}")
 
     def _check_functions(self) -> None:
         given = dict(self.functions or {})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.agents._beginning import begin
 from gpu_pregel.agents._given import Call, Compute, Vertex
 from gpu_pregel.agents._results import AgentResult
 from gpu_pregel.agents._stepping import AgentRun
@@ -15,6 +16,9 @@ from gpu_pregel.host.agents.events import Observer
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import MasterContext
 from gpu_pregel.host.stopping import stopping_on_interrupt
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
 
 
 def run(
@@ -39,6 +43,10 @@ def run(
     max_memory: int | None = None,
     observer: Observer | Sequence[Observer] = (),
     run_id: str | None = None,
+    store: Store | None = None,
+    durability: str = "machine",
+    lease_seconds: float = 60.0,
+    base_every: int = 50,
 ) -> AgentResult:
     """Run agent vertices until all have halted and no message is under way.
 
@@ -84,6 +92,14 @@ def run(
         Called with an :class:`Event` for each superstep, attempt, retry, failure, death of a worker and commit.
     run_id : str, optional
         Names the run: ``ctx.key`` and ``ctx.random`` depend on it. Default: one that no other run has.
+    store : SQLiteStore, PostgresStore or MemoryStore, optional
+        Keeps each superstep, and what there is of one that is held: :func:`resume` goes on when the program has ended.
+    durability : {"machine", "process"}
+        Whether what is kept survives the end of the machine, forced to disk, or that of the program alone.
+    lease_seconds : float, default 60
+        For so long nobody else may go on with the run, unless they say ``takeover=True``; it is renewed meanwhile.
+    base_every : int, default 50
+        After so many supersteps the whole state is kept, and in between what changes.
 
     Returns
     -------
@@ -112,7 +128,12 @@ def run(
     ({'a': None, 'b': ['a']}, 'completed')
     """
     options = {name: value for name, value in locals().items() if name not in ("vertices", "compute")}
-    with start(vertices, compute, **options) as agents:
+    return finish(start(vertices, compute, **options))
+
+
+def finish(agents: AgentRun) -> AgentResult:
+    """Run to the end."""
+    with agents:
         with stopping_on_interrupt(agents.stop):
             while agents.step():
                 pass
@@ -158,7 +179,13 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
 
 def start(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentRun:
     """Begin a run and compute nothing yet; parameters are those of :func:`run`."""
+    call = make_call("start", compute, options)
+    return AgentRun(call, begin(vertices, call))
+
+
+def make_call(name: str, compute: Compute | None, options: Mapping[str, Any]) -> Call:
+    """The checked arguments of a function that takes those of :func:`run`."""
     unknown = options.keys() - inspect.signature(run).parameters.keys()
     if unknown:
-        raise ArgumentTypeError(f"start takes no argument {', '.join(sorted(unknown))}")
-    return AgentRun(vertices, Call(compute=compute, **options))
+        raise ArgumentTypeError(f"{name} takes no argument {', '.join(sorted(unknown))}")
+    return Call(compute=compute, **options)

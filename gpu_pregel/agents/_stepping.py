@@ -6,12 +6,14 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.agents._given import Call, Vertex, new_run_id
+from gpu_pregel.agents._beginning import Beginning
+from gpu_pregel.agents._given import Call
 from gpu_pregel.agents._results import AgentResult, Failed, Vertices
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.collecting import patience
 from gpu_pregel.host.agents.executor import Job
+from gpu_pregel.host.agents.journal import Journal
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.saving import Checkpoint
 from gpu_pregel.host.agents.transport import InProcess, Transport
@@ -45,25 +47,32 @@ class AgentRun:
     {'a': 42}
     """
 
-    def __init__(self, given: Iterable[Vertex] | bytes, call: Call) -> None:
-        saved = Checkpoint.unpack(given) if isinstance(given, bytes) else None
-        if saved is None:
-            assert not isinstance(given, bytes)
-            state, run_id = call.load(given), call.run_id or new_run_id()
-            superstep = 0
-        else:
-            state, run_id, superstep = saved.state, saved.run_id, saved.superstep
-            call.check_fits(state)
-        rules, job = call.rules(), call.job(run_id)
-        self.run_id = run_id
-        self._transport = _transport(call.workers, job)
-        self._policy = AgentPolicy(job, rules, state, self._transport, call.observers)
-        self._master = Master(
-            self._policy, max_supersteps=call.max_supersteps, observe=self._policy.observe, superstep=superstep
-        )
-        if saved is not None and saved.segment is not None:
-            self._master.order = self._policy.take_over(saved.segment, saved.answers)
+    def __init__(self, call: Call, beginning: Beginning) -> None:
+        self.run_id = beginning.run_id
         self._stepping = threading.Lock()
+        self._closed = False
+        journal, state = beginning.journal, beginning.state
+        try:
+            job = call.job(beginning.run_id, beginning.branch)
+            self._transport = _transport(call.workers, job, journal)
+            self._policy = AgentPolicy(job, call.rules(), state, self._transport, call.observers, journal)
+            self._master = Master(
+                self._policy,
+                max_supersteps=call.max_supersteps,
+                observe=self._policy.observe,
+                journal=journal,
+                superstep=beginning.superstep,
+                trace=beginning.rows,
+            )
+            if beginning.status == "halted":
+                self._master.status = "halted"
+            if beginning.segments or beginning.answers:
+                self._master.order = self._policy.take_over(beginning.segments, beginning.answers)
+                self._master.status = self._policy.standing()
+        except BaseException:
+            if journal is not None:
+                journal.close()
+            raise
 
     @property
     def status(self) -> str:
@@ -72,28 +81,33 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or what is left of a held one; whether another may follow."""
+        if self._closed and self.status not in ENDED:
+            raise AgentError("the run has been left: its workers are gone; gp.agents.start begins another")
         with self._stepping, patience(beside_users_code=self._transport.is_local):
             goes_on = self._master.step()
             if self.status == "stopped":
-                self._policy.close()
+                self._close()
             return goes_on
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep new attempts, with the same input; default: all of them."""
-        failed = self._policy.failures()
-        chosen = list(failed) if vertices is None else list(vertices)
-        unknown = [vertex for vertex in chosen if vertex not in failed]
-        if unknown:
-            raise ArgumentError(f"vertex {unknown[0]!r} has not failed in a held superstep: failed are {list(failed)}")
-        if self._policy.ledger is not None:
-            self._policy.ledger.retry([encode(vertex) for vertex in chosen])
+        failed = {encode(vertex): vertex for vertex in self._policy.failures()}
+        if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
+            raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
+        chosen = list(failed) if vertices is None else [id_key(vertex) for vertex in vertices]
+        for vertex in chosen:
+            if vertex not in failed:
+                there = list(failed.values())
+                raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
+        self._policy.retry(chosen)
 
     def answer(self, vertex: Any, answer: Any) -> None:
         """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`."""
-        waiting = self._policy.interrupts()
-        if vertex not in waiting or self._policy.ledger is None:
-            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(waiting)}")
-        self._policy.ledger.answer(encode(vertex), encode(answer, name="answer"))
+        waiting = [encode(one) for one in self._policy.interrupts()]
+        key, data = id_key(vertex), encode(answer, name="answer")
+        if key not in waiting:
+            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(map(decode, waiting))}")
+        self._policy.answer(key, data)
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside, for the next superstep; a run that had completed goes on.
@@ -118,7 +132,7 @@ class AgentRun:
         if self._stepping.acquire(blocking=False):
             try:
                 self._master.end()
-                self._policy.close()
+                self._close()
             finally:
                 self._stepping.release()
 
@@ -165,6 +179,10 @@ class AgentRun:
             trace=Trace(self._master.trace),
         )
 
+    def _close(self) -> None:
+        self._closed = True
+        self._policy.close()
+
     def __enter__(self) -> AgentRun:
         return self
 
@@ -173,12 +191,12 @@ class AgentRun:
             if self.status not in ENDED:
                 self._policy.observe("end", {"status": self.status})
         finally:
-            self._policy.close()
+            self._close()
 
 
-def _transport(workers: int, job: Job) -> Transport:
+def _transport(workers: int, job: Job, journal: Journal | None) -> Transport:
     if workers == 0:
-        return InProcess(job)
+        return InProcess(job, in_slices=journal is not None)
     from gpu_pregel.host.agents.workers import Workers
 
     return Workers(job, workers)

@@ -10,7 +10,7 @@ from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
-from gpu_pregel.host.agents.records import NOTHING, Change, Id, Vertex
+from gpu_pregel.host.agents.records import NOTHING, Change, Failure, Id, Vertex
 from gpu_pregel.host.agents.rules import MasterContext, Rules
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
@@ -22,8 +22,8 @@ class Next:
     Attributes
     ----------
     records : list of (Id, Record)
-    failed : list of Id
-        Vertices that failed, and without which the run goes on.
+    failed : dict
+        Vertices that failed, and without which the run goes on, as in ``State``.
     changed : dict of Id to Vertex
         All vertices that differ from what they were, mutated ones too.
     mutated : Change
@@ -35,7 +35,7 @@ class Next:
     """
 
     records: Records
-    failed: list[Id]
+    failed: dict[Id, tuple[int, Failure, list[bytes]]]
     changed: dict[Id, Vertex]
     mutated: Change
     inbox: Inbox
@@ -46,7 +46,7 @@ class Next:
 
 def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
-    records, failed = ledger.completed(), [] if ledger.is_complete() else ledger.of_status("failed")
+    records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
     values = _fold_aggregates(rules, state, records)
     changed = state.computed(records, failed)
     inbox = route(records)
@@ -70,6 +70,14 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
     function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
     aggregates = {name: _encoded(name, value) for name, value in values.items()}
     return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
+
+
+def state_after(state: State, after: Next) -> State:
+    """The state that a superstep makes of one, which stays as it is."""
+    vertices = state.vertices | after.changed
+    for vertex in after.mutated.remove:
+        vertices.pop(vertex, None)
+    return State(vertices, after.inbox, after.aggregates, after.function, state.failed | after.failed)
 
 
 def _fold_aggregates(rules: Rules, state: State, records: Records) -> dict[str, Any]:

@@ -109,6 +109,15 @@ class Ledger:
             if (entries[vertex].status == status if vertex in entries else vertex not in records)
         ]
 
+    def failures(self) -> dict[Id, tuple[int, Failure, list[bytes]]]:
+        """The superstep, the failure and the input of each vertex that failed."""
+        failed = {}
+        for vertex in self.of_status("failed"):
+            entry = self._entries[vertex]
+            if entry.failure is not None:
+                failed[vertex] = (self.step, entry.failure, list(entry.messages))
+        return failed
+
     def begin(self, vertices: list[Id]) -> list[TaskFields]:
         """Tasks of attempts that begin now; the first call of all begins with every vertex."""
         inbox = self._inbox

@@ -12,6 +12,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.events import Event, Observer
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.folding import Next, fold_superstep
+from gpu_pregel.host.agents.journal import Journal
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
 from gpu_pregel.host.agents.rules import Rules
@@ -33,13 +34,24 @@ class AgentPolicy:
     state : State
     transport : Transport
     observers : list of callables
+    journal : Journal, optional
+        Where the superstep's records are kept while it goes on.
     """
 
-    def __init__(self, job: Job, rules: Rules, state: State, transport: Transport, observers: list[Observer]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        rules: Rules,
+        state: State,
+        transport: Transport,
+        observers: list[Observer],
+        journal: Journal | None = None,
+    ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
         """Of the superstep that is under way or held."""
         self._job, self._rules, self._transport, self._observers = job, rules, transport, observers
+        self._journal = journal
         self._superstep = 0
         self._is_partial = bool(state.failed)
         self._waiting = Waiting(transport.partitions)
@@ -86,14 +98,19 @@ class AgentPolicy:
     def execute(self, superstep: int, order: Ledger, most: int) -> Ledger:  # noqa: ARG002
         """Let the partitions compute until no attempt is under way or due."""
         self._begin_waiting(order)
-        state, count = self.state, len(self.state.vertices)
+        state, count, journal = self.state, len(self.state.vertices), self._journal
         while True:
+            if journal is not None:
+                journal.flush_if_due(before_attempts=True)
             for partition, vertices in self._waiting.take(time.monotonic()):
                 tasks = order.begin(vertices)
                 self._transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
             if self._waiting.is_over():
                 return order
-            self._arrivals += self._transport.wait(self._waiting.next_time())
+            until = self._waiting.next_time()
+            if journal is not None and journal.due is not None:
+                until = journal.due if until is None else min(until, journal.due)
+            self._arrivals += self._transport.wait(until)
             self._take_arrivals(order)
 
     def _begin_waiting(self, ledger: Ledger) -> None:
@@ -122,20 +139,29 @@ class AgentPolicy:
             self._tell_all()
 
     def _take(self, ledger: Ledger, event: Done) -> None:
-        observed = bool(self._observers)
-        for outcome in ledger.record_outcomes(event.outcomes, event.generation):
+        observed, journal = bool(self._observers), self._journal
+        outcomes = ledger.record_outcomes(event.outcomes, event.generation)
+        if journal is not None:
+            journal.add(outcomes)
+        for outcome in outcomes:
             if observed:
                 self._tell("attempt", outcome, status=outcome.status)
                 if outcome.status == "interrupted":
                     self._tell("interrupt", outcome)
             if outcome.status == "failed":
                 self._failed(ledger.entry(outcome.id), outcome.id)
+            elif outcome.status == "interrupted" and journal is not None:
+                entry = ledger.entry(outcome.id)
+                journal.add_question(outcome.id, entry.attempts, outcome.result, entry.asked)
 
     def _failed(self, entry: Entry, vertex: Id) -> None:
         """Try again, or leave it failed."""
         failure = entry.failure
         assert failure is not None
-        if failure.retryable and entry.attempts < self._job.retry.attempts:
+        again = failure.retryable and entry.attempts < self._job.retry.attempts
+        if self._journal is not None:
+            self._journal.add_failure(vertex, entry.attempts, failure, again)
+        if again:
             wait = self._job.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._waiting.add(vertex, self._place[vertex], entry.ready, entry.suspect)
@@ -176,7 +202,7 @@ class AgentPolicy:
             if decision == "raise":
                 return "failed"
             if decision != "continue":
-                reports.retry(self._chosen(decision, failed))
+                self._retry(reports, self._chosen(decision, failed))
                 return AGAIN
         return "interrupted" if reports.of_status("interrupted") else COMMIT
 
@@ -220,15 +246,12 @@ class AgentPolicy:
         assert ledger is not None
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
-            change = Change(dict(change.set), after.failed, change.remove)
+            change = Change(dict(change.set), list(after.failed), change.remove)
             for vertex, _ in after.records:  # those of workers that are gone
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
-        for vertex in after.failed:
-            entry = ledger.entry(vertex)
-            assert entry.failure is not None
-            state.failed[vertex] = (ledger.step, entry.failure, list(entry.messages))
+        state.failed.update(after.failed)
         state.vertices.update(after.changed)
         for vertex in after.mutated.remove:
             state.vertices.pop(vertex, None)
@@ -259,6 +282,15 @@ class AgentPolicy:
         """A run that went on without vertices that failed is partial."""
         return "partial" if end == "completed" and self._is_partial else end
 
+    def standing(self) -> str:
+        """The status of a run whose superstep was begun elsewhere."""
+        ledger = self.ledger
+        if ledger is None or ledger.of_status("pending"):
+            return "running"
+        if ledger.of_status("failed"):
+            return "failed"
+        return "interrupted" if ledger.of_status("interrupted") else "running"
+
     # What a user may see and do between two supersteps, or while one is held.
 
     def failures(self) -> dict[Any, Failure]:
@@ -277,15 +309,35 @@ class AgentPolicy:
             decode(vertex): decode(ledger.entry(vertex).payload or b"") for vertex in ledger.of_status("interrupted")
         }
 
+    def retry(self, vertices: list[Id]) -> None:
+        """Give failed vertices of the held superstep a fresh set of attempts."""
+        if self.ledger is not None:
+            self._retry(self.ledger, vertices)
+
+    def _retry(self, ledger: Ledger, vertices: list[Id]) -> None:
+        if self._journal is not None:
+            self._journal.add_retry(vertices)
+        ledger.retry(vertices)
+
+    def answer(self, vertex: Id, answer: bytes) -> None:
+        """Answer an interrupt of the held superstep."""
+        assert self.ledger is not None
+        if self._journal is not None:
+            self._journal.answer(vertex, len(self.ledger.entry(vertex).answers), answer)
+        self.ledger.answer(vertex, answer)
+
     def send(self, target: Id, message: bytes) -> None:
         """Send a message from outside, which comes after those of the vertices."""
+        if self._journal is not None:
+            self._journal.add_message(target, message, held=self.ledger is not None)
         inbox = self.state.inbox if self.ledger is None else self.ledger.sent
         inbox.setdefault(target, []).append(message)
 
-    def take_over(self, segment: Segment, answers: Iterable[tuple[Id, bytes]]) -> Ledger:
+    def take_over(self, segments: Iterable[Segment], answers: Iterable[tuple[Id, bytes]]) -> Ledger:
         """Go on with a superstep that was begun elsewhere; the master is to have its ledger as order."""
         ledger = self.order(self._superstep)
-        segment.replay(ledger)
+        for segment in segments:
+            segment.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
         for vertex in ledger.of_status("failed"):
@@ -297,8 +349,12 @@ class AgentPolicy:
         return ledger
 
     def close(self) -> None:
-        """End all workers."""
-        self._transport.close()
+        """End all workers, and give the run's claim back."""
+        try:
+            self._transport.close()
+        finally:
+            if self._journal is not None:
+                self._journal.close()
 
     # Observers.
 

@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.records import Change, Failure, Id, Record, Vertex
 from gpu_pregel.host.agents.state import Records, State, route
 
 _CHECKPOINT = "gpu-pregel agents 1"
-FAILED, INTERRUPTED, RETRIED, SENT = range(4)
+FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
 
 
 @dataclass
@@ -31,7 +31,8 @@ class Segment:
         Of attempts that completed.
     others : list of tuple
         In order: (``FAILED``, id, attempts, fields of the failure), (``INTERRUPTED``, id, attempts, payload,
-        number of the question), (``RETRIED``, id) and (``SENT``, target, message).
+        number of the question), (``RETRIED``, id), (``SENT``, target, message) for the superstep after,
+        and (``RECEIVED``, target, message) for this one.
     """
 
     records: list[tuple[Id, Record]] = field(default_factory=list)
@@ -68,7 +69,7 @@ class Segment:
 
     @classmethod
     def of(cls, ledger: Ledger) -> Segment:
-        """All that a ledger has."""
+        """All that a ledger has; what was received is in its input."""
         others: list[tuple[Any, ...]] = []
         for vertex in ledger.vertices:
             entry = ledger.known(vertex)
@@ -81,6 +82,15 @@ class Segment:
                 others.append((INTERRUPTED, vertex, entry.attempts, entry.payload, entry.asked))
         others += [(SENT, target, message) for target, messages in ledger.sent.items() for message in messages]
         return cls(ledger.completed(), others)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is more than messages that came before anything was computed."""
+        return bool(self.records) or any(kind != RECEIVED for kind, *_ in self.others)
+
+    def received(self) -> list[tuple[Id, bytes]]:
+        """Messages from outside that are part of the superstep's input."""
+        return [(rest[0], rest[1]) for kind, *rest in self.others if kind == RECEIVED]
 
     def replay(self, ledger: Ledger) -> None:
         """Let it have happened to a ledger."""
@@ -166,7 +176,8 @@ def unpack_state(data: bytes) -> State:
 def pack_commit(after: Next, row: dict[str, Any]) -> bytes:
     """What a commit needs beside its records, as bytes."""
     mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in after.mutated.set.items()]
-    return encode((after.aggregates, after.function, after.failed, mutated, after.mutated.remove, row))
+    failed = list(after.failed)
+    return encode((after.aggregates, after.function, failed, mutated, after.mutated.remove, row))
 
 
 def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes) -> dict[str, Any]:
@@ -174,13 +185,12 @@ def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes)
     aggregates, function, failed, mutated, removed, row = _columns(commit, 6, "a commit")
     ledger = Ledger(step, [], state.inbox)
     for segment in segments:
+        for target, message in segment.received():
+            state.inbox.setdefault(target, []).append(message)
         segment.replay(ledger)
     records: Records = sorted(ledger.records.items())
     change = Change({vertex: Vertex(*rest) for vertex, *rest in mutated}, failed, removed)
-    for vertex in failed:
-        entry = ledger.entry(vertex)
-        assert entry.failure is not None
-        state.failed[vertex] = (step, entry.failure, list(entry.messages))
+    state.failed.update(ledger.failures())
     changed = state.computed(records, failed)
     inbox = route(records)
     for target, messages in ledger.sent.items():

@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 from gpu_pregel.host.agents.executor import Executor, Job
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, Vertex
 
+_SLICE_SECONDS = 0.005
+
 
 class Done(NamedTuple):
     """Attempts ended; ``generation`` is that of the worker that made them."""
@@ -72,8 +74,10 @@ class InProcess:
     partitions = 1
     is_local = True
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, *, in_slices: bool = False) -> None:
         self._executor = Executor(job)
+        self._slice = 1 if in_slices else 0
+        """Tasks computed until the master looks at what is done, so that it is on record soon; 0 for all."""
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
@@ -96,8 +100,20 @@ class InProcess:
                 time.sleep(max(0.0, until - time.monotonic()))
             return []
         while self._batches:
-            self._compute(self._batches[0])
-            del self._batches[0]
+            batch, begin = self._batches[0], time.monotonic()
+            count = self._slice if self._slice and not self._executor.is_async(batch) else len(batch.tasks)
+            part = Batch(batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks[:count])
+            batch.tasks = batch.tasks[count:]
+            try:
+                self._compute(part)
+            except BaseException:  # the rest is computed if the run goes on
+                batch.tasks = part.tasks + batch.tasks
+                raise
+            if not batch.tasks:
+                del self._batches[0]
+            elif self._slice:
+                self._slice = 2 * count if time.monotonic() - begin < _SLICE_SECONDS else max(1, count // 2)
+                break
         outcomes, self._outcomes = self._outcomes, []
         return [Done(0, 0, outcomes)]
 
@@ -105,7 +121,7 @@ class InProcess:
         before = len(self._outcomes)
         try:
             self._executor.execute(batch, self._outcomes.append)
-        except BaseException:  # the rest is computed if the run goes on
+        except BaseException:
             ended = {outcome.id for outcome in self._outcomes[before:]}
             batch.tasks = [task for task in batch.tasks if task[0] not in ended]
             raise

@@ -1,0 +1,133 @@
+"""What a run of agents begins with: vertices as given, a checkpoint's data, or what a store has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.agents._given import Call, Vertex, new_run_id
+from gpu_pregel.errors import ArgumentError, CodecError, StoreError
+from gpu_pregel.host.agents.journal import SCHEMA, Journal, owner
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.saving import Checkpoint, Segment, advance, pack_state, unpack_state
+from gpu_pregel.host.agents.state import State
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.saved import Saved
+    from gpu_pregel.host.stores.store import Store
+
+
+@dataclass
+class Beginning:
+    """A run's state, and what there is of the superstep that is next.
+
+    Attributes
+    ----------
+    run_id : str
+    branch : int
+    superstep : int
+        That comes next.
+    state : State
+    segments, answers
+        Of that superstep, if it was begun.
+    status : str
+    rows : list of dict
+        Of the trace.
+    journal : Journal or None
+    """
+
+    run_id: str
+    branch: int
+    superstep: int
+    state: State
+    segments: list[Segment] = field(default_factory=list)
+    answers: list[tuple[Id, bytes]] = field(default_factory=list)
+    status: str = "running"
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    journal: Journal | None = None
+
+
+def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
+    """A new run, of vertices or from a checkpoint's data; in a store, if the call names one."""
+    if isinstance(given, bytes):
+        saved = Checkpoint.unpack(given)
+        call.check_fits(saved.state)
+        segments = [] if saved.segment is None else [saved.segment]
+        result = Beginning(saved.run_id, 0, saved.superstep, saved.state, segments, saved.answers)
+        if call.store is not None:
+            raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
+        return result
+    state, run_id = call.load(given), call.run_id or new_run_id()
+    result = Beginning(run_id, 0, 0, state)
+    if call.store is not None:
+        claim = call.store.create(
+            run_id,
+            "agents",
+            pack_state(state),
+            owner=owner(),
+            lease_seconds=call.lease_seconds,
+            durability=call.durability,
+            schema=SCHEMA,
+        )
+        result.journal = Journal(call.store, claim, -1, state, call.base_every)
+    return result
+
+
+def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -> Beginning:
+    """Claim a run, and read what there is of it."""
+    claim = store.claim(
+        run_id, owner=owner(), lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover
+    )
+    try:
+        result, commits = read_run(store, store.load(run_id))
+        call.check_fits(result.state)
+    except BaseException:
+        store.release(claim)
+        raise
+    result.journal = Journal(store, claim, result.superstep - 1, result.state, call.base_every, since_base=commits)
+    return result
+
+
+def read_run(store: Store, saved: Saved) -> tuple[Beginning, int]:
+    """What a store has of a run of agents, and how many commits there are since its base."""
+    run = saved.run
+    if run.kind != "agents":
+        raise ArgumentError(f"run {run.id!r} is one of {run.kind} vertices: gp.run goes on with it")
+    if run.schema != SCHEMA:
+        raise StoreError(
+            store.name, f"was written by another version ({run.schema}, not {SCHEMA}): go on with that one", run.id
+        )
+
+    def reading(step: int, read: Callable[[], Any]) -> Any:
+        try:
+            return read()
+        except (CodecError, ValueError, TypeError, KeyError, IndexError) as error:
+            if isinstance(error, StoreError):
+                raise
+            problem = f"holds what cannot be read ({error}): register the types that the run uses, or restore a copy"
+            raise StoreError(store.name, problem, run.id, step) from error
+
+    state: State = reading(saved.base_step, lambda: unpack_state(saved.base()))
+    result = Beginning(run.id, run.branch, saved.step + 1, state, status=run.status)
+    commits = 0
+    for commit in saved.commits():
+        segments = reading(commit.step, partial(_unpack, commit.segments))
+        result.rows.append(reading(commit.step, partial(advance, state, commit.step, segments, commit.data)))
+        result.status = commit.status
+        commits += 1
+    if saved.step == run.head:
+        result.status = run.status
+    held = reading(saved.step + 1, partial(_unpack, saved.held))
+    for segment in held:
+        for target, message in segment.received():
+            state.inbox.setdefault(target, []).append(message)
+    if any(segment.is_begun for segment in held):
+        result.segments = held
+    result.answers = [(answer.vertex, answer.data) for answer in saved.answers]
+    return result, commits
+
+
+def _unpack(segments: Callable[[], Iterable[bytes]]) -> list[Segment]:
+    return [Segment.unpack(data) for data in segments()]

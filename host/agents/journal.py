@@ -1,0 +1,194 @@
+"""A run's claim on a store: what is written of each superstep, and when.
+
+Records wait until the oldest is 20 ms old, a failed attempt is to be made again, or the superstep is committed or held:
+a quick superstep is one transaction.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.errors import FencedError, StoreError
+from gpu_pregel.host.agents.folding import Next, state_after
+from gpu_pregel.host.agents.records import Id, Outcome
+from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
+from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.master import Folded
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import Claim
+    from gpu_pregel.host.stores.store import Store
+
+FLUSH_AFTER = 0.02
+"""Seconds that a record may wait for others."""
+SCHEMA = 1
+"""Of the formats in ``saving``."""
+
+
+class Journal:
+    """Writes a run into a store, under a claim that it keeps alive.
+
+    Parameters
+    ----------
+    store : Store
+    claim : Claim
+    head : int
+        The superstep committed last.
+    state : State
+        The run's, for bases.
+    base_every : int
+        A base after so many commits.
+    since_base : int
+        How many there have been since the last one.
+    """
+
+    def __init__(
+        self, store: Store, claim: Claim, head: int, state: State, base_every: int, since_base: int = 0
+    ) -> None:
+        self._store, self._claim, self._head, self._state = store, claim, head, state
+        self._base_every, self._since_base = base_every, since_base
+        self._pending = Segment()
+        self._begun: float | None = None
+        self._urgent = False
+        self._renewal = _Renewal(store, claim)
+
+    # What happens in a superstep.
+
+    def add(self, outcomes: list[Outcome]) -> None:
+        """Attempts that completed; of failed and interrupted ones ``add_failure`` and ``add_question`` tell."""
+        self._pending.records += [(outcome.id, outcome.result) for outcome in outcomes if outcome.status == "completed"]
+        self._start()
+
+    def add_failure(self, vertex: Id, attempts: int, failure: Iterable[Any], again: bool) -> None:
+        """So many attempts failed; it is to be on record before there is another."""
+        self._pending.others.append((FAILED, vertex, attempts, tuple(failure)))
+        self._start()
+        self._urgent |= again
+
+    def add_question(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:
+        """A vertex waits for an answer."""
+        self._pending.others.append((INTERRUPTED, vertex, attempts, payload, asked))
+        self._start()
+
+    def add_retry(self, vertices: Iterable[Id]) -> None:
+        """Failed vertices have a fresh set of attempts."""
+        self._pending.others += [(RETRIED, vertex) for vertex in vertices]
+        self._start()
+        self._urgent = True
+
+    def add_message(self, target: Id, message: bytes, held: bool) -> None:
+        """A message came from outside, for this superstep, or while it is held for the next; it is durable at once."""
+        self._pending.others.append((SENT if held else RECEIVED, target, message))
+        self.flush()
+
+    def answer(self, vertex: Id, number: int, answer: bytes) -> None:
+        """An answer, durable at once."""
+        self._store.answer(self._claim.run_id, self._head + 1, vertex, number, answer)
+
+    def _start(self) -> None:
+        if self._begun is None:
+            self._begun = time.monotonic()
+
+    @property
+    def due(self) -> float | None:
+        """When what waits is to be flushed, by the monotonic clock; None if nothing waits."""
+        return None if self._begun is None else self._begun + FLUSH_AFTER
+
+    def flush_if_due(self, before_attempts: bool = False) -> None:
+        """Flush if it is time, or if attempts are to begin that what waits must come before."""
+        if self._begun is None:
+            return
+        if (before_attempts and self._urgent) or time.monotonic() >= self._begun + FLUSH_AFTER:
+            self.flush()
+
+    def flush(self, status: str | None = None) -> None:
+        """Write what waits, and the run's status if given."""
+        segments = self._take()
+        if not segments and status is None:
+            return
+        try:
+            self._store.flush(self._claim, self._head + 1, [one.pack() for one in segments], status)
+        except BaseException:
+            self._give_back(segments)
+            raise
+
+    def _take(self) -> list[Segment]:
+        pending, self._pending, self._begun, self._urgent = self._pending, Segment(), None, False
+        return [pending] if pending.records or pending.others else []
+
+    def _give_back(self, segments: list[Segment]) -> None:
+        """What was not written waits still."""
+        for segment in segments:
+            self._pending = Segment(segment.records + self._pending.records, segment.others + self._pending.others)
+            self._urgent = True
+            self._start()
+
+    # What the master asks.
+
+    def commit(self, folded: Folded, status: str) -> None:
+        """Write the commit of a superstep, with the records that wait, as one transaction."""
+        step = folded.superstep
+        if step <= self._head:
+            return
+        after: Next = folded.change[0]
+        base = None
+        if self._since_base + 1 >= self._base_every:
+            base = pack_state(state_after(self._state, after))
+        segments = self._take()
+        try:
+            data = pack_commit(after, folded.row)
+            packed = [one.pack() for one in segments]
+            self._store.commit(self._claim, step, data, packed, status, base=base)
+        except BaseException:
+            self._give_back(segments)
+            raise
+        self._head = step
+        self._since_base = 0 if base is not None else self._since_base + 1
+
+    def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
+        """Write what there is of a superstep that is held, and the run's status."""
+        self.flush(status)
+
+    def close(self) -> None:
+        """Give the claim back, so that anybody may go on with the run at once."""
+        if self._renewal.end():
+            with suppress(FencedError, StoreError):  # somebody else has the run; or the lease will run out
+                self._store.release(self._claim)
+
+
+class _Renewal:
+    """Renews a claim from time to time, on a thread of its own, however long an attempt takes."""
+
+    def __init__(self, store: Store, claim: Claim) -> None:
+        self._store, self._claim = store, claim
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=f"lease of run {claim.run_id}", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        while not self._over.wait(self._claim.lease_seconds / 3):
+            try:
+                self._store.renew(self._claim)
+            except FencedError:
+                return  # the next flush or commit says so
+            except StoreError:
+                continue  # it may be back in time
+
+    def end(self) -> bool:
+        """End the thread; whether it was not ended before."""
+        if self._over.is_set():
+            return False
+        self._over.set()
+        self._thread.join()
+        return True
+
+
+def owner() -> str:
+    """How people know this program."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
