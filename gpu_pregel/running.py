@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from gpu_pregel._arguments import check_choice, check_integer
 from gpu_pregel._results import VertexResult, to_host
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.graph import Graph, check_graph
-from gpu_pregel.host.checkpoints import Checkpoint, CheckpointFolder, CheckpointJournal, Identity, as_checkpoint
+from gpu_pregel.host.checkpoints import Checkpoint, Checkpoints, Identity, as_checkpoint
 from gpu_pregel.host.compiling import CompiledProgram, compile_for_cuda, compile_program, fingerprint_program
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
@@ -27,6 +27,9 @@ from gpu_pregel.host.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.threads import thread_count
 from gpu_pregel.kernels.fields import aggregated_type
 from gpu_pregel.trace import Trace
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +98,7 @@ def run(
     on_limit: str = "raise",
     deterministic: bool = True,
     progress: bool = False,
-    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    checkpoint: Checkpoint | Store | str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
@@ -119,11 +122,11 @@ def run(
         False lets floating-point sums push, in an order that differs from run to run.
     progress : bool, default False
         Show the superstep on stderr, and say so when kernels have to be compiled.
-    checkpoint : Checkpoint or path, optional
-        Save the run's state after every so many supersteps; a folder means ``Checkpoint(folder)``.
+    checkpoint : Checkpoint, store or path, optional
+        Save the run's state after every so many supersteps; a path, the SQLite file there, means ``Checkpoint(path)``.
     resume : bool, default False
-        Go on from the newest checkpoint in the folder, or begin anew if it has none. Without it, a folder that has
-        checkpoints is refused. ``halt``, limits, ``mode``, ``partitions`` and ``threads`` may be others than before;
+        Go on from the newest checkpoint of the run, or begin anew if it has none. Without it, a run that is in the
+        store already is refused. ``halt``, limits, ``mode``, ``partitions`` and ``threads`` may be others than before;
         ``halt`` is asked again about the checkpoint itself, so that a run that had ended returns at once.
 
     Returns
@@ -140,9 +143,11 @@ def run(
     ArgumentError
         ``mode="push"`` is forced on a program that cannot push, say.
     CheckpointError
-        The newest checkpoint is damaged, or of another graph or program than these.
-    WriteError
-        A checkpoint could not be written; those before it are whole.
+        The newest checkpoint is of another graph or program than these.
+    ClaimedError
+        Another program has the run.
+    StoreError
+        The store cannot be read or written, or is damaged; the checkpoints before are whole.
 
     Examples
     --------
@@ -170,20 +175,20 @@ def run(
     chosen = (mode, partitions, max_supersteps, on_limit, deterministic, progress)
     if checkpoint is None:
         if resume:
-            raise ArgumentError("resume=True needs checkpoint=, the folder to go on from")
+            raise ArgumentError("resume=True needs checkpoint=, the store to go on from")
         with announce_compilation(shown=progress):
             return _run(graph, program, target, None, *chosen)
     saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-    opened = CheckpointFolder(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
-    with announce_compilation(shown=progress), opened as folder:
-        return _run(graph, program, target, folder, *chosen)
+    opened = Checkpoints(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+    with announce_compilation(shown=progress), opened as checkpoints:
+        return _run(graph, program, target, checkpoints, *chosen)
 
 
 def _run(
     graph: Graph,
     program: VertexProgram,
     target: Device,
-    folder: CheckpointFolder | None,
+    checkpoints: Checkpoints | None,
     mode: str,
     partitions: int,
     max_supersteps: int | None,
@@ -203,8 +208,7 @@ def _run(
     state = make_run(target, graph, compiled, parts, degrees, always=always, forced=mode != "auto")
     halt = program.halt
     shape = aggregated_type(tuple(program.aggregators))
-    journal = None if folder is None else CheckpointJournal(folder, state)
-    start = None if journal is None else journal.start
+    start = None if checkpoints is None else checkpoints.begin(state)
     policy = NumericPolicy(
         state,
         Directions(mode, obstacle is None, graph.num_edges),
@@ -217,7 +221,7 @@ def _run(
             policy,
             max_supersteps=max_supersteps,
             observe=bar.observe,
-            journal=journal,
+            journal=checkpoints,
             superstep=0 if start is None else start.supersteps,
             trace=() if start is None else start.rows,
         )

@@ -1,40 +1,33 @@
-"""Checkpoints: the state of a vertex program's run between two supersteps, one file each in a folder of the run's own.
+"""Checkpoints: the state of a vertex program's run between two supersteps, in a store.
 
-A file is written under a temporary name and renamed once it is whole. It holds a line that names the format, the
-format's version, the length of a JSON header, the header, the arrays that it lists (from multiples of 64 bytes on) and
-a SHA-256 of all that. Reading one executes and imports nothing.
+A checkpoint is a commit with a base of its own: a JSON header, the run's arrays as blobs, and the trace so far. Reading
+one executes and imports nothing.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import json
 import os
-import re
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnreadableFileError, WriteError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.master import Folded
 from gpu_pregel.host.numeric import Plan, Run
 
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.saved import Saved
+    from gpu_pregel.host.stores.store import Store
+
 Array = np.ndarray[Any, Any]
 
-FORMAT_VERSION = 1
-_MAGIC = b"gpu-pregel checkpoint\n\0\0"
-_FIXED = len(_MAGIC) + 16
-"""Bytes before the header: the magic, the version and the header's length."""
-_ALIGNMENT = 64
-_DIGEST_SIZE = hashlib.sha256().digest_size
-_NAME = re.compile(r"superstep-(\d{12})\.checkpoint")
-_LEFTOVER = re.compile(r"\.superstep-\d{12}\.checkpoint\.[0-9a-f]{8}\.tmp")
+SCHEMA = 1
+"""Of the header, the names of the arrays, and the trace."""
+_TRACE = "trace"
 
 
 @dataclass(frozen=True)
@@ -43,44 +36,58 @@ class Checkpoint:
 
     Parameters
     ----------
-    folder : path
-        Of this run alone; made if there is none.
+    store : path, SQLiteStore, PostgresStore or MemoryStore
+        A path means the SQLite file there, made if there is none.
+    run_id : str, default "run"
+        The run's name in the store.
     every : int, default 10
         Save after every so many supersteps, and when the run ends.
     keep : int, default 2
         How many are kept, the newest; older ones are removed once a new one is in place.
+    durability : {"machine", "process"}
+        Whether a checkpoint survives the end of the machine, forced to disk, or that of the program alone.
+    lease_seconds : float, default 60
+        For so long no other program may go on with the run, unless this one is known to be gone; renewed meanwhile.
 
     Examples
     --------
     >>> import gpu_pregel as gp
-    >>> gp.Checkpoint("pagerank-checkpoints", every=5)
-    Checkpoint(folder='pagerank-checkpoints', every=5, keep=2)
+    >>> gp.Checkpoint("pagerank.db", every=5).run_id
+    'run'
     """
 
-    folder: str | os.PathLike[str]
+    store: Store | str | os.PathLike[str]
+    run_id: str = "run"
     every: int = 10
     keep: int = 2
+    durability: str = "machine"
+    lease_seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.folder, (str, os.PathLike)):
-            raise ArgumentTypeError(f"folder must be the path of a folder, not {self.folder!r}")
-        if not os.fspath(self.folder):
-            raise ArgumentError("folder must be the path of a folder, not an empty string")
+        if isinstance(self.store, (str, os.PathLike)):
+            if not os.fspath(self.store):
+                raise ArgumentError("store must be the path of a file, or a store, not an empty string")
+        elif not hasattr(self.store, "commit"):
+            raise ArgumentTypeError(f"store must be the path of a file, or a store, not {self.store!r}")
+        if not isinstance(self.run_id, str):
+            raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
         for name in ("every", "keep"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
                 raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
             if value < 1:
                 raise ArgumentError(f"{name} must be at least 1, not {value}")
+        if self.durability not in ("machine", "process"):
+            raise ArgumentError(f"durability must be 'machine' or 'process', not {self.durability!r}")
 
 
 def as_checkpoint(given: object) -> Checkpoint:
-    """What ``checkpoint=`` means: a folder stands for ``Checkpoint(folder)``."""
+    """What ``checkpoint=`` means: a path, or a store, stands for ``Checkpoint(path)``."""
     if isinstance(given, Checkpoint):
         return given
-    if not isinstance(given, (str, os.PathLike)):
-        raise ArgumentTypeError(f"checkpoint must be a gp.Checkpoint or the path of a folder, not {given!r}")
-    return Checkpoint(given)
+    if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "commit"):
+        raise ArgumentTypeError(f"checkpoint must be a gp.Checkpoint, the path of a file or a store, not {given!r}")
+    return Checkpoint(given)  # type: ignore[arg-type]
 
 
 class Identity(NamedTuple):
@@ -94,8 +101,8 @@ class Identity(NamedTuple):
     program: str
 
 
-class Commit(NamedTuple):
-    """What a checkpoint holds beside the run's own state.
+class Start(NamedTuple):
+    """What a run goes on from, beside the arrays in its own state.
 
     Attributes
     ----------
@@ -115,8 +122,8 @@ class Commit(NamedTuple):
     rows: list[dict[str, Any]]
 
 
-class CheckpointFolder:
-    """The checkpoints of one run; a context that keeps other runs out of the folder.
+class Checkpoints:
+    """The checkpoints of one run, which nobody else writes meanwhile; a context, and the master's journal.
 
     Parameters
     ----------
@@ -124,235 +131,178 @@ class CheckpointFolder:
     identity : Identity
         Of the run's graph and program.
     resume : bool
-        Take the newest checkpoint up; if False there must be none.
+        Take the newest checkpoint up; if False there must be no such run.
     max_supersteps : int, optional
         The run's limit, which the checkpoint must not be beyond.
 
     Raises
     ------
     CheckpointError
-        The newest checkpoint cannot be taken up, or there are some and ``resume`` is False.
+        The newest checkpoint is of another graph or program, or there is one and ``resume`` is False.
+    ClaimedError
+        Another program has the run.
+    StoreError
+        The store cannot be opened, or is damaged.
     """
 
     def __init__(
         self, checkpoint: Checkpoint, identity: Identity, *, resume: bool, max_supersteps: int | None = None
     ) -> None:
-        self._checkpoint = checkpoint
-        self._folder = Path(checkpoint.folder).absolute()
-        self._identity = identity
-        self._resume = resume
-        self._max_supersteps = max_supersteps
-        self._lock = -1
-        self._loaded: tuple[Path, dict[str, Any], dict[str, Array]] | None = None
+        self._checkpoint, self._identity = checkpoint, identity
+        self._resume, self._max_supersteps = resume, max_supersteps
+        self._exit = ExitStack()
+        self._steps: list[int] = []
+        """Supersteps of the checkpoints that are kept, oldest first."""
+        self._saved: Saved | None = None
         self._trace = bytearray()
-        """The rows saved so far, a line of JSON each, so that each is encoded once."""
-        self._encoded = 0
+        """The rows so far, a line of JSON each, so that each is encoded once."""
 
-    def __enter__(self) -> CheckpointFolder:
-        self._open()
-        try:
-            present = self._present()
-            if present and not self._resume:
-                raise CheckpointError(
-                    self._folder,
-                    f"holds {present[-1].name} of an earlier run: pass resume=True to go on from it, or name another "
-                    f"folder or remove the checkpoints to begin anew",
-                )
-            if present:
-                self._loaded = (present[-1], *self._load(present))
-        except BaseException:
-            self._close()
-            raise
+    def __enter__(self) -> Checkpoints:
+        with self._exit:
+            self._open()
+            self._exit = self._exit.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._close()
-
-    def begin(self, run: Run) -> tuple[Commit | None, Callable[[Commit, bool], None]]:
-        """Give ``run`` the state of the checkpoint taken up, if any.
-
-        Returns its commit, and what to call after each superstep's commit.
-        """
-
-        def after_commit(commit: Commit, is_last: bool) -> None:
-            if is_last or commit.supersteps % self._checkpoint.every == 0:
-                self._save(commit, run.snapshot())
-
-        if self._loaded is None:
-            return None, after_commit
-        path, header, arrays = self._loaded
-        self._loaded = None
-        for name, array in run.snapshot().items():
-            if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
-                raise CheckpointError(path, f"has no {name} that fits this run: begin anew in another folder")
-        run.restore(arrays)
-        totals = tuple(arrays[f"total{k}"][0] for k in range(len(run.aggregates)))
-        rows = [json.loads(line) for line in arrays["trace"].tobytes().splitlines()]
-        return Commit(header["supersteps"], Plan(*header["plan"]), totals, rows), after_commit
+        self._exit.close()
 
     def _open(self) -> None:
-        """Make the folder, lock it and clear what a killed run left half-written."""
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except (FileExistsError, NotADirectoryError):
-            raise WriteError(f"{self._folder} is no folder: name one for the checkpoints") from None
-        except OSError as error:
-            raise WriteError(f"{self._folder} cannot hold checkpoints: {error.strerror or error}") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._close()
+        """Open the store, and create the run or claim it."""
+        from gpu_pregel.host.stores.leases import Lease, claim_run, owner
+
+        given, run_id = self._checkpoint, self._checkpoint.run_id
+        if isinstance(given.store, (str, os.PathLike)):
+            from gpu_pregel.host.stores.sqlite import SQLiteStore
+
+            self._store: Store = self._exit.enter_context(SQLiteStore(given.store))
+        else:
+            self._store = given.store
+        keeping: dict[str, Any] = {"lease_seconds": given.lease_seconds, "durability": given.durability}
+        if all(row.id != run_id for row in self._store.runs()):
+            header = json.dumps({"identity": self._identity}).encode()
+            claim = self._store.create(run_id, "numeric", header, owner=owner(), schema=SCHEMA, **keeping)
+        elif not self._resume:
             raise CheckpointError(
-                self._folder, "is in use by another run: wait for its end, or name another folder"
-            ) from None
-        except OSError:
-            pass  # A file system without locks.
-        if not os.access(self._folder, os.W_OK | os.X_OK):
-            self._close()
-            raise WriteError(f"{self._folder} cannot be written to: name another folder for the checkpoints")
-        for name in os.listdir(self._folder):
-            if _LEFTOVER.fullmatch(name):
-                with suppress(OSError):
-                    (self._folder / name).unlink()
-
-    def _close(self) -> None:
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
-
-    def _present(self) -> list[Path]:
-        """The checkpoints, oldest first."""
-        return [self._folder / name for name in sorted(os.listdir(self._folder)) if _NAME.fullmatch(name)]
-
-    def _load(self, present: list[Path]) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Header and arrays of the newest checkpoint, if it is whole and of this run."""
-        path = present[-1]
-        older = f"goes on from {present[-2].name}" if len(present) > 1 else "begins anew, as there is no older one"
-        header, arrays = _read(path, f"delete it, and resume=True {older}")
-        identity = Identity(*header["identity"])
-        if identity != self._identity:
-            raise CheckpointError(path, _difference(identity, self._identity))
-        if self._max_supersteps is not None and header["supersteps"] > self._max_supersteps:
-            raise CheckpointError(
-                path,
-                f"holds {header['supersteps']:,} supersteps, more than max_supersteps={self._max_supersteps}: raise "
-                f"that, or begin anew in another folder",
+                self._store.name,
+                f"has a run {run_id!r} already: pass resume=True to go on from its newest checkpoint, or name another "
+                f"run_id or file to begin anew",
             )
-        return header, arrays
+        else:
+            claim = claim_run(self._store, run_id, takeover=False, **keeping)
+        self._lease = Lease(self._store, claim)
+        self._exit.callback(self._lease.release)
+        self._saved = self._store.load(run_id)
+        self._steps = [commit.step for commit in self._store.history(run_id) if commit.base]
+        if not self._steps and self._saved.step >= 0:  # a fork
+            self._steps = [self._saved.step]
+        self._check(self._saved)
 
-    def _save(self, commit: Commit, arrays: dict[str, Array]) -> None:
-        """Write a checkpoint and put it in place, whole; then remove those that are not to be kept."""
-        for row in commit.rows[self._encoded :]:
-            self._trace += json.dumps(row, default=lambda number: number.item()).encode() + b"\n"
-        self._encoded = len(commit.rows)
-        totals = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(commit.totals)}
-        header = {"supersteps": commit.supersteps, "plan": commit.plan, "identity": self._identity}
-        target = self._folder / f"superstep-{commit.supersteps:012d}.checkpoint"
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    def _check(self, saved: Saved) -> None:
+        """Refuse what is of another graph, program, kind or version."""
+        run = saved.run
+        if run.kind != "numeric":
+            raise self._error(run.head, f"is of a run of {run.kind}: name another run_id")
+        if run.schema != SCHEMA:
+            raise self._error(
+                run.head,
+                f"was written by another version ({run.schema}, not {SCHEMA}): go on with that one, or begin anew with "
+                f"another run_id",
+            )
+        identity = Identity(*self._header(saved)["identity"])
+        if identity != self._identity:
+            raise self._error(run.head, _difference(identity, self._identity))
+        if self._max_supersteps is not None and run.head + 1 > self._max_supersteps:
+            raise self._error(
+                run.head,
+                f"holds {run.head + 1:,} supersteps, more than max_supersteps={self._max_supersteps}: raise that, or "
+                f"begin anew with another run_id",
+            )
+
+    def _header(self, saved: Saved) -> dict[str, Any]:
         try:
-            with open(temporary, "xb") as file:
-                for piece in _pieces(
-                    header, {**arrays, **totals, "trace": np.frombuffer(bytes(self._trace), np.uint8)}
-                ):
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-            with suppress(OSError):  # Not every file system can do that to a folder.
-                os.fsync(self._lock)
-        except BaseException as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            if isinstance(error, OSError):
-                raise WriteError(
-                    f"{target} was not written: {error.strerror or error}; the checkpoints before it are whole: make "
-                    f"room, and go on with resume=True"
-                ) from error
-            raise
-        for path in self._present()[: -self._checkpoint.keep]:
-            with suppress(OSError):
-                path.unlink()
+            header: dict[str, Any] = json.loads(saved.base())
+            Identity(*header["identity"])
+            if saved.base_step >= 0:
+                Plan(*map(int, header["plan"]))
+                {str(name): np.dtype(str(code)) for name, code in header["arrays"].items()}
+        except (ArithmeticError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(saved, error) from error
+        return header
 
+    def _error(self, step: int, problem: str) -> CheckpointError:
+        where = f"{self._store.name}, run {self._checkpoint.run_id!r}, superstep {step}"
+        return CheckpointError(where, problem)
 
-class CheckpointJournal:
-    """A run's commits as checkpoints in a folder; ``start`` is the one that it goes on from, if any."""
+    def _damaged(self, saved: Saved, error: Exception) -> StoreError:
+        problem = f"does not hold what a checkpoint does ({error}): restore a copy, or fork the run before it"
+        return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def __init__(self, folder: CheckpointFolder, run: Run) -> None:
-        self.start, self._save = folder.begin(run)
-        self.rows = [] if self.start is None else self.start.rows
+    def begin(self, run: Run) -> Start | None:
+        """Give ``run`` the state of the newest checkpoint, if there is one; and write this run's from now on."""
+        self._run, saved, self._saved = run, self._saved, None
+        if saved is None or saved.base_step < 0:
+            return None
+        header = self._header(saved)
+        arrays = {name: self._array(saved, name, code) for name, code in header["arrays"].items()}
+        for name, array in run.snapshot().items():
+            if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
+                raise self._error(saved.base_step, f"has no {name} that fits this run: begin anew with another run_id")
+        try:
+            totals = tuple(arrays[f"total{k}"][0] for k in range(len(run.aggregates)))
+            self._trace = bytearray(saved.blob(_TRACE))
+            rows = [json.loads(line) for line in self._trace.splitlines()]
+        except (LookupError, ValueError) as error:
+            raise self._damaged(saved, error) from error
+        run.restore(arrays)
+        return Start(saved.base_step + 1, Plan(*header["plan"]), totals, rows)
+
+    def _array(self, saved: Saved, name: str, code: str) -> Array:
+        try:
+            dtype = np.dtype(code)
+            if dtype.kind not in "biuf":
+                raise ValueError(f"array {name!r} of {dtype}")
+            return np.frombuffer(saved.blob(name), dtype)
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._damaged(saved, error) from error
 
     def commit(self, folded: Folded, status: str) -> None:
         """Save the superstep if it is one of those that are saved."""
-        self.rows.append(folded.row)
+        step, given = folded.superstep, self._checkpoint
+        if self._steps and step <= self._steps[-1]:
+            return
+        self._trace += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
+        if status == "running" and (step + 1) % given.every:
+            return
         plan, totals = folded.change
-        self._save(Commit(folded.superstep + 1, plan, totals, self.rows), status != "running")
+        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
+        self._save(step, plan, {**self._run.snapshot(), **sums}, status)
+        self._steps.append(step)
+        if len(self._steps) > given.keep:
+            self._steps = self._steps[-given.keep :]
+            self._store.prune(given.run_id, before=self._steps[0])
+
+    def _save(self, step: int, plan: Plan, arrays: Mapping[str, Array], status: str) -> None:
+        codes = {name: array.dtype.str for name, array in arrays.items()}
+        header = {"identity": self._identity, "plan": [int(number) for number in plan], "arrays": codes}
+        blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        self._store.commit(
+            self._lease.claim,
+            step,
+            b"",
+            (),
+            status,
+            base=json.dumps(header).encode(),
+            blobs={**blobs, _TRACE: self._trace},
+            after=self._steps[-1] if self._steps else -1,
+        )
 
     def hold(self, superstep: int, status: str) -> None:
         """Nothing: numeric supersteps are not held."""
 
 
-def _pieces(header: dict[str, Any], arrays: dict[str, Array]) -> Iterator[Any]:
-    """The bytes of a checkpoint, piece by piece."""
-    listed = [(name, array.dtype.str, len(array)) for name, array in arrays.items()]
-    text = json.dumps({**header, "arrays": listed}).encode()
-    digest = hashlib.sha256()
-    begin = _MAGIC + FORMAT_VERSION.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    parts: list[Any] = [begin, *(np.ascontiguousarray(array).view(np.uint8).data for array in arrays.values())]
-    for part in parts:
-        for piece in (part, bytes(-len(part) % _ALIGNMENT)):
-            digest.update(piece)
-            yield piece
-    yield digest.digest()
-
-
-def _read(path: Path, fall_back: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of a checkpoint whose checksum holds."""
-    try:
-        data = np.fromfile(path, np.uint8)
-    except OSError as error:
-        raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}") from error
-    begin = data[:_FIXED].tobytes()
-    if not begin.startswith(_MAGIC) or len(begin) < _FIXED:
-        raise CheckpointError(path, f"is damaged, or no checkpoint (it begins with other bytes): {fall_back}")
-    version, size = (int.from_bytes(begin[at : at + 8], "little") for at in (len(_MAGIC), len(_MAGIC) + 8))
-    if version != FORMAT_VERSION:
-        raise CheckpointError(
-            path,
-            f"has version {version} of the format, but this gpu_pregel reads version {FORMAT_VERSION}: go on with the "
-            f"release that wrote it, or begin anew in another folder",
-        )
-    body = data[: max(0, len(data) - _DIGEST_SIZE)]
-    if hashlib.sha256(body.data).digest() != data[len(body) :].tobytes():
-        raise CheckpointError(path, f"is damaged or cut short (its checksum does not match): {fall_back}")
-    try:
-        return _parse(body, size)
-    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError) as error:
-        raise CheckpointError(path, f"does not hold what its format asks for ({error}): {fall_back}") from error
-
-
-def _parse(body: Array, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
-    header = json.loads(body[_FIXED : _FIXED + size].tobytes())
-    at = _FIXED + size
-    arrays = {}
-    for name, code, length in header["arrays"]:
-        dtype = np.dtype(str(code))
-        if dtype.kind not in "biuf" or not 0 <= length <= len(body):
-            raise ValueError(f"array {name!r} of {length} {dtype}")
-        at += -at % _ALIGNMENT
-        arrays[name] = body[at : at + length * dtype.itemsize].view(dtype)
-        if len(arrays[name]) != length:
-            raise ValueError(f"array {name!r} has {len(arrays[name])} of {length} entries")
-        at += length * dtype.itemsize
-    Identity(*header["identity"])
-    if not isinstance(header["supersteps"], int) or len(header["plan"]) != len(Plan._fields):
-        raise ValueError("its header")
-    return header, arrays
-
-
 def _difference(saved: Identity, own: Identity) -> str:
     """How the identities of a checkpoint and of this run differ, and what to do."""
-    remedy = "name another folder, or give the one that it was made with"
+    remedy = "name another run_id, or give the one that it was made with"
     if saved[:-1] == own[:-1]:
         return (
             f"is of another program (functions, constants they use, dtypes, or the versions of Python or a library): "

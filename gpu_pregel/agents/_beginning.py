@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.agents._given import Call, Vertex, new_run_id
 from gpu_pregel.errors import ArgumentError, CodecError, StoreError
-from gpu_pregel.host.agents.journal import SCHEMA, Journal, owner
+from gpu_pregel.host.agents.journal import SCHEMA, Journal
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.saving import Checkpoint, Segment, advance, pack_state, unpack_state
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.stores.leases import claim_run, owner
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved import Saved
@@ -77,9 +78,7 @@ def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
 
 def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -> Beginning:
     """Claim a run, and read what there is of it."""
-    claim = store.claim(
-        run_id, owner=owner(), lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover
-    )
+    claim = claim_run(store, run_id, lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover)
     try:
         result, commits = read_run(store, store.load(run_id))
         call.check_fits(result.state)

@@ -6,20 +6,16 @@ a quick superstep is one transaction.
 
 from __future__ import annotations
 
-import os
-import socket
-import threading
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import FencedError, StoreError
 from gpu_pregel.host.agents.folding import Next, state_after
 from gpu_pregel.host.agents.records import Id, Outcome
 from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.master import Folded
+from gpu_pregel.host.stores.leases import Lease
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import Claim
@@ -27,6 +23,7 @@ if TYPE_CHECKING:
 
 FLUSH_AFTER = 0.02
 """Seconds that a record may wait for others."""
+_MAX_SEGMENT = 1 << 28
 SCHEMA = 1
 """Of the formats in ``saving``."""
 
@@ -56,7 +53,7 @@ class Journal:
         self._pending = Segment()
         self._begun: float | None = None
         self._urgent = False
-        self._renewal = _Renewal(store, claim)
+        self._lease = Lease(store, claim)
 
     # What happens in a superstep.
 
@@ -113,7 +110,7 @@ class Journal:
         if not segments and status is None:
             return
         try:
-            self._store.flush(self._claim, self._head + 1, [one.pack() for one in segments], status)
+            self._store.flush(self._claim, self._head + 1, _packed(segments), status)
         except BaseException:
             self._give_back(segments)
             raise
@@ -143,7 +140,7 @@ class Journal:
         segments = self._take()
         try:
             data = pack_commit(after, folded.row)
-            packed = [one.pack() for one in segments]
+            packed = _packed(segments)
             self._store.commit(self._claim, step, data, packed, status, base=base)
         except BaseException:
             self._give_back(segments)
@@ -157,38 +154,17 @@ class Journal:
 
     def close(self) -> None:
         """Give the claim back, so that anybody may go on with the run at once."""
-        if self._renewal.end():
-            with suppress(FencedError, StoreError):  # somebody else has the run; or the lease will run out
-                self._store.release(self._claim)
+        self._lease.release()
 
 
-class _Renewal:
-    """Renews a claim from time to time, on a thread of its own, however long an attempt takes."""
-
-    def __init__(self, store: Store, claim: Claim) -> None:
-        self._store, self._claim = store, claim
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._work, name=f"lease of run {claim.run_id}", daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        while not self._over.wait(self._claim.lease_seconds / 3):
-            try:
-                self._store.renew(self._claim)
-            except FencedError:
-                return  # the next flush or commit says so
-            except StoreError:
-                continue  # it may be back in time
-
-    def end(self) -> bool:
-        """End the thread; whether it was not ended before."""
-        if self._over.is_set():
-            return False
-        self._over.set()
-        self._thread.join()
-        return True
-
-
-def owner() -> str:
-    """How people know this program."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
+def _packed(segments: list[Segment]) -> list[bytes]:
+    """Segments as bytes, divided where one would be too large for a row."""
+    packed = []
+    for segment in segments:
+        data = segment.pack()
+        if len(data) > _MAX_SEGMENT and len(segment.records) > 1:
+            half = len(segment.records) // 2
+            packed += _packed([Segment(segment.records[:half], segment.others), Segment(segment.records[half:])])
+        else:
+            packed.append(data)
+    return packed

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, CheckpointError, SuperstepLimitError
+from gpu_pregel.errors import ArgumentError, CheckpointError, StoreError, SuperstepLimitError
 from gpu_pregel.host import checkpoints
 from gpu_pregel.host.compiling import compile_program
 from gpu_pregel.host.devices import get_device
@@ -49,8 +49,19 @@ def bits(result: gp.running.ProgramResult) -> bytes:
     return result.to_numpy().tobytes()
 
 
-def numbered(folder: Path, supersteps: int) -> Path:
-    return folder / f"superstep-{supersteps:012d}.checkpoint"
+def kept(path: Path) -> list[int]:
+    """After how many supersteps the checkpoints are that a file has."""
+    with gp.SQLiteStore(path) as store:
+        return [commit.step + 1 for commit in store.history("run") if commit.base]
+
+
+def fork(path: Path, supersteps: int) -> str:
+    """A run that begins after so many supersteps of the file's."""
+    with gp.SQLiteStore(path) as store:
+        saved = store.load("run", supersteps - 1)
+        blobs = {name: saved.blob(name) for name in saved.blobs}
+        store.fork("run", supersteps - 1, f"from {supersteps}", saved.base(), blobs=blobs)
+    return f"from {supersteps}"
 
 
 @ways(partitions=[1, 2, 3])
@@ -61,21 +72,20 @@ def test_going_on_after_every_superstep_gives_the_same(
     program, limit = PROGRAMS[name]
     way = {"device": device, "max_supersteps": limit, **way}
     expected = gp.run(graph, program, **way)
-    saved = gp.run(graph, program, checkpoint=gp.Checkpoint(tmp_path / "all", every=1, keep=1000), **way)
+    runs = tmp_path / "all.db"
+    saving = gp.Checkpoint(runs, every=1, keep=1000, durability="process")
+    saved = gp.run(graph, program, checkpoint=saving, **way)
     assert bits(saved) == bits(expected)
     assert expected.supersteps > 8
     for s in range(1, expected.supersteps + 1, 7 if is_emulated(device) else 1):
-        folder = tmp_path / str(s)
-        folder.mkdir()
-        shutil.copy(numbered(tmp_path / "all", s), folder)
         mode = "auto" if s % 2 else "pull"
-        saving = gp.Checkpoint(folder, every=1000, keep=1)
+        saving = gp.Checkpoint(runs, fork(runs, s), every=1000, keep=1, durability="process")
         resumed = gp.run(graph, program, mode=mode, checkpoint=saving, resume=True, **way)
         assert bits(resumed) == bits(expected)
         assert (resumed.status, resumed.supersteps) == (expected.status, expected.supersteps)
         if mode == "auto":
             assert trace(resumed) == trace(expected)
-        assert [path.name for path in folder.iterdir()] == [numbered(folder, expected.supersteps).name]
+    assert kept(runs) == list(range(1, expected.supersteps + 1))
 
 
 @pytest.mark.parametrize("device, name", spread([(name,) for name in PROGRAMS], str))
@@ -83,7 +93,7 @@ def test_going_on_with_other_partitions(graph: gp.Graph, tmp_path: Path, device:
     program, limit = PROGRAMS[name]
     expected = gp.run(graph, program, device=device, max_supersteps=limit)
     for before, after in ((1, 3), (3, 1), (2, 3)):
-        folder = tmp_path / f"{before}-{after}"
+        folder = tmp_path / f"{before}-{after}.db"
         early: dict[str, Any] = {"partitions": before, "max_supersteps": 5, "on_limit": "return"}
         assert gp.run(graph, program, device=device, checkpoint=folder, **early).supersteps == 5
         late: dict[str, Any] = {"partitions": after, "max_supersteps": limit, "resume": True}
@@ -95,7 +105,7 @@ def test_going_on_on_another_device(graph: gp.Graph, tmp_path: Path, device: str
     program, limit = PROGRAMS[name]
     expected = gp.run(graph, program, device="cpu", max_supersteps=limit)
     for k, (before, after) in enumerate([("cpu", device), (device, "cpu"), (device, device)]):
-        folder = tmp_path / str(k)
+        folder = tmp_path / f"{k}.db"
         early: dict[str, Any] = {"max_supersteps": 6, "on_limit": "return"}
         gp.run(graph, program, device=before, checkpoint=folder, **early)
         resumed = gp.run(graph, program, device=after, checkpoint=folder, max_supersteps=limit, resume=True)
@@ -115,14 +125,14 @@ def same(name: str, result: gp.running.ProgramResult, expected: gp.running.Progr
 
 def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path) -> None:
     with pytest.raises(SuperstepLimitError):
-        gp.run(graph, LABELS, max_supersteps=4, checkpoint=tmp_path)
+        gp.run(graph, LABELS, max_supersteps=4, checkpoint=tmp_path / "runs.db")
     with pytest.raises(SuperstepLimitError) as caught:
-        gp.run(graph, LABELS, max_supersteps=4, checkpoint=tmp_path, resume=True)
+        gp.run(graph, LABELS, max_supersteps=4, checkpoint=tmp_path / "runs.db", resume=True)
     partial: Any = caught.value.result
     assert partial.supersteps == 4
     with pytest.raises(CheckpointError, match=r"holds 4 supersteps, more than max_supersteps=3"):
-        gp.run(graph, LABELS, max_supersteps=3, checkpoint=tmp_path, resume=True)
-    resumed = gp.run(graph, LABELS, max_supersteps=1000, checkpoint=tmp_path, resume=True)
+        gp.run(graph, LABELS, max_supersteps=3, checkpoint=tmp_path / "runs.db", resume=True)
+    resumed = gp.run(graph, LABELS, max_supersteps=1000, checkpoint=tmp_path / "runs.db", resume=True)
     assert bits(resumed) == bits(gp.run(graph, LABELS))
 
 
@@ -130,22 +140,22 @@ def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path)
 def test_a_run_that_had_ended_returns_without_running(
     graph: gp.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    first = gp.run(graph, RANKS, device=device, checkpoint=tmp_path)
+    first = gp.run(graph, RANKS, device=device, checkpoint=tmp_path / "runs.db")
     assert first.status == "halted"
     with monkeypatch.context() as patch:
         patch.delattr(type(get_device(device)), "launch")
-        again = gp.run(graph, RANKS, device=device, checkpoint=tmp_path, resume=True)
+        again = gp.run(graph, RANKS, device=device, checkpoint=tmp_path / "runs.db", resume=True)
     assert bits(again) == bits(first)
     assert (again.status, list(again.trace)) == (first.status, list(first.trace))
     # ``halt`` is the run's, not the program's: a stricter one goes on from there.
     stricter = replace(RANKS, halt=lambda aggregated: aggregated.change < 1e-8)
-    longer = gp.run(graph, stricter, device=device, checkpoint=tmp_path, resume=True)
+    longer = gp.run(graph, stricter, device=device, checkpoint=tmp_path / "runs.db", resume=True)
     assert longer.supersteps > first.supersteps
     assert bits(longer) == bits(gp.run(graph, stricter, device=device))
 
 
 def test_nothing_is_begun_where_there_is_nothing_to_go_on_from(graph: gp.Graph, tmp_path: Path) -> None:
-    resumed = gp.run(graph, LABELS, checkpoint=tmp_path / "new", resume=True)
+    resumed = gp.run(graph, LABELS, checkpoint=tmp_path / "new.db", resume=True)
     assert bits(resumed) == bits(gp.run(graph, LABELS))
     with pytest.raises(ArgumentError, match="resume=True needs checkpoint="):
         gp.run(graph, LABELS, resume=True)
@@ -155,14 +165,14 @@ def test_nothing_is_begun_where_there_is_nothing_to_go_on_from(graph: gp.Graph, 
 @DEVICES
 def test_graphs_with_few_vertices_and_no_edges(tmp_path: Path, device: str, n: int) -> None:
     empty = gp.Graph.from_edgelist([], [], num_vertices=n)
-    saved = gp.run(empty, LABELS, device=device, checkpoint=tmp_path)
-    resumed = gp.run(empty, LABELS, device=device, checkpoint=tmp_path, resume=True)
+    saved = gp.run(empty, LABELS, device=device, checkpoint=tmp_path / "runs.db")
+    resumed = gp.run(empty, LABELS, device=device, checkpoint=tmp_path / "runs.db", resume=True)
     assert resumed.to_numpy().tolist() == list(range(n))
     assert resumed.supersteps == saved.supersteps
 
 
 def test_other_graphs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
-    gp.run(graph, DISTANCES, checkpoint=tmp_path)
+    gp.run(graph, DISTANCES, checkpoint=tmp_path / "runs.db")
     src, dst, weight = graph.to_edgelist()
     assert weight is not None
     heavier = weight.copy()
@@ -179,14 +189,14 @@ def test_other_graphs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
         (gp.Graph.from_edgelist(src, dst, num_vertices=200), "no weights"),
     ]
     for other, problem in others:
-        with pytest.raises(CheckpointError, match=rf"\.checkpoint: is of another graph \(.*{problem}"):
-            gp.run(other, DISTANCES, checkpoint=tmp_path, resume=True)
+        with pytest.raises(CheckpointError, match=rf"superstep \d+: is of another graph \(.*{problem}"):
+            gp.run(other, DISTANCES, checkpoint=tmp_path / "runs.db", resume=True)
     same = gp.Graph.from_edgelist(src[::-1], dst[::-1], weight[::-1], num_vertices=200)
-    assert gp.run(same, DISTANCES, checkpoint=tmp_path, resume=True).supersteps > 8
+    assert gp.run(same, DISTANCES, checkpoint=tmp_path / "runs.db", resume=True).supersteps > 8
 
 
 def test_other_programs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
-    gp.run(graph, DISTANCES, checkpoint=tmp_path)
+    gp.run(graph, DISTANCES, checkpoint=tmp_path / "runs.db")
     others = [
         replace(DISTANCES, value=np.float32),
         replace(DISTANCES, combine="max"),
@@ -195,8 +205,8 @@ def test_other_programs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
         replace(DISTANCES, aggregators={"count": gp.Aggregator("sum", lambda old, new, ctx: 1)}),
     ]
     for other in others:
-        with pytest.raises(CheckpointError, match=r"\.checkpoint: is of another program .* name another folder"):
-            gp.run(graph, other, checkpoint=tmp_path, resume=True)
+        with pytest.raises(CheckpointError, match=r"superstep \d+: is of another program .* name another run_id"):
+            gp.run(graph, other, checkpoint=tmp_path / "runs.db", resume=True)
 
 
 def test_a_program_that_cannot_be_told_again_is_refused_before_work(graph: gp.Graph, tmp_path: Path) -> None:
@@ -206,28 +216,31 @@ def test_a_program_that_cannot_be_told_again_is_refused_before_work(graph: gp.Gr
     secret = Secret()
     program = replace(LABELS, init=lambda ctx: 0 if secret is None else ctx.vertex)
     with pytest.raises(ArgumentError, match=r"checkpoint= cannot be: .* use a .*Secret"):
-        gp.run(graph, program, checkpoint=tmp_path / "folder")
-    assert not (tmp_path / "folder").exists()
+        gp.run(graph, program, checkpoint=tmp_path / "runs.db")
+    assert not (tmp_path / "runs.db").exists()
 
 
-def test_a_damaged_checkpoint_can_be_deleted_to_fall_back(graph: gp.Graph, tmp_path: Path) -> None:
-    expected = gp.run(graph, RANKS, checkpoint=gp.Checkpoint(tmp_path, every=3))
-    newest = numbered(tmp_path, expected.supersteps)
-    newest.write_bytes(newest.read_bytes()[:-100])
-    with pytest.raises(CheckpointError, match=r"is damaged or cut short .*: delete it, and resume=True goes on from"):
-        gp.run(graph, RANKS, checkpoint=tmp_path, resume=True)
-    newest.unlink()
-    assert bits(gp.run(graph, RANKS, checkpoint=tmp_path, resume=True)) == bits(expected)
+def test_a_damaged_checkpoint_leaves_the_one_before(graph: gp.Graph, tmp_path: Path) -> None:
+    runs = tmp_path / "runs.db"
+    expected = gp.run(graph, RANKS, checkpoint=gp.Checkpoint(runs, every=3))
+    older, newest = kept(runs)
+    with sqlite3.connect(runs) as database:
+        database.execute("UPDATE bases SET data = zeroblob(9) WHERE step = ? AND part = 2", (newest - 1,))
+    database.close()
+    with pytest.raises(StoreError, match=rf"run 'run', superstep {newest - 1}"):
+        gp.run(graph, RANKS, checkpoint=runs, resume=True)
+    resumed = gp.run(graph, RANKS, checkpoint=gp.Checkpoint(runs, fork(runs, older)), resume=True)
+    assert bits(resumed) == bits(expected)
 
 
 KILLED = """
-from __future__ import annotations
 import os, signal, sys
 import numpy as np
 import gpu_pregel as gp
 from gpu_pregel.host import checkpoints
+from gpu_pregel.host.stores.sqlite import SQLiteStore
 
-folder, moment = sys.argv[1:]
+path, moment = sys.argv[1:]
 program = gp.VertexProgram(
     value=np.uint32,
     init=lambda ctx: ctx.vertex,
@@ -237,49 +250,46 @@ program = gp.VertexProgram(
 )
 calls = 0
 
-def die(*arguments):
+def die(*arguments, **options):
     os.kill(os.getpid(), signal.SIGKILL)
 
 def fifth(function):
-    def call(*arguments):
+    def call(*arguments, **options):
         global calls
         calls += 1
-        return function(*arguments) if calls < 5 else die()
+        return function(*arguments, **options) if calls < 5 else die()
     return call
 
-if moment == "half":
-    pieces = checkpoints._pieces
-    def half(header, arrays):
-        for number, piece in enumerate(pieces(header, arrays)):
-            if header["supersteps"] == 5 and number == 3:
-                die()
-            yield piece
-    checkpoints._pieces = half
+if moment == "before":
+    SQLiteStore.commit = fifth(SQLiteStore.commit)
+elif moment == "half":
+    save = checkpoints.Checkpoints._save
+    def watch(self, step, *arguments):
+        if step == 4:
+            self._store._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
+        save(self, step, *arguments)
+    checkpoints.Checkpoints._save = watch
+elif moment == "after":
+    SQLiteStore.prune = die
 elif moment == "computing":
     program = gp.VertexProgram(**{**vars(program), "halt": lambda aggregated: ask()})
     ask = fifth(lambda: False)
-elif moment == "renaming":
-    checkpoints.os.replace = fifth(os.replace)
-elif moment == "removing":
-    checkpoints.Path.unlink = die
 
-gp.run(gp.grid(10, 20), program, checkpoint=gp.Checkpoint(folder, every=1, keep=4))
+gp.run(gp.grid(10, 20), program, checkpoint=gp.Checkpoint(path, every=1, keep=4))
 """
 
 
-@pytest.mark.parametrize("moment, whole", [("half", 4), ("renaming", 4), ("removing", 5), ("computing", 5)])
+@pytest.mark.parametrize("moment, whole", [("before", 4), ("half", 4), ("after", 5), ("computing", 5)])
 def test_a_killed_run_goes_on_from_the_newest_whole_checkpoint(tmp_path: Path, moment: str, whole: int) -> None:
-    ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), moment], timeout=120)
+    runs = tmp_path / "runs.db"
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(runs), moment], timeout=120)
     assert ended.returncode == -signal.SIGKILL
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert any(name.endswith(".tmp") for name in left) == (moment in ("half", "renaming"))
-    assert left[-1] == numbered(tmp_path, whole).name
+    assert kept(runs)[-1] == whole
     expected = gp.run(gp.grid(10, 20), LABELS)
-    resumed = gp.run(gp.grid(10, 20), LABELS, checkpoint=tmp_path, resume=True)
+    resumed = gp.run(gp.grid(10, 20), LABELS, checkpoint=runs, resume=True)  # at once: its owner is known to be gone
     assert bits(resumed) == bits(expected)
     assert trace(resumed) == trace(expected)
-    left = sorted(path.name for path in tmp_path.iterdir())
-    assert left == [numbered(tmp_path, s).name for s in (20, expected.supersteps)]
+    assert kept(runs) == [20, expected.supersteps]
 
 
 def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
@@ -297,7 +307,7 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
 def test_nothing_is_saved_where_nothing_was_asked(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    monkeypatch.delattr(checkpoints.CheckpointFolder, "_save")
+    monkeypatch.delattr(checkpoints.Checkpoints, "_save")
     kind = "numeric.NumericRun" if device == "cpu" else "numeric_cuda.CudaRun"
     monkeypatch.delattr(f"gpu_pregel.host.{kind}.snapshot")
     assert gp.run(graph, LABELS, device=device).supersteps > 8

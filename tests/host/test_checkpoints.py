@@ -1,13 +1,11 @@
-"""Checkpoint files: what is written, kept, refused, and left by what goes wrong."""
+"""Checkpoints of numeric runs in a store: what is written, kept, refused, and left by what goes wrong."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,17 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnreadableFileError, WriteError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host import checkpoints
-from gpu_pregel.host.checkpoints import CheckpointFolder, Commit, Identity, as_checkpoint
+from gpu_pregel.host.checkpoints import Checkpoints, Identity, Start, as_checkpoint
+from gpu_pregel.host.master import Folded
 from gpu_pregel.host.numeric import Plan
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
 
 
 class State:
-    """What a folder asks of a run: its arrays by name, and its aggregates."""
+    """What checkpoints ask of a run: its arrays by name, and its aggregates."""
 
     def __init__(self, fill: int = 0) -> None:
         self.arrays: dict[str, Any] = {"value0": np.full(3, fill, np.int32), "frontier": np.full(1, fill, np.uint64)}
@@ -38,143 +37,128 @@ class State:
             self.arrays[name][...] = arrays[name]
 
 
-def commit(supersteps: int) -> Commit:
-    rows = [{"superstep": s, "direction": "pull", "seconds": 0.1 + s} for s in range(supersteps)]
-    return Commit(supersteps, Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
+def row(step: int) -> dict[str, Any]:
+    return {"superstep": step, "direction": "pull", "seconds": 0.1 + step}
 
 
-def write(folder: Path, supersteps: int, *, every: int = 1, keep: int = 2) -> Path:
-    """Save the commits of a run of so many supersteps; return the last file."""
+def folded(supersteps: int) -> Folded:
+    """The last of so many supersteps."""
+    change = (Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
+    return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
+
+
+def start(supersteps: int) -> Start:
+    """What a run goes on from after so many."""
+    rows = [row(step) for step in range(supersteps)]
+    return Start(supersteps, Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
+
+
+def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:
+    """Save the commits of a run of so many supersteps."""
     state: Any = State()
-    with CheckpointFolder(gp.Checkpoint(folder, every, keep), IDENTITY, resume=False) as opened:
-        start, after_commit = opened.begin(state)
-        assert start is None
+    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep, **options), IDENTITY, resume=False) as saving:
+        assert saving.begin(state) is None
         for s in range(1, supersteps + 1):
             state.arrays["value0"][:] = s
-            after_commit(commit(s), False)
-    return sorted(folder.glob("*.checkpoint"))[-1]
+            saving.commit(folded(s), "running")
 
 
-def take_up(folder: Path, identity: Identity = IDENTITY, **options: Any) -> tuple[Commit | None, State]:
+def take_up(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[Start | None, State]:
     state: Any = State()
-    with CheckpointFolder(gp.Checkpoint(folder), identity, resume=True, **options) as opened:
-        return opened.begin(state)[0], state
+    with Checkpoints(gp.Checkpoint(path), identity, resume=True, **options) as opened:
+        return opened.begin(state), state
 
 
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+def kept(path: Any, run_id: str = "run") -> list[int]:
+    """After how many supersteps the checkpoints are that are kept."""
+    with gp.SQLiteStore(path) as store:
+        return [commit.step + 1 for commit in store.history(run_id) if commit.base]
 
 
-@contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """Let the system refuse larger files; meanwhile the test runner must not write its own output."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
 
 
-def test_what_was_saved_comes_back(tmp_path: Path) -> None:
-    write(tmp_path, 3)
-    start, state = take_up(tmp_path)
-    assert start == commit(3)
-    assert start is not None
-    assert isinstance(start.totals[0], np.float32)
+def test_what_was_saved_comes_back(path: Path) -> None:
+    write(path, 3)
+    begun, state = take_up(path)
+    assert begun == start(3)
+    assert begun is not None
+    assert isinstance(begun.totals[0], np.float32)
     assert state.arrays["value0"].tolist() == [3, 3, 3]
+
+
+def test_a_store_that_is_open_stays_open() -> None:
+    with gp.MemoryStore() as store:
+        write(store, 2, run_id="a")
+        write(store, 3, run_id="b")
+        assert [run.id for run in store.runs()] == ["a", "b"]
+        with Checkpoints(gp.Checkpoint(store, "a"), IDENTITY, resume=True) as opened:
+            state: Any = State()
+            assert opened.begin(state) == start(2)
+        assert store.run("a").kind == "numeric"
 
 
 @pytest.mark.parametrize(
     "every, keep, expected", [(1, 1, [7]), (1, 2, [6, 7]), (3, 2, [3, 6]), (2, 9, [2, 4, 6]), (8, 1, [])]
 )
-def test_every_so_many_are_saved_and_the_newest_kept(
-    tmp_path: Path, every: int, keep: int, expected: list[int]
-) -> None:
-    with CheckpointFolder(gp.Checkpoint(tmp_path, every, keep), IDENTITY, resume=False) as opened:
-        state: Any = State()
-        after_commit = opened.begin(state)[1]
+def test_every_so_many_are_saved_and_the_newest_kept(path: Path, every: int, keep: int, expected: list[int]) -> None:
+    state: Any = State()
+    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep), IDENTITY, resume=False) as saving:
+        saving.begin(state)
         for s in range(1, 8):
-            after_commit(commit(s), False)
-        assert names(tmp_path) == [f"superstep-{s:012d}.checkpoint" for s in expected]
-        after_commit(commit(8), True)
-        assert names(tmp_path)[-1] == "superstep-000000000008.checkpoint"
+            saving.commit(folded(s), "running")
+        assert kept(path) == expected
+        saving.commit(folded(8), "completed")
+        assert kept(path)[-1] == 8
+    with gp.SQLiteStore(path) as store:
+        assert store.run("run").status == "completed"
 
 
-def test_an_empty_or_missing_folder_begins_anew(tmp_path: Path) -> None:
-    assert take_up(tmp_path / "a" / "b")[0] is None
-    assert (tmp_path / "a" / "b").is_dir()
+def test_keeping_goes_on_where_it_was(path: Path) -> None:
+    write(path, 3, keep=2)
+    state: Any = State()
+    with Checkpoints(gp.Checkpoint(path, every=1, keep=2), IDENTITY, resume=True) as saving:
+        assert saving.begin(state) == start(3)
+        saving.commit(folded(3), "running")  # once more, as after an error: nothing is written
+        saving.commit(folded(4), "running")
+    assert kept(path) == [3, 4]
+    assert take_up(path)[0] == start(4)
 
 
-def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_file_begins_anew(path: Path) -> None:
+    assert take_up(path)[0] is None
+    assert path.is_file()
+    assert take_up(path)[0] is None
+    with pytest.raises(CheckpointError, match="is of another graph"):
+        take_up(path, IDENTITY._replace(edges=9))
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with CheckpointFolder(gp.Checkpoint("here", every=1), IDENTITY, resume=False) as opened:
+    with Checkpoints(gp.Checkpoint("here.db", every=1), IDENTITY, resume=False) as saving:
         state: Any = State()
-        after_commit = opened.begin(state)[1]
+        saving.begin(state)
         monkeypatch.chdir("/")
-        after_commit(commit(1), False)
-    assert names(tmp_path / "here") == ["superstep-000000000001.checkpoint"]
+        saving.commit(folded(1), "running")
+    assert kept(tmp_path / "here.db") == [1]
 
 
-def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:
-    write(tmp_path, 1)
-    leftover = tmp_path / ".superstep-000000000002.checkpoint.0123abcd.tmp"
-    leftover.write_bytes(b"half")
-    (tmp_path / "notes.tmp").write_text("mine")
-    start, _ = take_up(tmp_path)
-    assert start == commit(1)
-    assert names(tmp_path) == ["notes.tmp", "superstep-000000000001.checkpoint"]
+def test_a_run_that_would_begin_anew_leaves_earlier_checkpoints_alone(path: Path) -> None:
+    write(path, 1)
+    with pytest.raises(CheckpointError, match=r"has a run 'run' already: pass resume=True to go on from its newest"):
+        write(path, 2)
+    assert kept(path) == [1]
 
 
-def test_a_run_that_would_begin_anew_leaves_earlier_checkpoints_alone(tmp_path: Path) -> None:
-    path = write(tmp_path, 1)
-    with pytest.raises(CheckpointError, match=r"an earlier run: pass resume=True to go on from it, or name another"):
-        write(tmp_path, 2)
-    assert names(tmp_path) == [path.name]
-
-
-def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+def test_two_programs_do_not_write_one_run(path: Path) -> None:
     with (
-        CheckpointFolder(gp.Checkpoint(tmp_path), IDENTITY, resume=True),
-        pytest.raises(CheckpointError, match="in use by another run"),
+        Checkpoints(gp.Checkpoint(path), IDENTITY, resume=True),
+        pytest.raises(ClaimedError, match=r"run 'run' is claimed by process \d+ on"),
     ):
-        take_up(tmp_path)
-    assert take_up(tmp_path)[0] is None
-
-
-def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
-    path = write(tmp_path, 2)
-    whole = path.read_bytes()
-    for position in range(len(whole)):
-        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x10]) + whole[position + 1 :])
-        with pytest.raises(CheckpointError, match=rf"{path.name}: (is damaged|has version)"):
-            take_up(tmp_path)
-    path.write_bytes(whole)
-    assert take_up(tmp_path)[0] == commit(2)
-
-
-def test_every_cut_is_noticed(tmp_path: Path) -> None:
-    path = write(tmp_path, 2)
-    whole = path.read_bytes()
-    for size in range(len(whole)):
-        path.write_bytes(whole[:size])
-        with pytest.raises(CheckpointError, match=rf"{path.name}: is damaged"):
-            take_up(tmp_path)
-    path.write_bytes(whole + b"\0")
-    with pytest.raises(CheckpointError, match="its checksum does not match"):
-        take_up(tmp_path)
-
-
-def test_damage_is_no_reason_to_skip_silently_but_says_how_to_fall_back(tmp_path: Path) -> None:
-    path = write(tmp_path, 3)
-    path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CheckpointError, match=r"delete it, and resume=True goes on from superstep-000000000002\.check"):
-        take_up(tmp_path)
-    path.unlink()
-    assert take_up(tmp_path)[0] == commit(2)
-    write(tmp_path / "one", 1).write_bytes(b"")
-    with pytest.raises(CheckpointError, match=r"delete it, and resume=True begins anew, as there is no older one"):
-        take_up(tmp_path / "one")
+        take_up(path)
+    assert take_up(path)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -189,118 +173,138 @@ def test_damage_is_no_reason_to_skip_silently_but_says_how_to_fall_back(tmp_path
         ({"weights": "int32", "program": "b" * 64}, "directed, int32 weights)"),
     ],
 )
-def test_another_graph_or_program_is_refused(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
-    path = write(tmp_path, 1)
+def test_another_graph_or_program_is_refused(path: Path, changes: dict[str, Any], problem: str) -> None:
+    write(path, 1)
     with pytest.raises(CheckpointError) as caught:
-        take_up(tmp_path, IDENTITY._replace(**changes))
-    assert caught.value.path == str(path)
+        take_up(path, IDENTITY._replace(**changes))
+    assert caught.value.path.endswith(f"{path.name}, run 'run', superstep 0")
     assert problem in caught.value.problem
-    assert "name another folder" in caught.value.problem
+    assert "name another run_id" in caught.value.problem
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (copy.path, copy.problem, str(copy)) == (caught.value.path, caught.value.problem, str(caught.value))
 
 
-def test_another_version_of_the_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_and_another_kind_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "FORMAT_VERSION", 7)
-        write(tmp_path, 1)
-    with pytest.raises(CheckpointError, match="has version 7 of the format, but this gpu_pregel reads version 1"):
-        take_up(tmp_path)
+        patch.setattr(checkpoints, "SCHEMA", 7)
+        write(path, 1)
+    with pytest.raises(CheckpointError, match="was written by another version"):
+        take_up(path)
+    with gp.MemoryStore() as store:
+        gp.agents.run([], lambda ctx: None, store=store, run_id="run")
+        with pytest.raises(CheckpointError, match="is of a run of agents: name another run_id"):
+            take_up(store)
 
 
-def test_more_supersteps_than_the_limit_are_refused(tmp_path: Path) -> None:
-    write(tmp_path, 3)
-    assert take_up(tmp_path, max_supersteps=3)[0] == commit(3)
+def test_more_supersteps_than_the_limit_are_refused(path: Path) -> None:
+    write(path, 3)
+    assert take_up(path, max_supersteps=3)[0] == start(3)
     with pytest.raises(CheckpointError, match="holds 3 supersteps, more than max_supersteps=2: raise that"):
-        take_up(tmp_path, max_supersteps=2)
+        take_up(path, max_supersteps=2)
 
 
-HEADER = {"supersteps": 1, "plan": [1, 2], "identity": list(IDENTITY), "arrays": [["value0", "<i4", 3]]}
+HEADER = {"identity": list(IDENTITY), "plan": [1, 2], "arrays": {"value0": "<i4"}}
+ARRAYS: dict[str, Any] = {
+    "value0": np.zeros(3, np.int32),
+    "frontier": np.zeros(1, np.uint64),
+    "total0": np.zeros(1, np.float32),
+}
+WHOLE = {**HEADER, "arrays": {name: array.dtype.str for name, array in ARRAYS.items()}}
 
 
 @pytest.mark.parametrize(
-    "header",
+    "header, blobs",
     [
-        b"{",
-        b"[" * 100_000,
-        b"7",
-        {},
-        {**HEADER, "supersteps": "1"},
-        {**HEADER, "plan": [1]},
-        {**HEADER, "identity": [1]},
-        {**HEADER, "arrays": [["value0", "|O", 3]]},
-        {**HEADER, "arrays": [["value0", "<M8[s]", 1]]},
-        {**HEADER, "arrays": [["value0", "no dtype", 1]]},
-        {**HEADER, "arrays": [["value0", "<i4", 1 << 60]]},
-        {**HEADER, "arrays": [["value0", "<i4", -1]]},
-        {**HEADER, "arrays": [["value0", "<i4", 40]]},
-        {**HEADER, "arrays": [["value0", "<i4", 3.5]]},
-        HEADER,
-        {**HEADER, "arrays": [["value0", "<i8", 1], ["frontier", "<u8", 1]]},
+        (b"{", {}),
+        (b"[" * 100_000, {}),
+        (b"7", {}),
+        ({}, {}),
+        ({**HEADER, "plan": [1]}, {}),
+        ({**HEADER, "plan": 5}, {}),
+        ({**HEADER, "identity": [1]}, {}),
+        ({**HEADER, "arrays": [1]}, {}),
+        ({**HEADER, "arrays": {"value0": "|O"}}, {}),
+        ({**HEADER, "arrays": {"value0": "<M8[s]"}}, {}),
+        ({**HEADER, "arrays": {"value0": "no dtype"}}, {}),
+        (HEADER, {}),
+        (HEADER, {"value0": np.zeros(40, np.int8)}),
+        (WHOLE, {**ARRAYS, "value0": np.zeros(5, np.int8)}),
+        (WHOLE, ARRAYS),
+        (WHOLE, {**ARRAYS, "trace": b"{"}),
+        (WHOLE, {**ARRAYS, "total0": b"", "trace": b""}),
     ],
 )
-def test_made_up_files_are_refused_though_their_checksum_holds(tmp_path: Path, header: Any) -> None:
+def test_made_up_checkpoints_are_refused_though_their_checksums_hold(header: Any, blobs: dict[str, Any]) -> None:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    body = b"gpu-pregel checkpoint\n\0\0" + (1).to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    body += bytes(-len(body) % 64 + 64)
-    path = tmp_path / "superstep-000000000001.checkpoint"
-    path.write_bytes(body + hashlib.sha256(body).digest())
-    with pytest.raises(CheckpointError, match=r"(does not hold what its format asks for|has no .* that fits this run)"):
-        take_up(tmp_path)
+    with gp.MemoryStore() as store:
+        claim = store.create("run", "numeric", text, owner="me")
+        store.commit(claim, 0, b"", base=text, blobs=blobs)
+        store.release(claim)
+        with pytest.raises(
+            (StoreError, CheckpointError), match=r"(does not hold what a checkpoint|that fits this run)"
+        ):
+            take_up(store)
 
 
-def test_a_full_disk_leaves_the_older_checkpoint_whole(tmp_path: Path) -> None:
-    path = write(tmp_path, 1)
+def damaged(path: Path, change: Callable[[bytes], bytes]) -> None:
+    with sqlite3.connect(path) as database:
+        (data,) = database.execute("SELECT data FROM bases WHERE step = 1 ORDER BY part DESC LIMIT 1").fetchone()
+        database.execute("UPDATE bases SET data = ? WHERE step = 1 AND data = ?", (change(data), data))
+    database.close()
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: bytes([data[0] ^ 16]) + data[1:]])
+def test_damage_names_run_and_superstep_and_an_older_checkpoint_serves(path: Path, change: Any) -> None:
+    write(path, 2)
+    damaged(path, change)
+    with pytest.raises(StoreError, match=r"runs\.db, run 'run', superstep 1"):
+        take_up(path)
+    with gp.SQLiteStore(path) as store:
+        older = store.load("run", 0)
+        store.fork("run", 0, "older", older.base(), blobs={name: older.blob(name) for name in older.blobs})
     state: Any = State()
-    with CheckpointFolder(gp.Checkpoint(tmp_path, every=1, keep=1), IDENTITY, resume=True) as opened:
-        after_commit = opened.begin(state)[1]
-        with small_files(256), pytest.raises(WriteError, match=r"000002\.checkpoint was not written: .* resume=True"):
-            after_commit(commit(2), False)
-    assert names(tmp_path) == [path.name]
-    assert take_up(tmp_path)[0] == commit(1)
+    with Checkpoints(gp.Checkpoint(path, "older"), IDENTITY, resume=True) as opened:
+        assert opened.begin(state) == start(1)
 
 
-@pytest.mark.parametrize("moment", ["fsync", "replace"])
-def test_an_interrupt_while_writing_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
+def test_a_full_store_leaves_the_older_checkpoint_whole(path: Path) -> None:
+    write(path, 1)
+    with gp.SQLiteStore(path) as store:
+        assert store._connection is not None
+        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        state: Any = State()
+        with Checkpoints(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
+            saving.begin(state)
+            state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
+            with pytest.raises(StoreError, match="has no room left"):
+                saving.commit(folded(2), "running")
+    assert kept(path) == [1]
+    assert take_up(path)[0] == start(1)
 
-    path = write(tmp_path, 1)
-    state: Any = State()
-    with CheckpointFolder(gp.Checkpoint(tmp_path, every=1, keep=1), IDENTITY, resume=True) as opened:
-        after_commit = opened.begin(state)[1]
-        monkeypatch.setattr(f"gpu_pregel.host.checkpoints.os.{moment}", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            after_commit(commit(2), False)
-    assert names(tmp_path) == [path.name]
 
-
-def test_a_folder_that_cannot_be_one_is_refused_before_work(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("mine")
-    for folder in (file, file / "below"):
-        with pytest.raises(WriteError, match="is no folder"):
-            take_up(folder)
-    with pytest.raises(WriteError, match="cannot hold checkpoints"):
-        take_up(Path("/proc/nothing/here"))
-    (tmp_path / "superstep-000000000001.checkpoint").mkdir()
-    with pytest.raises(UnreadableFileError, match="cannot be read"):
-        take_up(tmp_path)
+def test_what_cannot_be_a_store_is_refused_before_work(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("mine" * 1000)
+    for store in (tmp_path, tmp_path / "text", tmp_path / "text" / "below", Path("/proc/nothing/here")):
+        with pytest.raises((StoreError, ArgumentError, OSError)) as caught:
+            take_up(store)
+        assert str(store) in str(caught.value)
+    assert (tmp_path / "text").read_text() == "mine" * 1000
 
 
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ((7,), ArgumentTypeError, "folder must be the path of a folder, not 7"),
-        ((b"x",), ArgumentTypeError, "folder must be the path"),
+        ((7,), ArgumentTypeError, "store must be the path of a file, or a store, not 7"),
+        ((b"x",), ArgumentTypeError, "store must be the path"),
         (("",), ArgumentError, "not an empty string"),
-        (("x", 0), ArgumentError, "every must be at least 1, not 0"),
-        (("x", 1.5), ArgumentTypeError, "every must be a whole number, not 1.5"),
-        (("x", True), ArgumentTypeError, "every must be a whole number"),
-        (("x", 1, 0), ArgumentError, "keep must be at least 1, not 0"),
-        (("x", 1, "2"), ArgumentTypeError, "keep must be a whole number"),
+        (("x", 5), ArgumentTypeError, "run_id must be a string"),
+        (("x", "run", 0), ArgumentError, "every must be at least 1, not 0"),
+        (("x", "run", 1.5), ArgumentTypeError, "every must be a whole number, not 1.5"),
+        (("x", "run", True), ArgumentTypeError, "every must be a whole number"),
+        (("x", "run", 1, 0), ArgumentError, "keep must be at least 1, not 0"),
+        (("x", "run", 1, "2"), ArgumentTypeError, "keep must be a whole number"),
+        (("x", "run", 1, 2, "never"), ArgumentError, "durability must be 'machine' or 'process'"),
     ],
 )
 def test_arguments_are_checked(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
@@ -308,10 +312,12 @@ def test_arguments_are_checked(arguments: tuple[Any, ...], error: type[Exception
         gp.Checkpoint(*arguments)
 
 
-def test_a_folder_stands_for_a_checkpoint(tmp_path: Path) -> None:
+def test_a_path_or_a_store_stands_for_a_checkpoint(tmp_path: Path) -> None:
     assert as_checkpoint("x") == gp.Checkpoint("x", every=10, keep=2)
     assert as_checkpoint(tmp_path) == gp.Checkpoint(tmp_path)
-    given = gp.Checkpoint("x", 3)
+    given = gp.Checkpoint("x", "y", 3)
     assert as_checkpoint(given) is given
-    with pytest.raises(ArgumentTypeError, match=r"checkpoint must be a gp\.Checkpoint or the path of a folder, not 3"):
+    with gp.MemoryStore() as store:
+        assert as_checkpoint(store).store is store
+    with pytest.raises(ArgumentTypeError, match=r"checkpoint must be a gp\.Checkpoint, the path of a file or a store"):
         as_checkpoint(3)
