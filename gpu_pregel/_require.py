@@ -8,9 +8,9 @@ from typing import Any
 from gpu_pregel.errors import MissingPackageError
 
 
-def require(package: str, purpose: str) -> Any:
-    """Import ``package``, or raise ``MissingPackageError`` that names what needs it."""
+def require(package: str, purpose: str, install: str | None = None) -> Any:
+    """Import ``package``, or raise ``MissingPackageError`` that names what needs it, and what to install."""
     try:
         return import_module(package)
     except ImportError as error:
-        raise MissingPackageError(f"{purpose} needs the package {package}: pip install {package}") from error
+        raise MissingPackageError(f"{purpose} needs the package {package}: pip install {install or package}") from error

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import Cluster, why_missing
 
 # Deadlines would be clocks in tests; the first example of many also compiles kernels.
 settings.register_profile(
@@ -23,6 +26,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if on_gpu and (reason := why_unusable()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A PostgreSQL server of these tests' own; in CI one that is missing is a fault, not a reason to skip."""
+    if why := why_missing():
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
+    with Cluster() as started:
+        yield started
+
+
+@pytest.fixture
+def postgres(cluster: Cluster) -> str:
+    """The connection string of that server's database."""
+    return cluster.dsn
 
 
 @pytest.fixture(scope="session")

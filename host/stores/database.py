@@ -9,6 +9,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from gpu_pregel.host.stores.sealing import Cipher, DamagedError, Sealer, context
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
 _NONCE_SIZE = 8
+_ABANDONED: list[Any] = []
+"""Connections of the process that this one was forked from."""
 
 
 class Outcome(Enum):
@@ -77,10 +80,28 @@ class Database(ABC):
         self._lock = threading.RLock()
         self._rows: dict[int, Row] = {}
         """Rows of runs claimed here, as they were written last: a commit need not read them."""
+        self._connection: Any = None
+        self._process = os.getpid()
 
-    @abstractmethod
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
     def close(self) -> None:
         """Close the store; what is committed stays."""
+        if self._process != os.getpid():
+            self._abandon()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _abandon(self) -> None:
+        """Forget the connection in a forked process, where it must be neither used nor closed."""
+        if self._connection is not None:
+            _ABANDONED.append(self._connection)
+            self._connection = None
+        self._rows.clear()
+        self._process = os.getpid()
 
     @abstractmethod
     def _query(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:

@@ -62,8 +62,6 @@ _PROBLEMS = {
 }
 # The module raises the latter where a text or SQLite's message is not UTF-8, which damage can bring about.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
-_ABANDONED: list[sqlite3.Connection] = []
-"""Connections of the process that this one was forked from."""
 
 
 class SQLiteBase(Store):
@@ -74,33 +72,14 @@ class SQLiteBase(Store):
             needed = ".".join(map(str, OLDEST_SQLITE))
             raise StoreError(name, f"needs SQLite {needed} or newer, and this Python has {sqlite3.sqlite_version}")
         super().__init__(name, DIALECT, cipher)
-        self._connection: sqlite3.Connection | None = None
         self._forced = False
-        self._process = os.getpid()
-
-    def __del__(self) -> None:
-        with suppress(AttributeError, sqlite3.Error):
-            self.close()
-
-    def close(self) -> None:
-        """Close the store; what is committed stays."""
-        if self._process != os.getpid():
-            self._abandon()
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _abandon(self) -> None:
-        """Forget the connection in a forked process, where it must be neither used nor closed."""
-        if self._connection is not None:
-            _ABANDONED.append(self._connection)
-            self._connection = None
 
     def _connect(self) -> sqlite3.Connection:
         """The connection, which threads take in turn."""
-        if self._connection is None:
+        connection: sqlite3.Connection | None = self._connection
+        if connection is None:
             raise StoreError(self.name, "is closed: open it again")
-        return self._connection
+        return connection
 
     def _problem(self, error: Exception) -> StoreError:
         """What an error of SQLite means for the user."""
@@ -270,8 +249,6 @@ class SQLiteStore(SQLiteBase):
         return super()._connect()
 
     def _reopen(self) -> None:
-        self._process = os.getpid()
-        self._rows.clear()
         try:
             self._connection = self._opened("ro" if self._read_only else "rwc" if self._create else "rw")
         except _ERRORS as error:

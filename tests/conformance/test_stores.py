@@ -57,7 +57,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
         stores.append(store)
         return store
 
-    schema = f"conformance {next(_names)}"
+    schema = f"conformance_{next(_names)}"
     yield open_store
     for store in stores:
         store.close()

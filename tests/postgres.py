@@ -1,0 +1,189 @@
+"""A PostgreSQL server for tests, in a temporary folder, and a way to it that can be cut."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+_SECONDS = 60
+_SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=16MB", "max_connections=40", "log_min_messages=fatal")
+
+
+def _program(name: str) -> str | None:
+    """The path of a program of PostgreSQL's; Debian has them in a folder for each version."""
+    versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
+    return str(versions[-1]) if versions else shutil.which(name)
+
+
+def why_missing() -> str | None:
+    """Why there can be no server here, or None."""
+    if find_spec("psycopg") is None:
+        return "psycopg is not installed: pip install gpu-pregel[postgres]"
+    if _program("initdb") is None or _program("postgres") is None:
+        return "PostgreSQL is not installed: apt-get install postgresql"
+    return None
+
+
+def _account() -> dict[str, Any]:
+    """Whose processes are a server's, which root's must not be."""
+    if os.geteuid() != 0:
+        return {}
+    with suppress(KeyError):
+        account = pwd.getpwnam("postgres")
+        return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    return {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+class Cluster:
+    """A server that listens on a Unix socket in its folder alone."""
+
+    def __init__(self) -> None:
+        # Not in pytest's folder: the path of a socket has at most 107 bytes, and others may not enter there.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        self.dsn = f"host={self.folder} user=postgres dbname=postgres"
+        self._run: dict[str, Any] = {"cwd": self.folder, **_account()}
+        if "user" in self._run:
+            os.chown(self.folder, self._run["user"], self._run["group"])
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            initdb = [
+                str(_program("initdb")),
+                "-D",
+                "data",
+                "-U",
+                "postgres",
+                "-A",
+                "trust",
+                "-E",
+                "UTF8",
+                "--locale=C",
+            ]
+            made = subprocess.run([*initdb, "--no-sync"], check=False, capture_output=True, text=True, **self._run)
+            assert made.returncode == 0, made.stderr
+            self.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, *settings: str) -> None:
+        """Start the server, and wait until it answers."""
+        import psycopg
+
+        chosen = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
+        command = [str(_program("postgres")), "-D", "data", "-k", str(self.folder), *chosen]
+        with open(self.folder / "log", "ab") as log:
+            self._server = subprocess.Popen(command, stdout=log, stderr=log, **self._run)
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                psycopg.connect(self.dsn).close()
+            except psycopg.OperationalError:
+                log_text = (self.folder / "log").read_text()
+                assert self._server.poll() is None, log_text
+                assert time.monotonic() < deadline, log_text
+                time.sleep(0.05)
+            else:
+                return
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End the server: SIGINT cuts its connections and shuts down in order, SIGQUIT does not."""
+        if self._server is not None:
+            self._server.send_signal(how)
+            self._server.wait(_SECONDS)
+            self._server = None
+
+    def execute(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        import psycopg
+
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            cursor = connection.execute(statement.encode(), parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+
+class Proxy:
+    """A way to a server through this process; ``watch`` sees what goes through and may cut it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._target = str(cluster.folder / ".s.PGSQL.5432")
+        self._listener = self._listen(0)
+        self.port = self._listener.getsockname()[1]
+        self.dsn = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres sslmode=disable gssencmode=disable"
+        self.watch: Callable[[bool, bytes], bool] = lambda _to_server, _data: True
+        """Called with what goes to the server, or comes from it; returns whether it goes on, or the connection is cut."""
+        self.connections = 0
+        self._open: set[socket.socket] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no connections any more, and cut those there are."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for end in list(self._open):
+            self._cut(end)
+
+    def reopen(self) -> None:
+        """Take connections again, at the same port."""
+        self._listener = self._listen(self.port)
+
+    def _listen(self, port: int) -> socket.socket:
+        listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        return listener
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self._target)
+                self.connections += 1
+                self._open |= {client, server}
+                for source, target, to_server in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._pump, args=(source, target, to_server), daemon=True).start()
+
+    def _pump(self, source: socket.socket, target: socket.socket, to_server: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.watch(to_server, data):
+                    break
+                target.sendall(data)
+        self._cut(source)
+        self._cut(target)
+
+    def _cut(self, end: socket.socket) -> None:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        with closing(end):
+            self._open.discard(end)
