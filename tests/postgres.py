@@ -135,7 +135,7 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self.dsn = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres sslmode=disable gssencmode=disable"
         self.watch: Callable[[bool, bytes], bool] = lambda _to_server, _data: True
-        """Called with what goes to the server, or comes from it; returns whether it goes on, or the connection is cut."""
+        """Called with what goes to the server, or comes from it; returns whether that goes on, or the way is cut."""
         self.connections = 0
         self._open: set[socket.socket] = set()
 

@@ -20,6 +20,8 @@ from gpu_pregel.host.stores.sealing import Cipher, DamagedError, Sealer, context
 
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
+TRIES = 100
+"""How often something is tried while connections are lost or other programs write to the same run."""
 _NONCE_SIZE = 8
 _ABANDONED: list[Any] = []
 """Connections of the process that this one was forked from."""
@@ -122,6 +124,14 @@ class Database(ABC):
     @abstractmethod
     def _examine(self, table: str) -> None:
         """Raise ``StoreError`` if a table is damaged: called before something is said not to be there."""
+
+    def _again(self, left: int) -> int:
+        """How many tries are left after another one."""
+        if left <= 1:
+            raise StoreError(
+                self.name, f"was tried {TRIES} times: its connection is cut again and again, or many write to one run"
+            )
+        return left - 1
 
     def _damaged(self, run: str, problem: str, step: int | None = None, segment: int | None = None) -> StoreError:
         remedy = "" if "cipher=" in problem else ": restore a copy of the store, or fork from an earlier superstep"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ClaimedError
-from gpu_pregel.host.stores.database import Outcome, Row, Write
+from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
 from gpu_pregel.host.stores.rows import Claim, check_integer, check_text
 from gpu_pregel.host.stores.swapping import Swapping, named, new_key
 
@@ -159,8 +159,9 @@ class History(Swapping):
         StoreError
         """
         row: Row | None = self._find(run_id)
-        key, outcome = None if row is None else row.key, Outcome.REFUSED
+        key, left = None if row is None else row.key, TRIES
         while row is not None and row.key == key:
+            left = self._again(left)
             if row.lease > self._exact_now() and not force:
                 raise ClaimedError(run_id, row.owner, row.lease)
             outcome = self._apply(True, (self._sql.delete_run, (row.key, row.seal)), ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel._require import require
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
-from gpu_pregel.host.stores.database import Outcome, Write
+from gpu_pregel.host.stores.database import TRIES, Outcome, Write
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect
 from gpu_pregel.host.stores.sealing import Cipher
 from gpu_pregel.host.stores.store import Store
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _LOCK = 0x67507265
 """First half of the number of the advisory lock that a migration takes."""
-_MOST_LOSSES = 10
-"""Connections lost in a row, after which it is not the network."""
 _DEFAULTS = {
     "application_name": "gpu_pregel",
     "client_encoding": "utf8",
@@ -104,7 +102,6 @@ class PostgresStore(Store):
         self._patience = patience
         self._create = create
         self._is_open = True
-        self._losses = 0
         self._asynchronous = False
         place = (self._options.get(name) for name in ("dbname", "host", "port"))
         database, host, port = (str(part or "") for part in place)
@@ -134,7 +131,7 @@ class PostgresStore(Store):
 
     def _problem(self, error: Exception) -> StoreError:
         """What an error of PostgreSQL means for the user."""
-        text = str(error).strip() or type(error).__name__
+        text = str(error).strip().partition("\n")[0] or type(error).__name__
         problem = _PROBLEMS.get(getattr(error, "sqlstate", None) or "")
         if problem is None:
             lost = isinstance(error, self._psycopg.OperationalError)
@@ -188,11 +185,10 @@ class PostgresStore(Store):
             return False
         # Class 57P: the server is being shut down.
         shutdown = (getattr(error, "sqlstate", None) or "").startswith("57P")
-        if not shutdown and not self._connection.closed:
-            return False
-        self._drop()
-        self._losses += 1
-        return self._losses <= _MOST_LOSSES
+        if shutdown or self._connection.closed:
+            self._drop()
+            return True
+        return False
 
     def _now(self) -> float:
         return time.monotonic() + self._offset
@@ -206,19 +202,18 @@ class PostgresStore(Store):
     def _query(self, sql: str | bytes, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         query = sql.encode() if isinstance(sql, str) else sql
         with self._lock:
+            left = TRIES
             while True:
                 connection = self._connect()
                 try:
-                    rows = connection.execute(query, parameters, binary=True).fetchall()
+                    return connection.execute(query, parameters, binary=True).fetchall()
                 except self._psycopg.Error as error:
                     if not self._is_lost(error):
                         raise self._problem(error) from error
+                    left = self._again(left)
                 except BaseException:
                     self._drop()
                     raise
-                else:
-                    self._losses = 0
-                    return rows
 
     def _apply(self, forced: bool, first: Write, rest: Iterable[Write]) -> Outcome:
         with self._lock:
@@ -232,7 +227,6 @@ class PostgresStore(Store):
             except BaseException:
                 self._drop()
                 raise
-            self._losses = 0
             if not done:
                 return Outcome.REFUSED
             self.counts.transactions += 1
@@ -285,13 +279,13 @@ class PostgresStore(Store):
 
     def _version_of(self, connection: psycopg.Connection[Any]) -> int:
         """The version of the tables in the schema; 0 if there are none."""
-        table = f"{_dialect(self._schema).prefix}about"
-        found = connection.execute(b"SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
-        if found is None or not found[0]:
+        # Not to_regclass, which may not see what others have made since this transaction began.
+        tables = b"SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = %s AND relname = %s"
+        if connection.execute(tables, (self._schema, "about")).rowcount == 0:
             if not self._create:
                 raise StoreError(self.name, "holds no store: give another schema=, or pass create=True")
             return 0
-        versions = connection.execute(f"SELECT version FROM {table}".encode()).fetchall()
+        versions = connection.execute(f'SELECT version FROM "{self._schema}".about'.encode()).fetchall()
         version = int(versions[0][0]) if versions else 0
         if version > len(MIGRATIONS):
             raise StoreError(

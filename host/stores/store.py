@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpu_pregel.errors import ArgumentError, ClaimedError
-from gpu_pregel.host.stores.database import Outcome, Row, Write
+from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
 from gpu_pregel.host.stores.history import History
 from gpu_pregel.host.stores.rows import (
     DURABILITIES,
@@ -328,20 +328,21 @@ class Store(History):
         vertex = bytes(as_blob("vertex", vertex))
         check_integer("number", number, 0)
         data = as_blob("answer", answer)
-        tried = b""
+        now = self._now()
+        seal, stored = self._sealer.seal(context_of("answer", run_id, step, vertex, number, now), data)
+        is_tried, left = False, TRIES
         while True:
             row = self._find(run_id)
             present = self._query(self._sql.answer, (row.key, step, vertex, number))
-            if present and present[0][0] == tried:
+            if is_tried and present == [(seal,)]:
                 return
             if row.head != step - 1:
                 raise ArgumentError(f"superstep {step:,} of run {run_id!r} is not held: its head is {row.head:,}")
             if present:
                 raise ArgumentError(f"interrupt {number} of vertex {vertex!r} of run {run_id!r} has an answer")
-            now = self._now()
-            seal, stored = self._sealer.seal(context_of("answer", run_id, step, vertex, number, now), data)
             write = (self._sql.insert_answer, (step, vertex, number, now, seal, stored, row.key, step - 1))
             outcome = self._apply(True, write, ())
             if outcome is Outcome.DONE:
                 return
-            tried = seal if outcome is Outcome.UNKNOWN else tried
+            is_tried |= outcome is Outcome.UNKNOWN
+            left = self._again(left)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError
-from gpu_pregel.host.stores.database import Outcome, Row, Write
+from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
 from gpu_pregel.host.stores.reading import Reading
 from gpu_pregel.host.stores.rows import Claim, check_text
 from gpu_pregel.host.stores.sealing import Blob, as_blob, context_of, parts_of
@@ -26,11 +26,12 @@ class Swapping(Reading):
 
     def _swap(self, read: Callable[[], Row], plan: Plan, forced: bool, settled: Settled | None = None) -> Row:
         """Swap a run's row by a plan that may be made several times; returns the row that is there then."""
-        tried = None
+        tried: list[Row] = []
+        left = TRIES
         with self._lock:
             while True:
                 row = read()
-                if tried is not None and (row.nonce == tried.nonce or (settled is not None and settled(row, tried))):
+                if tried and _is_done(row, tried, settled):
                     return row
                 new, writes = plan(row)
                 try:
@@ -42,7 +43,8 @@ class Swapping(Reading):
                     return new
                 self._rows.pop(row.key, None)
                 if outcome is Outcome.UNKNOWN:
-                    tried = new
+                    tried.append(new)
+                left = self._again(left)
 
     def _write(
         self,
@@ -77,7 +79,9 @@ class Swapping(Reading):
         """Write a new run."""
         sealed = self._sealer.seal(context_of("meta", row.id), as_blob("meta", meta))
         writes = [(self._sql.insert_meta, (row.key, *sealed)), *self._base_writes(row, row.head, parts)]
+        left = TRIES
         while self._apply(forced, (self._sql.insert_run, row), writes) is not Outcome.DONE:
+            left = self._again(left)
             found = self._lookup(row.id)
             if found is not None and found.key == row.key:
                 return
@@ -123,6 +127,11 @@ def as_segments(segments: Sequence[Any]) -> list[Blob]:
     if isinstance(segments, (bytes, bytearray, memoryview, str)):
         raise ArgumentTypeError("segments must be a list of bytes, not one")
     return [as_blob("a segment", piece) for piece in segments]
+
+
+def _is_done(row: Row, tried: list[Row], settled: Settled | None) -> bool:
+    """Whether one of the transactions that got no reply was committed."""
+    return any(row.nonce == one.nonce for one in tried) or (settled is not None and settled(row, tried[-1]))
 
 
 def _identity(row: Row) -> tuple[int, int, int, bytes]:

@@ -1,0 +1,503 @@
+"""What is special to stores in PostgreSQL: connections that are cut, a server that goes away, clocks, versions."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    ClaimedError,
+    FencedError,
+    MissingPackageError,
+    StoreError,
+)
+from gpu_pregel.host.stores import postgres as module
+from gpu_pregel.host.stores.rows import Claim
+from gpu_pregel.host.stores.schema import MIGRATIONS
+from tests.postgres import Cluster, Proxy
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def schema() -> str:
+    return f"special_{next(_numbers)}"
+
+
+@pytest.fixture
+def store(postgres: str, schema: str) -> Iterator[gp.PostgresStore]:
+    with gp.PostgresStore(postgres, schema=schema) as opened:
+        yield opened
+
+
+@pytest.fixture
+def proxy(cluster: Cluster) -> Iterator[Proxy]:
+    with Proxy(cluster) as opened:
+        yield opened
+
+
+@pytest.fixture
+def far(proxy: Proxy, schema: str) -> Iterator[gp.PostgresStore]:
+    """The same store as ``store``, through the proxy."""
+    with gp.PostgresStore(proxy.dsn, schema=schema, patience=10) as opened:
+        yield opened
+
+
+def begin(store: gp.PostgresStore, run_id: str = "run", **options: Any) -> Claim:
+    return store.create(run_id, "agents", b"base", **{"owner": "first", **options})
+
+
+def python(program: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    return subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def go(*processes: subprocess.Popen[str]) -> list[str]:
+    """Let processes that wait for a line begin together; what they print."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), outputs
+    return [out for out, _ in outputs]
+
+
+# A connection that is cut
+
+
+def cut_at_commit(proxy: Proxy, moment: str, after: Callable[[], None] = lambda: None) -> None:
+    """Cut the connection once: before the next COMMIT reaches the server, or before its reply comes back.
+
+    ``after`` is called when the connection is made again, before anything goes through it.
+    """
+    state = "waiting"
+
+    def watch(to_server: bool, data: bytes) -> bool:
+        nonlocal state
+        if state == "waiting" and to_server and b"COMMIT\0" in data:
+            state = "cut" if moment == "request" else "committing"
+            return state != "cut"
+        if state == "committing" and not to_server:
+            state = "cut"
+            return False
+        if state == "cut" and to_server:
+            state = "again"
+            after()
+        return True
+
+    proxy.watch = watch
+
+
+MOMENTS = pytest.mark.parametrize("moment", ["request", "reply"])
+
+
+@MOMENTS
+def test_a_commit_whose_reply_is_lost_is_there_once(
+    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+) -> None:
+    claim = begin(far)
+    cut_at_commit(proxy, moment)
+    far.commit(claim, 0, b"zero", [b"a", b"b"], base=b"state")
+    assert proxy.connections == 2
+    # "Done" needs no second transaction; "repeat" is one.
+    assert far.counts.transactions == (2 if moment == "request" else 1)
+    assert [(row.step, row.segments) for row in store.history("run")] == [(0, 2)]
+    far.commit(claim, 1, b"one")
+    assert [commit.data for commit in store.load("run").commits()] == [b"one"]
+
+
+@MOMENTS
+def test_a_commit_whose_reply_is_lost_and_that_is_overtaken(
+    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+) -> None:
+    def overtake() -> None:
+        store.claim("run", owner="second", takeover=True)
+
+    claim = begin(far)
+    cut_at_commit(proxy, moment, overtake)
+    if moment == "request":
+        with pytest.raises(FencedError, match=r"was claimed by second \(epoch 2\)"):
+            far.commit(claim, 0, b"zero", [b"a"])
+        assert store.history("run") == []
+    else:
+        far.commit(claim, 0, b"zero", [b"a"])
+        assert [row.epoch for row in store.history("run")] == [1]
+        with pytest.raises(FencedError, match=r"was claimed by second \(epoch 2\)"):
+            far.commit(claim, 1, b"one")
+    assert list(store.load("run").held()) == []
+    assert store.run("run").epoch == 2
+
+
+@MOMENTS
+def test_every_call_survives_a_lost_reply(
+    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+) -> None:
+    claims: list[Claim] = []
+    calls: list[Callable[[], Any]] = [
+        lambda: claims.append(begin(far)),
+        lambda: far.flush(claims[-1], 0, [b"a"]),
+        lambda: far.flush(claims[-1], 0, [b"b"], "interrupted"),
+        lambda: far.answer("run", 0, b"v", 0, b"yes"),
+        lambda: far.renew(claims[-1]),
+        lambda: far.commit(claims[-1], 0, b"zero", [b"c"]),
+        lambda: far.put_base(claims[-1], 0, b"state"),
+        lambda: far.release(claims[-1], "stopped"),
+        lambda: claims.append(far.claim("run", owner="second")),
+        lambda: far.commit(claims[-1], 1, b"one"),
+        lambda: far.fork("run", 0, "fork", b"state"),
+        lambda: far.prune("run", keep=2),
+        lambda: far.delete("fork"),
+    ]
+    answers = []
+    for number, call in enumerate(calls, 1):
+        cut_at_commit(proxy, moment)
+        call()
+        assert proxy.connections == number + 1
+        answers += store.answers("run", 0)
+    assert {answer.data for answer in answers} == {b"yes"}
+    assert [claim.epoch for claim in claims] == [1, 2]
+    assert [(row.step, row.segments, row.epoch) for row in store.history("run")] == [(0, 3, 1), (1, 0, 2)]
+    assert [row.id for row in store.runs()] == ["run"]
+    assert store.run("run").epoch == 2
+    assert [commit.data for commit in store.load("run").commits()] == [b"one"]
+
+
+def test_segments_that_were_flushed_as_the_connection_went_are_not_there_twice(
+    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy
+) -> None:
+    claim = begin(far)
+    # Another handle of the same claim renews it before this one sees what became of its flush.
+    cut_at_commit(proxy, "reply", lambda: store.renew(claim))
+    far.flush(claim, 0, [b"a", b"b"])
+    far.flush(claim, 0, [b"c"])
+    assert list(store.load("run").held()) == [b"a", b"b", b"c"]
+
+
+def test_a_connection_that_the_server_ends_is_made_again(store: gp.PostgresStore, cluster: Cluster) -> None:
+    claim = begin(store)
+    ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gpu_pregel'"
+    for step in range(3):
+        assert cluster.execute(ours)
+        store.commit(claim, step, b"")
+        assert cluster.execute(ours)
+        assert store.run("run").head == step
+
+
+def test_a_connection_that_is_cut_again_and_again_is_an_error(far: gp.PostgresStore, proxy: Proxy) -> None:
+    claim = begin(far)
+    proxy.watch = lambda to_server, data: b"COMMIT\0" not in data
+    with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* was tried 100 times: its connection"):
+        far.commit(claim, 0, b"")
+    proxy.watch = lambda to_server, data: True
+    far.commit(claim, 0, b"")
+
+
+# A server that is away
+
+
+def test_a_store_that_is_away_for_two_seconds_is_waited_for(far: gp.PostgresStore, proxy: Proxy) -> None:
+    claim = begin(far)
+    proxy.close()
+    timer = threading.Timer(2, proxy.reopen)
+    timer.start()
+    start = time.monotonic()
+    far.commit(claim, 0, b"zero")
+    assert time.monotonic() - start >= 1.9
+    timer.join()
+    assert [row.step for row in far.history("run")] == [0]
+
+
+def test_a_server_that_starts_again_loses_nothing(store: gp.PostgresStore, cluster: Cluster) -> None:
+    claim = begin(store)
+
+    def restart() -> None:
+        cluster.stop()
+        time.sleep(0.5)
+        cluster.start()
+
+    thread = threading.Thread(target=restart)
+    thread.start()
+    step = 0
+    while thread.is_alive() or step < 20:
+        store.commit(claim, step, b"commit %d" % step, [b"segment"])
+        step += 1
+    thread.join()
+    assert [(commit.step, commit.data) for commit in store.load("run").commits()] == [
+        (k, b"commit %d" % k) for k in range(step)
+    ]
+
+
+def test_patience_ends(proxy: Proxy, schema: str) -> None:
+    with gp.PostgresStore(proxy.dsn, schema=schema, patience=0.3) as far:
+        claim = begin(far)
+        proxy.close()
+        with pytest.raises(StoreError, match=r"cannot be reached \(connection.*refused"):
+            far.commit(claim, 0, b"zero")
+        with pytest.raises(StoreError, match="cannot be reached"):
+            far.runs()
+        proxy.reopen()
+        far.commit(claim, 0, b"zero")
+        assert far.run("run").head == 0
+
+
+def test_a_server_that_is_not_there_is_told_at_once(proxy: Proxy, schema: str) -> None:
+    proxy.close()
+    start = time.monotonic()
+    with pytest.raises(StoreError, match="cannot be reached"):
+        gp.PostgresStore(proxy.dsn, schema=schema)
+    assert time.monotonic() - start < 5
+
+
+def test_an_interrupt_while_waiting_leaves_nothing(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
+    import psycopg
+
+    claim = begin(store)
+    with psycopg.connect(cluster.dsn) as other:
+        other.execute(f"UPDATE {schema}.runs SET owner = owner".encode())
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            store.commit(claim, 0, b"zero")
+        timer.join()
+        other.rollback()
+    assert store.run("run").head == -1
+    store.commit(claim, 0, b"zero")
+
+
+# Several programs
+
+
+_RACE = """
+    import sys
+    import gpu_pregel as gp
+    from gpu_pregel.errors import FencedError
+    dsn, schema, owner = sys.argv[1:]
+    sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
+    with gp.PostgresStore(dsn, schema=schema) as store:
+        for _ in range(15):
+            claim = store.claim("run", owner=owner, takeover=True, durability="process")
+            for step in range(store.run("run").head + 1, store.run("run").head + 4):
+                try:
+                    store.commit(claim, step, owner.encode())
+                    print(step)
+                except FencedError:
+                    break
+"""
+
+
+def test_of_two_processes_that_commit_one_wins(store: gp.PostgresStore, postgres: str, schema: str) -> None:
+    begin(store)
+    outputs = go(*(python(_RACE, postgres, schema, owner) for owner in ("one", "two")))
+    won = [(int(step), owner) for owner, out in zip(("one", "two"), outputs, strict=True) for step in out.split()]
+    commits = [(commit.step, commit.data.decode()) for commit in store.load("run").commits()]
+    assert sorted(won) == commits
+    assert store.run("run").epoch == 31
+
+
+def test_of_several_processes_that_make_a_store_all_use_it(postgres: str, schema: str) -> None:
+    program = """
+        import sys
+        import gpu_pregel as gp
+        import psycopg
+        sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
+        with gp.PostgresStore(sys.argv[1], schema=sys.argv[2]) as store:
+            store.create(sys.argv[3], "agents", b"", owner="me")
+    """
+    go(*(python(program, postgres, schema, name) for name in "abc"))
+    with gp.PostgresStore(postgres, schema=schema, create=False) as store:
+        assert sorted(row.id for row in store.runs()) == ["a", "b", "c"]
+
+
+def test_a_row_that_somebody_holds_for_too_long_is_an_error(postgres: str, cluster: Cluster, schema: str) -> None:
+    import psycopg
+
+    with gp.PostgresStore(postgres, schema=schema, patience=0.2) as store:
+        claim = begin(store)
+        with psycopg.connect(cluster.dsn) as other:
+            other.execute(f"UPDATE {schema}.runs SET owner = owner".encode())
+            with pytest.raises(StoreError, match=r"is in use by another program that writes .*: wait for its end"):
+                store.commit(claim, 0, b"zero", [b"segment"])
+            other.rollback()
+        store.commit(claim, 0, b"zero", [b"segment"])
+        assert [list(commit.segments()) for commit in store.load("run").commits()] == [[b"segment"]]
+
+
+def test_a_forked_process_connects_anew(postgres: str, schema: str) -> None:
+    program = """
+        import os, sys
+        import gpu_pregel as gp
+        sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
+        store = gp.PostgresStore(sys.argv[1], schema=sys.argv[2])
+        claim = store.create("run", "agents", b"base", owner="me")
+        pid = os.fork()
+        if pid == 0:
+            store.commit(claim, 0, b"from the child")
+            store.close()
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        print([commit.data for commit in store.load("run").commits()])
+        store.commit(claim, 1, b"from the parent")
+    """
+    assert go(python(program, postgres, schema)) == ["[b'from the child']\n"]
+
+
+def test_leases_run_by_the_servers_clock(
+    store: gp.PostgresStore, postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(store, lease_seconds=60)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 86_400)
+    with gp.PostgresStore(postgres, schema=schema) as other:
+        with pytest.raises(ClaimedError):
+            other.claim("run", owner="from tomorrow")
+        claim = other.claim("run", owner="from tomorrow", takeover=True)
+        other.commit(claim, 0, b"")
+        assert other.run("run").changed == pytest.approx(real(), abs=30)
+        assert other.run("run").lease == pytest.approx(real() + 60, abs=30)
+
+
+# Settings
+
+
+def test_durability_is_that_of_each_claim(store: gp.PostgresStore, postgres: str, schema: str) -> None:
+    def setting(of: gp.PostgresStore) -> str:
+        return str(of._query("SHOW synchronous_commit", ())[0][0])
+
+    durable, quick = begin(store, "a"), begin(store, "b", durability="process")
+    for claim, expected in ((durable, "on"), (quick, "off"), (durable, "on")):
+        store.renew(claim)
+        assert setting(store) == expected
+    for own, forced in (("off", "on"), ("local", "local"), ("remote_apply", "remote_apply")):
+        dsn = f"{postgres} options='-c synchronous_commit={own}'"
+        with gp.PostgresStore(dsn, schema=schema) as other:
+            for claim, expected in ((durable, forced), (quick, "off"), (durable, forced)):
+                other.renew(claim)
+                assert setting(other) == expected
+
+
+def test_isolation_is_not_left_to_the_servers_settings(postgres: str, schema: str) -> None:
+    options = "-c default_transaction_isolation=serializable -c default_transaction_read_only=on"
+    with gp.PostgresStore(postgres, schema=schema):
+        pass
+    with gp.PostgresStore(f"{postgres} options='{options}'", schema=schema) as store:
+        begin(store)
+        assert store._connection.info.transaction_status.name == "IDLE"
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("53100", r"has no room left \(none\): make room on the server's disk, and go on; what was committed stands"),
+        ("25006", r"can only be read \(none\): connect to the primary server"),
+        ("42501", r"is not for this user \(none\): grant it the schema and its tables"),
+        ("XX001", r"cannot be .* \(none\)"),
+    ],
+)
+def test_what_the_server_refuses_is_told_and_leaves_nothing(
+    store: gp.PostgresStore, cluster: Cluster, schema: str, code: str, problem: str
+) -> None:
+    claim = begin(store)
+    cluster.execute(
+        f"CREATE FUNCTION {schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION 'none' USING ERRCODE = '{code}'; END $$"
+    )
+    trigger = f"TRIGGER refuse BEFORE INSERT ON {schema}.commits FOR EACH ROW EXECUTE FUNCTION {schema}.refuse()"
+    cluster.execute(f"CREATE {trigger}")
+    with pytest.raises(StoreError, match=problem):
+        store.commit(claim, 0, b"zero", [b"segment"])
+    assert store.run("run").head == -1
+    cluster.execute(f"DROP TRIGGER refuse ON {schema}.commits")
+    store.commit(claim, 0, b"zero", [b"segment"])
+    assert [list(commit.segments()) for commit in store.load("run").commits()] == [[b"segment"]]
+
+
+def test_a_user_who_may_not_is_told(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
+    begin(store)
+    cluster.execute("CREATE ROLE reader LOGIN")
+    cluster.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader")
+    cluster.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader")
+    try:
+        dsn = cluster.dsn.replace("user=postgres", "user=reader")
+        with gp.PostgresStore(dsn, schema=schema) as reader:
+            assert [row.id for row in reader.runs()] == ["run"]
+            with pytest.raises(StoreError, match="is not for this user"):
+                reader.claim("run", owner="reader", takeover=True)
+        with pytest.raises(StoreError, match="is not for this user"):
+            gp.PostgresStore(dsn, schema="another")
+    finally:
+        cluster.execute("DROP OWNED BY reader")
+        cluster.execute("DROP ROLE reader")
+
+
+# Versions and arguments
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date(
+    postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with gp.PostgresStore(postgres, schema=schema) as store:
+        store.commit(begin(store), 0, b"zero")
+        before = store.runs(), store.history("run")
+    more = ("ALTER TABLE @runs ADD COLUMN colour {text} NOT NULL DEFAULT 'grey'",)
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, (*more, "CREATE NONSENSE")))
+    with pytest.raises(StoreError, match=r"cannot be used .*NONSENSE"):
+        gp.PostgresStore(postgres, schema=schema)
+    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, more))
+    for _ in range(2):
+        with gp.PostgresStore(postgres, schema=schema) as store:
+            assert store._query(f"SELECT colour, version FROM {schema}.runs, {schema}.about", ()) == [("grey", 2)]
+            assert (store.runs(), store.history("run")) == before
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="has version 2 of the tables, and this release knows 1: use the release"):
+        gp.PostgresStore(postgres, schema=schema)
+
+
+def test_a_schema_with_other_tables_is_left_alone(postgres: str, cluster: Cluster, schema: str) -> None:
+    with pytest.raises(StoreError, match=r"holds no store: give another schema=, or pass create=True"):
+        gp.PostgresStore(postgres, schema=schema, create=False)
+    cluster.execute(f"CREATE SCHEMA {schema}")
+    cluster.execute(f"CREATE TABLE {schema}.runs (mine int)")
+    with pytest.raises(StoreError, match="has tables of another program"):
+        gp.PostgresStore(postgres, schema=schema)
+    assert cluster.execute(f"SELECT * FROM {schema}.runs") == []
+    assert cluster.execute(f"SELECT to_regclass('{schema}.about')") == [(None,)]
+
+
+def test_wrong_arguments_are_told(postgres: str) -> None:
+    with pytest.raises(ArgumentTypeError, match="dsn must be a connection string, not 3"):
+        gp.PostgresStore(3)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"dsn is no connection string of PostgreSQL \(ProgrammingError\)$"):
+        gp.PostgresStore("host=localhost passwort=secret")
+    for schema in ("", "a b", 'a"; DROP TABLE runs; --', "x" * 64, "ü", 3):
+        with pytest.raises(ArgumentError, match="schema must be a name of up to 63 letters, digits and underscores"):
+            gp.PostgresStore(postgres, schema=schema)  # type: ignore[arg-type]
+
+
+def test_a_name_says_where_and_not_the_password(cluster: Cluster, schema: str) -> None:
+    with gp.PostgresStore(f"{cluster.dsn} password=secret", schema=schema) as store:
+        assert store.name == f"PostgreSQL database postgres at {cluster.folder}, schema {schema}"
+    with pytest.raises(StoreError, match=f"schema {schema}: is closed: open it again"):
+        store.runs()
+
+
+def test_without_psycopg_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingPackageError, match=r"gp\.PostgresStore needs .* pip install gpu-pregel\[postgres\]"):
+        gp.PostgresStore("")
