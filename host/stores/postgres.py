@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel._require import require
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.stores.database import TRIES, Outcome, Write
+from gpu_pregel.host.stores.rows import check_seconds
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect
 from gpu_pregel.host.stores.sealing import Cipher
 from gpu_pregel.host.stores.store import Store
@@ -57,7 +58,8 @@ class PostgresStore(Store):
     ----------
     dsn : str
         libpq's connection string or URI, such as ``"postgresql://user@host/database"``; what it leaves out is taken
-        from libpq's environment variables and files.
+        from libpq's environment variables and files. Connections are sessions: a pooler must not share them out by
+        the transaction.
     schema : str, default "gpu_pregel"
         Where the tables are; made if it is not there.
     cipher : Cipher, optional
@@ -99,7 +101,7 @@ class PostgresStore(Store):
                 f"schema must be a name of up to 63 letters, digits and underscores, not {schema!r:.80}"
             )
         self._schema = schema
-        self._patience = patience
+        self._patience = check_seconds("patience", patience)
         self._create = create
         self._is_open = True
         self._asynchronous = False
@@ -132,9 +134,10 @@ class PostgresStore(Store):
     def _problem(self, error: Exception) -> StoreError:
         """What an error of PostgreSQL means for the user."""
         text = str(error).strip().partition("\n")[0] or type(error).__name__
-        problem = _PROBLEMS.get(getattr(error, "sqlstate", None) or "")
+        state = getattr(error, "sqlstate", None)
+        problem = _PROBLEMS.get(state or "")
         if problem is None:
-            lost = isinstance(error, self._psycopg.OperationalError)
+            lost = state is None and isinstance(error, self._psycopg.OperationalError)
             problem = "cannot be reached ({error}); what was committed stands" if lost else "cannot be used ({error})"
         return StoreError(self.name, problem.format(error=text))
 
@@ -179,16 +182,14 @@ class PostgresStore(Store):
             with suppress(self._psycopg.Error):
                 connection.close()
 
-    def _is_lost(self, error: BaseException) -> bool:
-        """Whether an error says that the connection is gone; the next one is then made when it is needed."""
-        if not isinstance(error, (self._psycopg.OperationalError, self._psycopg.InterfaceError)):
-            return False
-        # Class 57P: the server is being shut down.
-        shutdown = (getattr(error, "sqlstate", None) or "").startswith("57P")
-        if shutdown or self._connection.closed:
+    def _may_try_again(self, error: Exception) -> bool:
+        """Whether an error says that the connection is gone, and so is given up; or that transactions met."""
+        state = getattr(error, "sqlstate", None) or ""
+        # Class 57P: the server is being shut down. Class 40: it chose this transaction to let another one pass.
+        if state.startswith("57P") or self._connection.closed:
             self._drop()
             return True
-        return False
+        return state.startswith("40")
 
     def _now(self) -> float:
         return time.monotonic() + self._offset
@@ -208,7 +209,7 @@ class PostgresStore(Store):
                 try:
                     return connection.execute(query, parameters, binary=True).fetchall()
                 except self._psycopg.Error as error:
-                    if not self._is_lost(error):
+                    if not self._may_try_again(error):
                         raise self._problem(error) from error
                     left = self._again(left)
                 except BaseException:
@@ -221,7 +222,7 @@ class PostgresStore(Store):
             try:
                 done = self._transact(connection, forced, first, rest)
             except self._psycopg.Error as error:
-                if self._is_lost(error):
+                if self._may_try_again(error):
                     return Outcome.UNKNOWN
                 raise self._problem(error) from error
             except BaseException:

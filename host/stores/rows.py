@@ -152,10 +152,10 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def check_lease(value: Any) -> float:
+def check_seconds(name: str, value: Any) -> float:
     """Return ``value``, a number of seconds above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArgumentTypeError(f"lease_seconds must be a number, not {value!r:.80}")
-    if not 0 < value < 1e9:
-        raise ArgumentError(f"lease_seconds must be a number of seconds above 0, not {value!r}")
+        raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
+    if not 0 < value < 1e6:
+        raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r}")
     return float(value)

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.stores.database import Outcome, Write
+from gpu_pregel.host.stores.rows import check_seconds
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect
 from gpu_pregel.host.stores.sealing import Cipher
 from gpu_pregel.host.stores.store import Store
@@ -148,6 +149,8 @@ class SQLiteBase(Store):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             connection.execute("COMMIT")
+            # Into the file itself, so that it is known as a store even without its log.
+            connection.execute("PRAGMA wal_checkpoint")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -164,7 +167,8 @@ class SQLiteStore(SQLiteBase):
     Parameters
     ----------
     path : path
-        Beside it SQLite keeps ``path-wal`` and ``path-shm`` while the store is open: copy it when it is closed.
+        Beside it SQLite keeps ``path-wal`` and ``path-shm`` while the store is open, and after a crash: they hold the
+        newest supersteps, so copy a store when it is closed.
     cipher : Cipher, optional
         Encrypts what is stored; ids, supersteps, statuses and times stay readable.
     busy_timeout : float, default 5
@@ -205,7 +209,7 @@ class SQLiteStore(SQLiteBase):
             raise ArgumentError(f"path must be the path of a file, not {path!r}: gp.MemoryStore() keeps runs in memory")
         self._path = Path(path).absolute()
         super().__init__(str(self._path), cipher)
-        self._busy_timeout = busy_timeout
+        self._busy_timeout = check_seconds("busy_timeout", busy_timeout)
         self._read_only = read_only
         self._create = create and not read_only
         self._check_file()

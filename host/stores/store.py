@@ -19,7 +19,7 @@ from gpu_pregel.host.stores.rows import (
     Claim,
     check_choice,
     check_integer,
-    check_lease,
+    check_seconds,
     check_text,
 )
 from gpu_pregel.host.stores.sealing import as_blob, context_of
@@ -89,7 +89,7 @@ class Store(History):
         StoreError
         """
         check_choice("durability", durability, DURABILITIES)
-        seconds = check_lease(lease_seconds)
+        seconds = check_seconds("lease_seconds", lease_seconds)
         now = self._exact_now()
         key = new_key()
         row = Row(
@@ -148,7 +148,7 @@ class Store(History):
         """
         check_text("owner", owner)
         check_choice("durability", durability, DURABILITIES)
-        seconds = check_lease(lease_seconds)
+        seconds = check_seconds("lease_seconds", lease_seconds)
 
         def plan(row: Row) -> tuple[Row, list[Write]]:
             now = self._exact_now()
@@ -175,7 +175,7 @@ class Store(History):
             Somebody else has claimed the run, or it was released or deleted.
         StoreError
         """
-        seconds = claim.lease_seconds if lease_seconds is None else check_lease(lease_seconds)
+        seconds = claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds)
         self._write(claim, {}, lease=lambda: self._exact_now() + seconds)
 
     def release(self, claim: Claim, status: str | None = None) -> None:
@@ -193,10 +193,12 @@ class Store(History):
         StoreError
         """
         changes = {} if status is None else {"status": check_text("status", status)}
-        self._write(claim, changes, lease=lambda: 0.0)
+        self._write(claim, changes, lease=_released)
         self._rows.pop(claim.key, None)
 
-    def flush(self, claim: Claim, step: int, segments: Sequence[Any], status: str | None = None) -> None:
+    def flush(
+        self, claim: Claim, step: int, segments: Sequence[Any], status: str | None = None, *, release: bool = False
+    ) -> None:
         """Keep segments of the superstep after the head, before that is committed.
 
         Parameters
@@ -207,6 +209,8 @@ class Store(History):
         segments : sequence of bytes or buffer
         status : str, optional
             Of the run from now on, such as "failed" where the superstep is held.
+        release : bool, default False
+            End the claim with it, as ``release`` does.
 
         Raises
         ------
@@ -228,6 +232,7 @@ class Store(History):
             lambda row: self._segment_writes(row, step, pieces),
             head=step - 1,
             more=pieces,
+            lease=_released if release else None,
             settled=settled,
         )
 
@@ -242,6 +247,7 @@ class Store(History):
         base: Any = None,
         blobs: Mapping[str, Any] | None = None,
         after: int | None = None,
+        release: bool = False,
     ) -> None:
         """Commit a superstep: its segments not flushed yet, its commit, the new head, and perhaps its state as a base.
 
@@ -261,6 +267,8 @@ class Store(History):
             Arrays that are stored with the base.
         after : int, optional
             The head that is expected, if not ``step`` - 1: for runs that do not commit every superstep.
+        release : bool, default False
+            End the claim with it, as ``release`` does: for the last superstep.
 
         Raises
         ------
@@ -282,16 +290,8 @@ class Store(History):
         def writes(row: Row) -> list[Write]:
             if row.pending and head != step - 1:
                 raise ArgumentError(f"superstep {head + 1:,} of run {row.id!r} has segments: commit it first")
-            place = (
-                step,
-                head,
-                claim.epoch,
-                status,
-                self._now(),
-                row.pending + len(pieces),
-                row.pending_size + size,
-                token,
-            )
+            own = row.pending + len(pieces), row.pending_size + size
+            place = (step, head, claim.epoch, status, self._now(), *own, token)
             sealed = self._sealer.seal(context_of("commit", row.id, *place), data)
             rows = self._segment_writes(row, step, pieces)
             rows.append((self._sql.insert_commit, (row.key, *place, *sealed)))
@@ -300,9 +300,9 @@ class Store(History):
         def settled(row: Row, _tried: Row) -> bool:
             return self._query(self._sql.token, (row.key, step)) == [(token,)]
 
-        self._write(
-            claim, {"head": step, "pending": 0, "pending_size": 0, "status": status}, writes, head=head, settled=settled
-        )
+        changes = {"head": step, "pending": 0, "pending_size": 0, "status": status}
+        lease = _released if release else None
+        self._write(claim, changes, writes, head=head, lease=lease, settled=settled)
 
     def answer(self, run_id: str, step: int, vertex: bytes, number: int, answer: Any) -> None:
         """Answer an interrupt of the superstep that is held; anybody may, without a claim. Forced to disk.
@@ -346,3 +346,8 @@ class Store(History):
                 return
             is_tried |= outcome is Outcome.UNKNOWN
             left = self._again(left)
+
+
+def _released() -> float:
+    """The lease of a claim that has ended."""
+    return 0.0

@@ -409,6 +409,8 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     for given, error in ((3, ArgumentTypeError), ("", ArgumentError), (":memory:", ArgumentError)):
         with pytest.raises(error, match="path must be the path of a file"):
             gp.SQLiteStore(given)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="busy_timeout must be a number of seconds above 0, not 0"):
+        gp.SQLiteStore(tmp_path / "runs.db", busy_timeout=0)
 
 
 @pytest.mark.parametrize("name", ["with space?.db", "100%.db", "#1&x=y.db", "ü.db"])
