@@ -1,4 +1,4 @@
-"""The command line: ``gpu-pregel cc``, ``run``, ``generate``, ``convert`` and ``info``.
+"""The command line: ``gpu-pregel cc``, ``run``, ``runs``, ``generate``, ``convert`` and ``info``.
 
 Answers and times for people go to stderr, data to stdout. The exit status is 0, 1 if the work failed, 2 if the
 call was wrong, or 130 if Ctrl-C ended it.
@@ -15,7 +15,7 @@ from importlib import import_module
 from gpu_pregel import __version__
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
 
-_COMMANDS = ("cc", "run", "generate", "convert", "info")
+_COMMANDS = ("cc", "run", "runs", "generate", "convert", "info")
 _WORK_FAILED, _WRONG_CALL, _INTERRUPTED = 1, 2, 130
 
 

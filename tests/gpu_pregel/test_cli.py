@@ -99,7 +99,7 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "required: {cc,run,generate,convert,info}"),
+        ([], 2, "required: {cc,run,runs,generate,convert,info}"),
         (["cc"], 2, "one of the arguments -g -u --grid -f is required"),
         (["cc", "-g", "4", "-u", "4"], 2, "not allowed with"),
         (["cc", "-g", "four"], 2, "'four' is no whole number"),

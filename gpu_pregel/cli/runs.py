@@ -1,0 +1,169 @@
+"""``gpu-pregel runs``: the runs in a store: list them, look at one, fork, prune and delete."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.cli import _common
+from gpu_pregel.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import RunRow
+    from gpu_pregel.host.stores.store import Store
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "runs",
+        help="list, show, fork, prune and delete runs in a store",
+        description=__doc__,
+        epilog="Without an action the runs are listed.",
+    )
+    parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run, action=_list, writes=False)
+    actions = parser.add_subparsers(metavar="{list,show,fork,prune,delete}")
+    _add(actions, "list", _list, "list the runs")
+    show = _add(actions, "show", _show, "show a run's history, and with --values what its vertices were", "run_id")
+    show.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
+    show.add_argument("--values", action="store_true", help="print vertices and their values, too")
+    fork = _add(actions, "fork", _fork, "begin a run where another one was", "run_id", writes=True)
+    fork.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
+    fork.add_argument("--id", dest="new_id", help="of the new run; default: one that no other run has")
+    prune = _add(actions, "prune", _prune, "remove old supersteps of a run", "run_id", writes=True)
+    which = prune.add_mutually_exclusive_group(required=True)
+    which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least so many of the newest")
+    which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this one and those after it")
+    delete = _add(actions, "delete", _delete, "remove a run", "run_id", writes=True)
+    delete.add_argument("--force", action="store_true", help="although a program holds it")
+
+
+def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
+    parser = actions.add_parser(name, help=text, description=text)
+    for positional in positionals:
+        parser.add_argument(positional)
+    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    parser.set_defaults(action=action, writes=writes)
+    return parser
+
+
+def run(options: argparse.Namespace) -> None:
+    """Carry the command out; what it prints is its data, so it goes to stdout."""
+    with _open(options.store, writes=options.writes) as store:
+        options.action(store, options)
+
+
+def _open(name: str, *, writes: bool) -> Store:
+    """Open a store that is there; nothing is made, and only some actions write."""
+    if name.startswith(("postgresql://", "postgres://")):
+        from gpu_pregel.host.stores.postgres import PostgresStore
+
+        return PostgresStore(name, create=False)
+    from gpu_pregel.host.stores.sqlite import SQLiteStore
+
+    return SQLiteStore(name, create=False, read_only=not writes)
+
+
+def _list(store: Store, options: argparse.Namespace) -> None:
+    rows = store.runs()
+    if options.json:
+        _common.print_json({"runs": [_facts(row) for row in rows]})
+        return
+    table = [["run", "kind", "superstep", "status", "changed", "from"]]
+    for row in rows:
+        parent = "" if row.parent is None else _place(*row.parent)
+        table.append([row.id, row.kind, str(row.head), row.status, _when(row.changed), parent])
+    _print(table)
+
+
+def _show(store: Store, options: argparse.Namespace) -> None:
+    row, history = store.run(options.run_id), store.history(options.run_id)
+    facts = _facts(row)
+    facts["supersteps"] = [
+        {"superstep": commit.step, "status": commit.status, "time": _when(commit.time), "bytes": commit.size}
+        for commit in history
+    ]
+    if options.values:
+        facts["vertices"] = _values(store, row, options.at)
+    if options.json:
+        _common.print_json(facts)
+        return
+    for name in ("run", "kind", "status", "superstep", "owner", "claimed until", "created", "changed", "from"):
+        if facts[name] is not None:
+            print(f"{name:<14}{facts[name]}")
+    _print(
+        [
+            ["superstep", "status", "time", "bytes"],
+            *([str(one) for one in step.values()] for step in facts["supersteps"]),
+        ]
+    )
+    for vertex, value in facts.get("vertices", {}).items():
+        print(f"{vertex}: {value}")
+
+
+def _values(store: Store, row: RunRow, superstep: int | None) -> dict[str, Any]:
+    if row.kind != "agents":
+        raise ArgumentError(f"run {row.id!r} is one of {row.kind} vertices: gp.run(…, resume=True) has its values")
+    from gpu_pregel import agents
+
+    result = agents.state_at(store, row.id, superstep)
+    return {repr(vertex): repr(value) for vertex, value in result.values.items()}
+
+
+def _fork(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel import agents
+
+    row = store.run(options.run_id)
+    superstep = row.head if options.at is None else options.at
+    if row.kind == "agents":
+        new_id = agents.fork(store, row.id, superstep, options.new_id)
+    else:
+        saved = store.load(row.id, superstep)
+        if saved.base_step != superstep:
+            raise ArgumentError(
+                f"run {row.id!r} has no checkpoint after superstep {superstep}: the one before is {saved.base_step}"
+            )
+        new_id = options.new_id or f"{row.id} from {superstep}"
+        store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
+    _common.print_json({"run": new_id}) if options.json else print(new_id)
+
+
+def _prune(store: Store, options: argparse.Namespace) -> None:
+    first = store.prune(options.run_id, keep=options.keep, before=options.before)
+    _common.print_json({"first": first}) if options.json else print(f"superstep {first} is the first that is kept")
+
+
+def _delete(store: Store, options: argparse.Namespace) -> None:
+    store.delete(options.run_id, force=options.force)
+    _common.print_json({"deleted": options.run_id}) if options.json else print(f"run {options.run_id!r} is removed")
+
+
+def _facts(row: RunRow) -> dict[str, Any]:
+    return {
+        "run": row.id,
+        "kind": row.kind,
+        "status": row.status,
+        "superstep": row.head,
+        "owner": row.owner,
+        "claimed until": _when(row.lease) if row.lease > time.time() else None,
+        "created": _when(row.created),
+        "changed": _when(row.changed),
+        "from": None if row.parent is None else _place(*row.parent),
+    }
+
+
+def _place(run_id: str, superstep: int) -> str:
+    return f"{run_id}, superstep {superstep}"
+
+
+def _when(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def _print(table: list[list[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,119 @@
+"""``gpu-pregel runs``: stores are listed, looked at, forked, pruned and emptied."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.cli import main
+
+Vertex = gp.agents.Vertex
+
+
+def count(ctx: Any) -> None:
+    ctx.value += 1
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """A store with a run of agents and one of numeric vertices."""
+    path = tmp_path / "runs.db"
+    with gp.SQLiteStore(path) as opened:
+        agents: dict[str, Any] = {"store": opened, "run_id": "counting", "max_supersteps": 6, "base_every": 2}
+        gp.agents.run([Vertex("a", 0), Vertex(("b", 1), 10)], count, **agents)
+    ranks = gp.VertexProgram(
+        value=np.int64,
+        init=lambda ctx: 0,
+        message=lambda value, ctx: value,
+        combine="sum",
+        apply=lambda value, incoming, ctx: value + 1,
+        active="always",
+    )
+    checkpoint = gp.Checkpoint(path, "numeric", every=2)
+    gp.run(gp.Graph.from_edgelist([0], [1]), ranks, max_supersteps=5, device="cpu", checkpoint=checkpoint)
+    return str(path)
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What a command prints: JSON, if it is asked for it."""
+    assert main(["runs", *arguments]) == 0
+    out = capsys.readouterr().out
+    return json.loads(out) if "--json" in arguments else out
+
+
+def test_runs_are_listed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = call(capsys, store).splitlines()
+    assert [line.split()[:4] for line in lines] == [
+        ["run", "kind", "superstep", "status"],
+        ["counting", "agents", "5", "max_supersteps"],
+        ["numeric", "numeric", "4", "completed"],
+    ]
+    assert call(capsys, store, "list") == "\n".join(lines) + "\n"
+    assert [run["run"] for run in call(capsys, store, "--json")["runs"]] == ["counting", "numeric"]
+
+
+def test_a_run_is_shown_with_its_history_and_its_values(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = call(capsys, store, "show", "counting", "--json", "--values", "--at", "2")
+    assert shown["vertices"] == {"'a'": "3", "('b', 1)": "13"}
+    assert [step["superstep"] for step in shown["supersteps"]] == list(range(6))
+    assert shown["status"] == "max_supersteps"
+    assert shown["claimed until"] is None
+    text = call(capsys, store, "show", "counting", "--values")
+    assert text.startswith("run           counting\n")
+    assert text.endswith("'a': 6\n('b', 1): 16\n")
+
+
+def test_a_fork_goes_on_from_where_it_was_made(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, store, "fork", "counting", "--at", "1", "--id", "other") == "other\n"
+    with gp.SQLiteStore(store) as opened:
+        result = gp.agents.resume(opened, "other", count, max_supersteps=3)
+        assert (result.superstep, result.values) == (3, {"a": 3, ("b", 1): 13})
+    new = call(capsys, store, "fork", "numeric", "--at", "3", "--json")["run"]
+    listed = call(capsys, store, "--json")["runs"]
+    assert [run["from"] for run in listed] == [None, None, "counting, superstep 1", "numeric, superstep 3"]
+    assert listed[3]["run"] == new
+
+
+def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, store, "prune", "counting", "--keep", "2") == "superstep 3 is the first that is kept\n"
+    shown = call(capsys, store, "show", "counting", "--json")
+    assert [step["superstep"] for step in shown["supersteps"]][-2:] == [4, 5]
+    assert call(capsys, store, "delete", "counting") == "run 'counting' is removed\n"
+    assert [run["run"] for run in call(capsys, store, "--json")["runs"]] == ["numeric"]
+
+
+@pytest.mark.parametrize(
+    "arguments, status, problem",
+    [
+        (["nowhere.db"], 1, "nowhere.db"),
+        (["STORE", "show", "nobody"], 2, "nobody"),
+        (["STORE", "show", "numeric", "--values"], 2, "numeric"),
+        (["STORE", "fork", "counting", "--at", "77"], 2, "no superstep 77"),
+        (["STORE", "fork", "numeric", "--at", "0"], 2, "superstep 0"),
+        (["STORE", "fork", "counting", "--id", "numeric"], 2, "there is a run 'numeric'"),
+        (["STORE", "delete", "nobody"], 2, "nobody"),
+    ],
+)
+def test_what_cannot_be(
+    store: str, arguments: list[str], status: int, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(store).read_bytes()
+    assert main(["runs", *(store if one == "STORE" else one for one in arguments)]) == status
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert problem in told.err
+    assert Path(store).read_bytes() == before
+    assert not Path("nowhere.db").exists()
+
+
+def test_a_run_that_somebody_holds_is_not_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with gp.SQLiteStore(store) as opened, gp.agents.start([Vertex(1, 0)], count, store=opened, run_id="held"):
+        assert main(["runs", store, "delete", "held"]) == 1
+        assert "claimed by process" in capsys.readouterr().err
+        assert call(capsys, store, "show", "held", "--json")["claimed until"] is not None
+        call(capsys, store, "delete", "held", "--force")
