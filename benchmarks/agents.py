@@ -1,14 +1,17 @@
-"""Agent vertices beside LangGraph: a loop and a fan-out; many vertices at once; and what workers take to start."""
+"""Agent vertices beside LangGraph: a loop and a fan-out, in memory and in a store; many vertices at once; start-up."""
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import gpu_pregel as gp
@@ -28,6 +31,7 @@ from benchmarks.peers.langgraph import LangGraph
 HELP = "agent vertices: a loop, a fan-out, many vertices, start-up; beside LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
+_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices")
 _QUIET = 0.5
 """Load average above which the figures are not those of a machine that does nothing else."""
 
@@ -47,7 +51,7 @@ class Figure:
     ----------
     name : str
     unit : str
-        "s", or "/s" for vertices per second.
+        "s", "/s" for vertices per second, or "B".
     asked : float or None
         The most, of a rate the least, that ``asked_of`` ("ratio" or "ours") is to be.
     ours, theirs : dict
@@ -70,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
     parser.add_argument("--runs", type=int, default=5, help="fan-outs in a turn, whose median counts (default: 5)")
     parser.add_argument("--steps", type=int, default=2000, help="supersteps of the loop (default: 2000)")
+    parser.add_argument("--saved-steps", type=int, default=200, help="supersteps of the loop in a store (default: 200)")
+    parser.add_argument("--folder", type=Path, help="where stores are made; default: the folder for temporary files")
     parser.add_argument("--fan-out", type=int, default=1000, help="vertices of the fan-out (default: 1000)")
     parser.add_argument("--vertices", type=int, default=100_000, help="many vertices (default: 100000)")
 
@@ -85,13 +91,13 @@ def run(arguments: argparse.Namespace) -> int:
     peer = LangGraph if reason is None else None
     errors: list[str] = []
     figures: list[Figure] = []
-    for group in (_loop, _fan_out, _many, _start_up):
+    for group in (_loop, _fan_out, _many, _start_up, _saved_loop, _saved_many, _size):
         figures += group(arguments, peer, errors)
     report = {
         "benchmark": "agents",
         "machine": machine(),
         "load": load,
-        "parameters": {name: getattr(arguments, name) for name in ("trials", "runs", "steps", "fan_out", "vertices")},
+        "parameters": {name: getattr(arguments, name) for name in _PARAMETERS},
         "stepped_aside": {} if reason is None else {LangGraph.name: reason},
         "langgraph": LangGraph.version(),
         "figures": [asdict(figure) for figure in figures],
@@ -220,7 +226,98 @@ def _start_up(arguments: argparse.Namespace, peer: object, errors: list[str]) ->
     return [_figure(title, "s", 0.4, "ours", _trials(title, {"ours": ours}, arguments.trials, errors)["ours"])]
 
 
+def _saved_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
+    """The loop in a SQLite file, every superstep committed: seconds of a superstep."""
+    steps: int = arguments.saved_steps
+    names = itertools.count()
+
+    def compute(ctx: gp.agents.Context) -> None:
+        ctx.value += 1
+        if ctx.value == steps:
+            ctx.vote_to_halt()
+
+    def ours(durability: str) -> float:
+        run_id = f"run {next(names)}"
+        options: dict[str, Any] = {"store": store, "run_id": run_id, "durability": durability}
+        with gp.agents.start([gp.agents.Vertex("count", 0)], compute, max_supersteps=steps + 1, **options) as agents:
+            before = store.counts.forced
+            seconds = timed(_to_the_end, agents)[1]
+            _expect(agents.result().values, {"count": steps})
+            _expect(store.counts.forced - before, steps if durability == "machine" else 0)
+        return seconds / steps
+
+    title = f"loop in SQLite, {steps:,} supersteps"
+    with _folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
+        measures: dict[str, Measure] = {name: partial(ours, name) for name in ("machine", "process")}
+        reason = LangGraph.absent_saver()
+        if peer is not None and reason is None:
+            measures["theirs"] = _of_peer(peer.saved_loop(steps, str(folder / "theirs.db")), steps, steps)
+        elif peer is not None:
+            progress(f"{LangGraph.name}'s store steps aside: {reason}")
+        trials = _trials(title, measures, arguments.trials, errors)
+    theirs = trials.get("theirs")
+    return [
+        _figure(f"{title}, forced to disk", "s", 0.5, "ratio", trials["machine"], theirs),
+        _figure(f"{title}, durability='process'", "s", 0.1, "ratio", trials["process"], theirs),
+    ]
+
+
+def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Vertices in a ring that send a message in each superstep, in a SQLite file: how many in a second."""
+    n: int = arguments.vertices
+
+    def compute(ctx: gp.agents.Context) -> None:
+        for message in ctx.messages:
+            ctx.value = message
+        ctx.send((ctx.vertex_id + 1) % n, ctx.vertex_id)
+
+    def ours() -> float:
+        return n / timed(agents.step)[1]
+
+    title = f"{n:,} vertices send, in SQLite, {WORKERS} workers"
+    vertices = [gp.agents.Vertex(v, 0) for v in range(n)]
+    options: dict[str, Any] = {"workers": WORKERS, "max_supersteps": 1 << 62}
+    with (
+        _folder(arguments) as folder,
+        gp.SQLiteStore(folder / "ours.db") as store,
+        gp.agents.start(vertices, compute, store=store, **options) as agents,
+    ):
+        agents.step()
+        trials = _trials(title, {"ours": ours}, arguments.trials, errors)
+        if trials["ours"]:
+            _expect(agents.result().values, {v: (v - 1) % n for v in range(n)})
+    return [_figure(title, "/s", 5e4, "ours", trials["ours"])]
+
+
+def _size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """1,000 supersteps in each of which one of 1,000 vertices changes: bytes of the SQLite file."""
+    n = 1000
+
+    def compute(ctx: gp.agents.Context) -> None:
+        if ctx.messages or ctx.vertex_id == 0:
+            ctx.value += 1
+            ctx.send((ctx.vertex_id + 1) % n, None)
+        ctx.vote_to_halt()
+
+    title = "1,000 supersteps, one of 1,000 changes"
+    with _folder(arguments) as folder:
+        with gp.SQLiteStore(folder / "ours.db") as store:
+            vertices = [gp.agents.Vertex(v, 0, halted=v > 0) for v in range(n)]
+            result = gp.agents.run(vertices, compute, store=store, max_supersteps=n, durability="process")
+        size = float(sum(file.stat().st_size for file in folder.iterdir()))
+    if set(result.values.values()) != {1}:
+        errors.append(f"{title}: values are {set(result.values.values())}, not 1")
+    return [_figure(title, "B", 3e6, "ours", [size])]
+
+
 # How it is measured.
+
+
+@contextmanager
+def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
+    """A folder for stores, gone afterwards."""
+    with TemporaryDirectory(dir=arguments.folder) as folder:
+        yield Path(folder)
 
 
 @contextmanager
@@ -309,4 +406,4 @@ def _cells(figure: Figure) -> list[str]:
 def _amount(amount: float | None, unit: str) -> str:
     if unit == "s" or amount is None:
         return format_seconds(amount)
-    return f"{amount:,.0f} {unit}"
+    return f"{amount / 1e6:,.2f} MB" if unit == "B" else f"{amount:,.0f} {unit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -23,7 +24,7 @@ class FanOut(TypedDict):
 
 
 class LangGraph:
-    """Compiled graphs of plain functions, without a checkpointer; each method returns what runs one once."""
+    """Compiled graphs of plain functions; each method returns what runs one once."""
 
     name = "langgraph"
 
@@ -38,8 +39,34 @@ class LangGraph:
         return version_of("langgraph")
 
     @staticmethod
-    def loop(steps: int) -> Callable[[], int]:
+    def absent_saver() -> str | None:
+        """Say if the package of its SQLite checkpointer is not installed."""
+        found = find_spec("langgraph") and find_spec("langgraph.checkpoint.sqlite")
+        return None if found else "the package langgraph-checkpoint-sqlite is not installed"
+
+    @classmethod
+    def saved_loop(cls, steps: int, path: str) -> Callable[[], int]:
+        """Run the loop with its SQLite checkpointer, each step saved before the next one."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        builder, threads = cls._counting(steps), itertools.count()
+
+        def run() -> int:
+            with SqliteSaver.from_conn_string(path) as saver:
+                config: Any = {"recursion_limit": steps + 1, "configurable": {"thread_id": str(next(threads))}}
+                graph = builder.compile(checkpointer=saver)
+                return int(graph.invoke({"value": 0}, config, durability="sync")["value"])
+
+        return run
+
+    @classmethod
+    def loop(cls, steps: int) -> Callable[[], int]:
         """One node with a conditional edge back to itself; the result is how often it ran."""
+        graph = cls._counting(steps).compile()
+        return lambda: int(graph.invoke({"value": 0}, {"recursion_limit": steps + 1})["value"])
+
+    @staticmethod
+    def _counting(steps: int) -> Any:
         from langgraph.graph import END, START, StateGraph
 
         def count(state: Count) -> dict[str, int]:
@@ -52,8 +79,7 @@ class LangGraph:
         builder.add_node("count", count)
         builder.add_edge(START, "count")
         builder.add_conditional_edges("count", further, ["count", END])
-        graph = builder.compile()
-        return lambda: int(graph.invoke({"value": 0}, {"recursion_limit": steps + 1})["value"])
+        return builder
 
     @staticmethod
     def fan_out(count: int) -> Callable[[], list[int]]:
