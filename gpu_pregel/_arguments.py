@@ -1,15 +1,16 @@
-"""Checks of arguments that several public functions share."""
+"""Checks of arguments that several public functions share; NumPy is imported where there are arrays."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.csr import MAX_VERTICES, WEIGHT_DTYPES
 
-Array = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -21,7 +22,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 def check_integer(name: str, value: object, low: int, high: int) -> int:
     """Return ``value`` as an int, or raise if it is none or lies outside ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
     if not low <= value <= high:
         raise ArgumentError(f"{name} must be from {low:,} to {high:,}, not {value:,}")
@@ -30,11 +31,15 @@ def check_integer(name: str, value: object, low: int, high: int) -> int:
 
 def check_num_vertices(value: object) -> int:
     """Return ``value`` as a number of vertices that the index dtype can hold."""
+    from gpu_pregel.host.csr import MAX_VERTICES
+
     return check_integer("num_vertices", value, 0, MAX_VERTICES)
 
 
 def as_vector(name: str, values: object) -> Array:
     """Return ``values`` as a one-dimensional array, without copying one."""
+    import numpy as np
+
     array = np.asarray(values)
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
@@ -43,6 +48,10 @@ def as_vector(name: str, values: object) -> Array:
 
 def as_weights(weight: object, edges: int) -> Array:
     """Return ``weight`` as a contiguous array of a supported dtype, one finite-or-infinite number per edge."""
+    import numpy as np
+
+    from gpu_pregel.host.csr import WEIGHT_DTYPES
+
     weights = as_vector("weight", weight)
     if len(weights) != edges:
         raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: give one per edge")

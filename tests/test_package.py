@@ -26,6 +26,29 @@ def test_importing_the_package_imports_nothing_heavy(module: str) -> None:
     assert run_python(f"import sys, gpu_pregel; print({module!r} in sys.modules)") == "False"
 
 
+def test_agents_import_nothing_heavy() -> None:
+    """Neither where they are imported, nor where they run with plain values, here and in workers."""
+    program = """if True:
+        import sys
+        from gpu_pregel.agents import Vertex, run
+
+        def heavy():
+            import sys
+            return [name for name in ("numpy", "numba", "scipy", "cupy", "pyarrow", "tqdm") if name in sys.modules]
+
+        def compute(ctx):
+            ctx.value.append(heavy())
+            ctx.send(ctx.vertex_id, {"a": (1, 2.5, b"", None)})
+            ctx.aggregate("sum", 1)
+
+        print(heavy())
+        for workers in (0, 1):
+            options = {"aggregators": {"sum": "sum"}, "combiner": "last", "workers": workers, "max_supersteps": 2}
+            print(run([Vertex("a", [], ["a"])], compute, **options).values["a"])
+    """
+    assert run_python(program).split("\n") == ["[]", "[[], []]", "[[], []]"]
+
+
 def test_building_the_command_lines_parser_imports_nothing_heavy() -> None:
     program = "import sys; from gpu_pregel.cli import make_parser; make_parser(); print('numpy' in sys.modules)"
     assert run_python(program) == "False"

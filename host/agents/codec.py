@@ -9,7 +9,6 @@ import zlib
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
-from gpu_pregel.host.agents import codec_extras  # noqa: F401
 from gpu_pregel.host.agents.codec_format import MAX_DEPTH, VERSION, Refused, TooLarge
 from gpu_pregel.host.agents.codec_reading import cut_short, readers
 from gpu_pregel.host.agents.codec_types import register as register

@@ -1,4 +1,4 @@
-"""Date and time types, Decimal and UUID as data.
+"""Date and time types, Decimal and UUID as data; loaded only when there are some.
 
 - date, time, datetime: their numbers, fold, and the time zone as data: None, the key of a ``ZoneInfo``, or a tuple of
   the offset in microseconds and, if the zone has one, its name

@@ -13,6 +13,9 @@ from gpu_pregel.host.agents.codec_format import (
     BIG_POSITIVE,
     BYTEARRAY,
     BYTES,
+    DATE,
+    DATETIME,
+    DECIMAL,
     DICT,
     FALSE,
     FLOAT,
@@ -33,9 +36,12 @@ from gpu_pregel.host.agents.codec_format import (
     SET,
     SMALL,
     STR,
+    TIME,
+    TIMEDELTA,
     TRUE,
     TUPLE,
     UNTAGGED,
+    UUID,
     ZERO,
     Refused,
     too_deep,
@@ -60,6 +66,13 @@ def _read_numpy(data: bytes, i: int, depth: int) -> tuple[Any, int]:
     from gpu_pregel.host.agents import codec_arrays
 
     readers[ARRAY], readers[SCALAR] = codec_arrays.read_array, codec_arrays.read_scalar
+    return readers[data[i - 1]](data, i, depth)
+
+
+def _read_extra(data: bytes, i: int, depth: int) -> tuple[Any, int]:
+    """Let ``codec_extras`` put its readers into the table, this one's place included."""
+    from gpu_pregel.host.agents import codec_extras  # noqa: F401
+
     return readers[data[i - 1]](data, i, depth)
 
 
@@ -337,3 +350,5 @@ readers[DICT] = _read_dict
 readers[SET], readers[FROZENSET] = _set_reader(set), _set_reader(frozenset)
 readers[BYTEARRAY] = _read_bytearray
 readers[ARRAY] = readers[SCALAR] = _read_numpy
+for _tag in (DATE, TIME, DATETIME, TIMEDELTA, DECIMAL, UUID):
+    readers[_tag] = _read_extra

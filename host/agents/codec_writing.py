@@ -70,13 +70,20 @@ class Out(list[Any]):
 Writer = Callable[[Any, Out, int], None]
 
 
+_EXTRAS = {"datetime", "decimal", "uuid"}
+"""Modules whose types ``codec_extras`` knows."""
+
+
 class _Writers(dict[type, Writer]):
+    """Others than the built-in types are added when the first value of such comes, as their modules take long."""
+
     def __missing__(self, cls: type) -> Writer:
         if str(cls.__module__).partition(".")[0] == "numpy":
             from gpu_pregel.host.agents import codec_arrays  # noqa: F401 - it adds its types
-
-            if cls in self:
-                return self[cls]
+        elif not _EXTRAS.isdisjoint(str(base.__module__) for base in cls.__mro__):
+            from gpu_pregel.host.agents import codec_extras  # noqa: F401 - it adds its types
+        if cls in self:
+            return self[cls]
         raise Refused(_no_data(cls))
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import random
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, Vertex
+
+if TYPE_CHECKING:
+    import random
 
 
 class Interrupted(BaseException):
@@ -187,7 +188,9 @@ class Context:
     def random(self) -> random.Random:
         """Random numbers that are the same in every attempt."""
         if self._random is None:
-            self._random = random.Random(self._make_key())
+            from random import Random
+
+            self._random = Random(self._make_key())
         return self._random
 
     def send(self, target: Any, message: Any) -> None:
@@ -287,7 +290,9 @@ class Context:
 
 def make_key(run: str, branch: int, step: int, vertex: Id) -> bytes:
     """SHA-256 over what names an attempt's work, and nothing that a restart changes."""
-    return hashlib.sha256(encode((run, branch, step, vertex))).digest()
+    from hashlib import sha256  # it takes longer to load than all the rest of this module
+
+    return sha256(encode((run, branch, step, vertex))).digest()
 
 
 def _id_of(vertex_id: Any) -> Id:
