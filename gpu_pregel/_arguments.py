@@ -24,9 +24,10 @@ def check_integer(name: str, value: object, low: int, high: int) -> int:
     """Return ``value`` as an int, or raise if it is none or lies outside ``low`` to ``high``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
-    if not low <= value <= high:
-        raise ArgumentError(f"{name} must be from {low:,} to {high:,}, not {value:,}")
-    return int(value)
+    number = int(value)
+    if not low <= number <= high:
+        raise ArgumentError(f"{name} must be from {low:,} to {high:,}, not {number:,}")
+    return number
 
 
 def check_num_vertices(value: object) -> int:

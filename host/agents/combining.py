@@ -44,6 +44,10 @@ class TopK:
             raise ArgumentError(f"TopK takes a whole number from 1, not {self.k!r}")
 
 
+class CombinerError(Exception):
+    """A combiner cannot fold a vertex's messages."""
+
+
 @dataclass(frozen=True)
 class Folding:
     """A combiner by name, ``TopK`` or a function of two values."""
@@ -71,9 +75,18 @@ class Folding:
         """Whether the sender may fold what it sends to one target."""
         return isinstance(self.how, str) and self.how in _EXACT
 
-    def fold(self, parts: list[Any]) -> list[Any]:
-        """What a vertex sees instead of ``parts``: a list of one."""
-        return [self.total(parts)]
+    @property
+    def name(self) -> str:
+        """As errors show it."""
+        return str(getattr(self.how, "__qualname__", None) or repr(self.how))
+
+    def fold(self, messages: list[Any]) -> list[Any]:
+        """What a vertex sees instead of ``messages``: a list of one."""
+        try:
+            return [self.total(messages)]
+        except Exception as error:
+            problem = f"combiner {self.name} cannot fold the messages: {type(error).__name__}: {error}"
+            raise CombinerError(problem) from error
 
     def total(self, parts: list[Any]) -> Any:
         """Fold at least one value, in order."""
@@ -104,11 +117,18 @@ class Folding:
         return isinstance(self.how, TopK) or self.how == "list"
 
     def fold_outbox(self, outbox: list[tuple[Id, bytes]]) -> list[tuple[Id, bytes]]:
-        """Of several messages to one target one."""
+        """Of several messages to one target one; as they are, if they cannot be folded, as that is the target's failure."""
         by_target: dict[Id, list[bytes]] = {}
         for target, message in outbox:
             by_target.setdefault(target, []).append(message)
         return [
-            (target, messages[0] if len(messages) == 1 else encode(self.total([decode(one) for one in messages])))
-            for target, messages in by_target.items()
+            (target, message) for target, messages in by_target.items() for message in self._fold_encoded(messages)
         ]
+
+    def _fold_encoded(self, messages: list[bytes]) -> list[bytes]:
+        if len(messages) == 1:
+            return messages
+        try:
+            return [encode(self.total([decode(one) for one in messages]))]
+        except Exception:
+            return messages

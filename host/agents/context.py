@@ -275,10 +275,14 @@ class Context:
         except CodecError as error:
             raise CodecError(f"{what}: {error}") from None
 
+    def close(self) -> None:
+        """Refuse what the attempt asks for from here on."""
+        self._outbox = self._aggregates = self._mutations = _OVER
+
     def record(self) -> Record:
         """What the attempt leaves, as it ends now."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
-        self._outbox = self._aggregates = self._mutations = _OVER
+        self.close()
         changed = None
         if self._decoded:
             value = self._encoded(self._value, "the value", None)

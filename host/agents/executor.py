@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.context import Context, Limits, Setup
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, Vertex
 from gpu_pregel.host.agents.retry import RetryPolicy
+
+if TYPE_CHECKING:
+    from asyncio import Timeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # a third of the time
 Emit = Callable[[Outcome], None]
@@ -60,17 +63,29 @@ class Job(NamedTuple):
 
 def is_async(function: Any) -> bool:
     """Whether a function, or an object that is called like one, makes coroutines."""
+    from functools import partial
     from inspect import iscoroutinefunction
 
+    while isinstance(function, partial):
+        function = function.func
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 class Executor:
-    """The vertices of a partition, and what their completed attempts staged since the last commit."""
+    """The vertices of a partition, and what their completed attempts staged since the last commit.
 
-    def __init__(self, job: Job) -> None:
+    Parameters
+    ----------
+    job : Job
+    interruptible : bool
+        Whether a KeyboardInterrupt is the user's, and ends the batch; else it is an exception like others.
+    """
+
+    def __init__(self, job: Job, interruptible: bool = True) -> None:
         self.vertices: dict[Id, Vertex] = {}
+        self.max_concurrency = job.max_concurrency
         self._job = job
+        self._fatal = (KeyboardInterrupt,) if interruptible else ()
         self._setup = Setup(job.run, job.branch, job.combine, job.limits)
         self._staged: dict[Id, Record] = {}
         self._is_async = {name: job.is_async(name) for name in job.functions}
@@ -87,7 +102,9 @@ class Executor:
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch, and emit the outcome of each as soon as there is one."""
         if self.is_async(batch):
-            _run_on_loop(self, batch, emit)
+            from gpu_pregel.host.agents.looping import run_batch
+
+            run_batch(self, batch, emit, self._job.timeout)
             return
         compute, setup, vertices = self._job.functions[batch.function], self._setup, self.vertices
         for index, fields in enumerate(batch.tasks):
@@ -101,30 +118,43 @@ class Executor:
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
-            except KeyboardInterrupt:
+            except self._fatal:
                 raise
             except BaseException as raised:
                 error = raised
             emit(self._ended(task, context, error))
 
-    async def execute_async(self, task: Task, batch: Batch) -> Outcome:
-        """Compute one task of an ``async`` function."""
-        from asyncio import timeout
+    async def execute_async(self, task: Task, batch: Batch, patience: float | None = None) -> Outcome:
+        """Compute one task of an ``async`` function; after ``patience`` seconds it is left behind, if it still runs."""
+        import asyncio
 
-        limit = timeout(self._job.timeout)
-        context: Context | None = None
-        error: BaseException | None = None
+        context = Context(self.vertices[task.id], task, batch, self._setup)
+        limit = asyncio.timeout(self._job.timeout)
+        call = self._call(self._job.functions[batch.function], context, limit)
+        if patience is None:
+            error = await call
+        else:
+            attempt = asyncio.create_task(call)
+            await asyncio.wait((attempt,), timeout=patience)
+            if not attempt.done():
+                context.close()
+                text = f"took more than {self._job.timeout} s, and went on when it was cancelled; it was left behind"
+                return self._ended(task, context, TimeoutError(text), late=True)
+            error = attempt.result()
+        return self._ended(task, context, error, late=error is not None and limit.expired())
+
+    async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
+        """What a compute function raises."""
         try:
             async with limit:
-                context = Context(self.vertices[task.id], task, batch, self._setup)
-                result = await self._job.functions[batch.function](context)
+                result = await compute(context)
                 if result is not None:
                     _refuse_result(result)
-        except KeyboardInterrupt:
+        except self._fatal:
             raise
         except BaseException as raised:
-            error = raised
-        return self._ended(task, context, error, late=error is not None and limit.expired())
+            return raised
+        return None
 
     def _ended(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """The outcome of an attempt that raised ``error``, or did not."""
@@ -142,6 +172,7 @@ class Executor:
             except Exception as raised:
                 error = raised
         assert error is not None
+        self._staged.pop(task.id, None)  # of an attempt that was cut off, and ended nevertheless
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -223,27 +254,3 @@ def _trace(error: BaseException) -> str:
 def _clean(text: str) -> str:
     """Text that any encoding and store takes, and no subclass of str."""
     return str.encode(text, "utf-8", "backslashreplace").decode()
-
-
-def _run_on_loop(executor: Executor, batch: Batch, emit: Emit) -> None:
-    """Compute a batch of an ``async`` function to its end."""
-    import asyncio
-
-    async def work() -> None:
-        places = asyncio.Semaphore(executor._job.max_concurrency)
-
-        async def one(task: Task) -> None:
-            async with places:
-                emit(await executor.execute_async(task, batch))
-
-        await asyncio.gather(*[one(Task(*fields)) for fields in batch.tasks])
-
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work())
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:  # this thread has a running event loop: a notebook, say
-        pool.submit(asyncio.run, work()).result()

@@ -147,7 +147,7 @@ class Worker:
                 with suppress(Exception):
                     register(pickle.loads(data), name)
             self._job: Job = pickle.loads(hello["job"])
-            self._executor = Executor(self._job)
+            self._executor = Executor(self._job, interruptible=False)
         except BaseException:
             self._refuse("what it is to compute cannot be unpickled there")
 
@@ -291,9 +291,13 @@ class Worker:
         """An ``async`` function: attempts side by side, and further batches of the superstep as they come."""
         import asyncio
 
+        from gpu_pregel.host.agents.looping import run_until_complete
+
         if self._runner is None:
             self._runner = asyncio.Runner()
-        self._runner.run(self._serve_batches(batch))
+        loop = self._runner.get_loop()
+        ends = SystemExit, KeyboardInterrupt
+        run_until_complete(loop, loop.create_task(self._serve_batches(batch)), *ends)
 
     async def _serve_batches(self, batch: Batch) -> None:
         import asyncio
@@ -344,7 +348,7 @@ class Worker:
                 self._waiting.remove(frame)
                 begin(pipes.unpack_batch(frame[1]))
             if any(kind == pipes.END for kind, _ in self._waiting):
-                sys.exit()
+                over.set_exception(SystemExit())
 
         begin(batch)
         loop.add_reader(self._channel, read)

@@ -5,6 +5,8 @@ What was computed how often is told by marks that compute functions leave in a f
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +355,113 @@ def test_ordinary_functions_run_side_by_side_in_their_workers(workers: int, tmp_
     chosen = apart(workers)
     result = agents.run([Vertex(k) for k in chosen], compute, workers=workers, retry=ONCE)
     values(result, dict.fromkeys(chosen, "met"))
+
+
+@WORKERS
+def test_what_exits_in_a_task_of_an_async_function_fails_it_alone(workers: int) -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+        import sys
+
+        async def leave() -> None:
+            await asyncio.sleep(0.001)
+            if ctx.vertex_id == "interrupts":
+                raise KeyboardInterrupt
+            sys.exit(5)
+
+        async def stay() -> None:
+            await asyncio.sleep(0.02)
+
+        ctx.value = "spoilt"
+        if ctx.vertex_id == "of a group":
+            async with asyncio.TaskGroup() as group:
+                group.create_task(leave())
+                group.create_task(stay())
+        elif ctx.vertex_id in ("exits", "interrupts"):
+            await asyncio.gather(leave(), stay())
+        await asyncio.sleep(0.05)
+        ctx.value = "done"
+        ctx.vote_to_halt()
+
+    names = ["exits", "of a group", "fine", "fine too"]
+    kinds = {"exits": "SystemExit", "of a group": "SystemExit"}
+    if workers:  # in process it is the user's
+        names, kinds = [*names, "interrupts"], {**kinds, "interrupts": "KeyboardInterrupt"}
+    result = agents.run([Vertex(name) for name in names], compute, workers=workers, retry=ONCE, on_failure="continue")
+    assert {vertex: (one.kind, one.type) for vertex, one in result.failed.items()} == {
+        name: ("exception", kind) for name, kind in kinds.items()
+    }
+    values(result, {name: None if name in kinds else "done" for name in names})
+
+
+@PROCESSES
+def test_an_interrupt_that_compute_raises_in_a_worker_is_an_exception(workers: int) -> None:
+    """Workers get none from the terminal."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 1:
+            raise KeyboardInterrupt("of compute")
+        ctx.value = 1
+        ctx.vote_to_halt()
+
+    async def compute_too(ctx: Any) -> None:
+        compute(ctx)
+
+    for one in (compute, compute_too):
+        result = agents.run([Vertex(k) for k in range(3)], one, workers=workers, retry=ONCE, on_failure="continue")
+        failed = result.failed[1]
+        assert (failed.kind, failed.type, failed.text) == ("exception", "KeyboardInterrupt", "of compute")
+        values(result, {0: 1, 1: None, 2: 1})
+
+
+@WORKERS
+def test_who_does_not_end_when_cancelled_has_a_second_and_is_left_behind(workers: int) -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        if ctx.vertex_id == "ends in time":
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.05)
+                raise
+        while ctx.vertex_id == "refuses":
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                ctx.value = "spoilt"
+        ctx.value = "done"
+        ctx.vote_to_halt()
+
+    names = ["ends in time", "refuses", "fine"]
+    begin = time.monotonic()
+    result = agents.run(
+        [Vertex(name) for name in names],
+        compute,
+        workers=workers,
+        timeout=0.2,
+        retry=ONCE,
+        on_failure="continue",
+    )
+    assert time.monotonic() - begin < 10
+    assert {vertex: (one.kind, one.type) for vertex, one in result.failed.items()} == dict.fromkeys(
+        names[:2], ("timeout", "TimeoutError")
+    )
+    assert "took more than 0.2 s" in result.failed["refuses"].text
+    values(result, {"ends in time": None, "refuses": None, "fine": "done"})
+
+
+def test_a_thread_that_goes_on_after_a_timeout_keeps_nobody_waiting() -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        await asyncio.to_thread(release.wait, 30)
+
+    release = threading.Event()
+    begin = time.monotonic()
+    try:
+        result = agents.run([Vertex("a")], compute, timeout=0.1, retry=ONCE, on_failure="continue")
+        assert time.monotonic() - begin < 10
+    finally:
+        release.set()
+    assert result.failed["a"].kind == "timeout"

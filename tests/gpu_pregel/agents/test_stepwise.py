@@ -350,3 +350,22 @@ def test_a_superstep_that_was_cut_off_goes_on(workers: int, tmp_path: Path) -> N
         assert not agents.step()
         assert agents.result().values == {0: 1, 1: 1, 2: 1}
     assert {line.split()[1] for line in log.read_text().splitlines()} == {"1"}
+
+
+def test_async_attempts_that_were_cut_off_have_not_failed() -> None:
+    attempts: list[Any] = []
+
+    async def compute(ctx: Any) -> None:
+        attempts.append((ctx.vertex_id, ctx.attempt))
+        if ctx.vertex_id == 1 and (1, 1) not in attempts[:-1]:
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            await asyncio.sleep(60)
+        ctx.value += 1
+        ctx.vote_to_halt()
+
+    with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, retry=ONCE) as agents:
+        with pytest.raises(KeyboardInterrupt):
+            agents.step()
+        assert not agents.step()
+        assert (agents.status, agents.result().values) == ("completed", {0: 1, 1: 1, 2: 1})
+    assert sorted(attempts) == [(0, 1), (1, 1), (1, 1), (2, 1)]
