@@ -30,6 +30,13 @@ def check_integer(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
+def check_flag(name: str, value: object) -> bool:
+    """Return ``value`` as a bool, or raise if it is neither Python's nor NumPy's."""
+    if isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool"):
+        return bool(value)
+    raise ArgumentTypeError(f"{name} must be True or False, not {value!r}")
+
+
 def check_num_vertices(value: object) -> int:
     """Return ``value`` as a number of vertices that the index dtype can hold."""
     from gpu_pregel.host.csr import MAX_VERTICES

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel._arguments import check_choice, check_integer
+from gpu_pregel._arguments import check_choice, check_flag, check_integer
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.combining import Folding
-from gpu_pregel.host.agents.context import Context, Edge, Limits
+from gpu_pregel.host.agents.context import Context, Edge, Limits, as_edges, copied
 from gpu_pregel.host.agents.events import Observer
 from gpu_pregel.host.agents.executor import Job, is_async
 from gpu_pregel.host.agents.mutations import ConflictError, Resolve
@@ -72,6 +73,9 @@ class Aggregator:
     initial: Any = None
     persistent: bool = False
 
+    def __post_init__(self) -> None:
+        check_flag("Aggregator's persistent", self.persistent)
+
 
 @dataclass
 class Call:
@@ -119,10 +123,15 @@ class Call:
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise ArgumentTypeError(f"{name} must be a function, not {getattr(self, name)!r}")
         self._check_store()
-        if self.run_id is not None and not isinstance(self.run_id, str):
-            raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
-        self.observers = [self.observer] if callable(self.observer) else list(self.observer)
+        if self.run_id is not None:
+            if not isinstance(self.run_id, str):
+                raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
+            encode(self.run_id, name="run_id")
+        self.observers = _observers(self.observer)
+        _check_names("aggregators", self.aggregators)
+        _check_names("functions", self.functions)
         self._check_functions()
+        self._check_timeout()
 
     def _check_store(self) -> None:
         if self.store is not None:
@@ -147,14 +156,22 @@ class Call:
             if not callable(function):
                 raise ArgumentTypeError(f"compute function {name!r} must be a function of (ctx), not {function!r}")
         self.functions = given
-        if self.timeout is None:
+
+    def _check_timeout(self) -> None:
+        timeout = self.timeout
+        if timeout is None:
             return
-        if not isinstance(self.timeout, (int, float)) or not self.timeout > 0:
-            raise ArgumentError(f"timeout must be a number of seconds above 0, not {self.timeout!r}")
-        ordinary = [name for name, function in given.items() if not is_async(function)]
+        try:
+            seconds = math.nan if isinstance(timeout, bool) or not isinstance(timeout, Real) else float(timeout)
+        except OverflowError:
+            seconds = math.inf
+        if not 0 < seconds < math.inf:
+            raise ArgumentError(f"timeout must be a number of seconds above 0, not {timeout!r:.80}")
+        self.timeout = timeout if isinstance(timeout, (int, float)) else seconds
+        ordinary = [name for name, function in (self.functions or {}).items() if not is_async(function)]
         if self.workers == 0 and ordinary:
             raise ArgumentError(
-                f"timeout={self.timeout} cannot be kept with workers=0, as nobody can end function {ordinary[0]!r}: "
+                f"timeout={timeout} cannot be kept with workers=0, as nobody can end function {ordinary[0]!r}: "
                 f"pass workers=1, or make it async"
             )
 
@@ -185,6 +202,8 @@ class Call:
 
     def load(self, vertices: Iterable[Vertex]) -> State:
         """The vertices as data, checked: ids are different, and edges lead somewhere."""
+        if not isinstance(vertices, Iterable):
+            raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
         loaded: dict[Id, Loaded] = {}
         for one in vertices:
             vertex_id, vertex = _load(one)
@@ -227,7 +246,9 @@ class Call:
 
 def new_run_id() -> str:
     """An id that no other run has."""
-    return uuid.uuid4().hex
+    from uuid import uuid4
+
+    return uuid4().hex
 
 
 def _load(one: object) -> tuple[Id, Loaded]:
@@ -236,17 +257,19 @@ def _load(one: object) -> tuple[Id, Loaded]:
     vertex_id = _id_of(one.id, "a vertex's id")
     try:
         value = encode(one.value)
-        edges = [_edge_of(one.id, edge) for edge in one.edges]
+        edges = [_edge_of(*pair) for pair in as_edges(one.edges)]
+        return vertex_id, Loaded(value, edges, check_flag("halted", one.halted))
+    except ArgumentTypeError as error:
+        raise ArgumentTypeError(f"vertex {one.id!r}: {error}") from None
     except CodecError as error:
         raise CodecError(f"vertex {one.id!r}: {error}") from None
-    return vertex_id, Loaded(value, edges, bool(one.halted))
 
 
 def _resolver(resolve: Callable[..., Any]) -> Resolve:
     """A user's ``resolve``, which knows nothing of bytes."""
 
     def show(vertex_id: Id, vertex: Loaded) -> Vertex:
-        edges = [Edge(decode(target), decode(encode(weight))) for target, weight in vertex.edges]
+        edges = [Edge(decode(target), copied(weight)) for target, weight in vertex.edges]
         return Vertex(decode(vertex_id), decode(vertex.value), edges, vertex.halted)
 
     def call(vertex_id: Id, existing: Loaded | None, wanted: list[Loaded], messages: list[bytes]) -> Loaded | None:
@@ -281,8 +304,27 @@ def _id_of(given: Any, what: str) -> Id:
         raise ArgumentTypeError(f"{what}: {error}") from None
 
 
-def _edge_of(source: Any, edge: Any) -> tuple[Id, Any]:
-    """An edge is a target, or an ``Edge`` with its weight."""
-    target, weight = (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)
-    encode(weight, name=f"weight of the edge to {target!r}")
-    return _id_of(target, f"vertex {source!r}, edge to"), weight
+def _edge_of(target: Any, weight: Any) -> tuple[Id, Any]:
+    """An edge with a weight of its own."""
+    return _id_of(target, "edge to"), copied(weight, f"weight of the edge to {target!r}")
+
+
+def _observers(given: Any) -> list[Observer]:
+    """One observer, or several."""
+    observers = [given] if callable(given) or not isinstance(given, Iterable) or isinstance(given, str) else list(given)
+    for one in observers:
+        if not callable(one):
+            raise ArgumentTypeError(f"observer must be a function of (event), or a sequence of such, not {one!r}")
+    return observers
+
+
+def _check_names(name: str, given: object) -> None:
+    """Refuse what is no mapping from names."""
+    if given is None:
+        return
+    if not isinstance(given, Mapping):
+        raise ArgumentTypeError(f"{name} must be a mapping from names, not {given!r}")
+    for key in given:
+        if not isinstance(key, str):
+            raise ArgumentTypeError(f"{name} must have names that are strings, not {key!r}")
+        encode(key, name=f"a name of {name}")

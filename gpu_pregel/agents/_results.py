@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gpu_pregel.host.agents.codec import check_id, decode, encode
-from gpu_pregel.host.agents.context import Edge
+from gpu_pregel.host.agents.context import Edge, copied
 from gpu_pregel.host.agents.records import Id, Vertex
 from gpu_pregel.trace import Trace
 
@@ -61,7 +61,7 @@ class Vertices(Mapping[Any, FinalVertex]):
         vertex = self._vertices.get(encode(vertex_id))
         if vertex is None:
             raise KeyError(vertex_id)
-        edges = [Edge(decode(target), weight) for target, weight in vertex.edges]
+        edges = [Edge(decode(target), copied(weight)) for target, weight in vertex.edges]
         return FinalVertex(vertex_id, decode(vertex.value), edges, vertex.halted)
 
     def __iter__(self) -> Iterator[Any]:

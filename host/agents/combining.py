@@ -117,13 +117,11 @@ class Folding:
         return isinstance(self.how, TopK) or self.how == "list"
 
     def fold_outbox(self, outbox: list[tuple[Id, bytes]]) -> list[tuple[Id, bytes]]:
-        """Of several messages to one target one; as they are, if they cannot be folded, as that is the target's failure."""
+        """Of several messages to one target one; those that cannot be folded are sent, for the target to fail."""
         by_target: dict[Id, list[bytes]] = {}
         for target, message in outbox:
             by_target.setdefault(target, []).append(message)
-        return [
-            (target, message) for target, messages in by_target.items() for message in self._fold_encoded(messages)
-        ]
+        return [(target, message) for target, messages in by_target.items() for message in self._fold_encoded(messages)]
 
     def _fold_encoded(self, messages: list[bytes]) -> list[bytes]:
         if len(messages) == 1:

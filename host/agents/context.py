@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, Vertex
 
@@ -75,7 +75,8 @@ class Context:
     value : data
         Settable; the new value is what it is when the function returns.
     messages : list
-        In the order of (sender, sequence).
+        In the order of (sender, sequence). Senders are ordered by the type of their id (int, str, bytes, tuple); of the
+        same type, integers by value, others by length, then by content. Messages from outside come last.
     superstep, num_vertices : int
         ``num_vertices`` is that at the start of the superstep.
     key : str
@@ -167,7 +168,7 @@ class Context:
     def edges(self) -> list[Edge]:
         """Out-edges, each with ``target`` and ``weight``, in the order in which they were added; copies."""
         return [
-            Edge(decode(target), weight if type(weight) in _UNCHANGING else decode(encode(weight)))
+            Edge(decode(target), weight if type(weight) in _UNCHANGING else copied(weight))
             for target, weight in self._vertex.edges
         ]
 
@@ -233,7 +234,7 @@ class Context:
 
     def add_vertex(self, vertex_id: Any, value: Any = None, edges: Any = ()) -> None:
         """Ask for a vertex, which is there from the next superstep on."""
-        pairs = [(_id_of(target), weight) for target, weight in map(as_edge, edges)]
+        pairs = [(_id_of(target), weight) for target, weight in as_edges(edges)]
         for _, weight in pairs:
             self._encoded(weight, "an edge's weight", None)
         vertex = Vertex(self._encoded(value, "a vertex's value", None), pairs)
@@ -301,6 +302,26 @@ def make_key(run: str, branch: int, step: int, vertex: Id) -> bytes:
 
 def _id_of(vertex_id: Any) -> Id:
     return id_key(vertex_id)
+
+
+def copied(weight: Any, name: str = "weight") -> Any:
+    """A weight that nobody else can change."""
+    if type(weight) is str:
+        encode(weight, name=name)  # it may hold what is no text
+    return weight if type(weight) in _UNCHANGING else decode(encode(weight, name=name))
+
+
+def as_edges(edges: Any) -> list[tuple[Any, Any]]:
+    """What a user gives as the edges of a vertex: targets, or ``Edge`` objects with their weight; others weigh 1."""
+    if isinstance(edges, (str, bytes)):
+        raise ArgumentTypeError(f"edges must be several targets, not {edges!r}: for one, pass [{edges!r}]")
+    if isinstance(edges, Mapping):
+        raise ArgumentTypeError(
+            "edges must be targets or Edge objects, not a mapping: pass [Edge(target, weight), ...]"
+        )
+    if not isinstance(edges, Iterable):
+        raise ArgumentTypeError(f"edges must be a sequence of targets or Edge objects, not {edges!r}")
+    return [as_edge(edge) for edge in edges]
 
 
 def as_edge(edge: Any) -> tuple[Any, Any]:

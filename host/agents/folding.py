@@ -47,7 +47,7 @@ class Next:
 def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
     records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
-    aggregates = _fold_aggregates(rules, state, ledger.step, records)
+    values = _fold_aggregates(rules, state, ledger.step, records)
     changed = state.computed(records, failed)
     inbox = route(records)
     for target, messages in ledger.sent.items():
@@ -67,7 +67,8 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
         for vertex in mutated.remove:
             changed.pop(vertex, None)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
-    function, halted = _ask_master(rules, ledger.step, count, aggregates, state.function, functions)
+    function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
+    aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
 
 
@@ -79,7 +80,7 @@ def state_after(state: State, after: Next) -> State:
     return State(vertices, after.inbox, after.aggregates, after.function, state.failed | after.failed)
 
 
-def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) -> dict[str, bytes]:
+def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) -> dict[str, Any]:
     """Fold the contributions of completed attempts, in the order of (vertex, sequence)."""
     contributions: dict[str, list[Any]] = {}
     for _, record in records:
@@ -88,15 +89,21 @@ def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) ->
     totals = {}
     for name, aggregate in rules.aggregates.items():
         before = decode(state.aggregates[name]) if aggregate.persistent else aggregate.initial
-        who = f"aggregator {name!r} in superstep {step}"
         try:
-            totals[name] = encode(aggregate.folding.grown(before, contributions.get(name, [])), name="its result")
-        except CodecError as error:
-            raise AgentError(f"{who} made what is no data: {error}") from None
+            totals[name] = aggregate.folding.grown(before, contributions.get(name, []))
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise AgentError(f"{who} cannot fold what vertices contributed: {problem}") from error
+            raise AgentError(
+                f"aggregator {name!r} in superstep {step} cannot fold what vertices contributed: "
+                f"{type(error).__name__}: {error}"
+            ) from error
     return totals
+
+
+def _encoded(name: str, step: int, value: Any) -> bytes:
+    try:
+        return encode(value, name="its result")
+    except CodecError as error:
+        raise AgentError(f"aggregator {name!r} in superstep {step} made what is no data: {error}") from None
 
 
 def _find_recipients(
@@ -127,12 +134,11 @@ def _find_recipients(
 
 
 def _ask_master(
-    rules: Rules, step: int, count: int, aggregates: dict[str, bytes], function: str, functions: Iterable[str]
+    rules: Rules, step: int, count: int, aggregates: dict[str, Any], function: str, functions: Iterable[str]
 ) -> tuple[str, bool]:
     """The next superstep's compute function, and whether the run ends."""
     if rules.master is None:
         return function, False
-    values = {name: decode(data) for name, data in aggregates.items()}
-    context = MasterContext(step, count, values, functions)
+    context = MasterContext(step, count, aggregates, functions)
     rules.master(context)
     return context.function or function, context.halted

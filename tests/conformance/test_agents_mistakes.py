@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gpu_pregel.agents as agents
-from gpu_pregel.agents import Edge, RetryPolicy, Vertex
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError, GpuPregelError
+from gpu_pregel.agents import Aggregator, Edge, RetryPolicy, TopK, Vertex
+from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, CodecError, GpuPregelError
 from tests.agents import ONCE, WORKERS, values
 from tests.host.agents.worker_programs import children
 
@@ -39,14 +40,63 @@ REFUSED: list[Any] = [
     pytest.param(
         {"vertices": [Vertex("a", {"x": [1, print]})]}, CodecError, r"vertex 'a': .*\['x'\]\[1\]", id="no data"
     ),
-    pytest.param({"vertices": [Vertex("a", 0, [Edge("a", print)])]}, CodecError, "no data", id="weight"),
-    pytest.param({"vertices": [Vertex("a", 0, [1.5])]}, ArgumentTypeError, "vertex 'a', edge to.*float", id="target"),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, [Edge("a", print)])]},
+        CodecError,
+        "vertex 'a': weight of the edge to 'a' is of",
+        id="weight",
+    ),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, [1.5])]},
+        ArgumentTypeError,
+        "vertex 'a': edge to: id is of type float",
+        id="target",
+    ),
     pytest.param({"vertices": [Vertex(True)]}, ArgumentTypeError, "id is of type bool", id="id"),
     pytest.param({"vertices": ["a"]}, ArgumentTypeError, r"gp\.agents\.Vertex objects, not 'a'", id="vertex"),
     pytest.param({"compute": None}, ArgumentError, "no compute function", id="no function"),
     pytest.param({"compute": "never"}, ArgumentTypeError, "must be a function of .ctx., not 'never'", id="function"),
     pytest.param({"timeout": 0}, ArgumentError, "timeout must be a number of seconds above 0, not 0", id="timeout"),
     pytest.param({"timeout": math.nan}, ArgumentError, "timeout must be", id="timeout NaN"),
+    pytest.param({"timeout": math.inf}, ArgumentError, "timeout must be", id="timeout infinite"),
+    pytest.param({"timeout": 10**400}, ArgumentError, "timeout must be.*, not 1000", id="timeout too long"),
+    pytest.param({"timeout": True}, ArgumentError, "timeout must be.*, not True", id="timeout True"),
+    pytest.param({"timeout": "5"}, ArgumentError, "timeout must be.*, not '5'", id="timeout of text"),
+    pytest.param({"workers": True}, ArgumentTypeError, "workers must be a whole number, not True", id="workers True"),
+    pytest.param({"vertices": None}, ArgumentTypeError, "vertices must be a sequence of gp.*, not None", id="none"),
+    pytest.param({"vertices": Vertex("a")}, ArgumentTypeError, "vertices must be a sequence of gp", id="one vertex"),
+    pytest.param({"vertices": [Vertex("a", 0, 5)]}, ArgumentTypeError, "vertex 'a': edges must be.*not 5", id="edges"),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, "abc")]},
+        ArgumentTypeError,
+        r"vertex 'a': edges must be several targets, not 'abc': for one, pass \['abc'\]",
+        id="edges of text",
+    ),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, {"a": 2.0})]}, ArgumentTypeError, r"pass \[Edge\(target, weight\)", id="edges dict"
+    ),
+    pytest.param(
+        {"vertices": [Vertex("a", halted="no")]},  # type: ignore[arg-type]
+        ArgumentTypeError,
+        "vertex 'a': halted must be True or False, not 'no'",
+        id="halted",
+    ),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, [Edge("a", "\udc80")])]}, CodecError, "surrogate", id="weight of no text"
+    ),
+    pytest.param({"observer": 5}, ArgumentTypeError, r"observer must be a function of \(event\).*not 5", id="observer"),
+    pytest.param({"observer": "log"}, ArgumentTypeError, "observer must be.*not 'log'", id="observer by name"),
+    pytest.param({"observer": [print, "x"]}, ArgumentTypeError, "observer must be.*not 'x'", id="observers"),
+    pytest.param({"aggregators": ["sum"]}, ArgumentTypeError, "aggregators must be a mapping from", id="aggregators"),
+    pytest.param({"aggregators": {5: "sum"}}, ArgumentTypeError, "aggregators must have names.*not 5", id="name"),
+    pytest.param({"functions": [never]}, ArgumentTypeError, "functions must be a mapping from names", id="functions"),
+    pytest.param(
+        {"aggregators": {"x": Aggregator("sum", object())}},
+        CodecError,
+        "what aggregator 'x' is at first: value is of type object",
+        id="initial",
+    ),
+    pytest.param({"run_id": "\udc80"}, CodecError, "run_id holds", id="run_id"),
     pytest.param({"workers": -1}, ArgumentError, "workers must be from 0", id="workers"),
     pytest.param({"workers": 1.0}, ArgumentTypeError, "workers must be a whole number", id="workers of a float"),
     pytest.param({"max_supersteps": 0}, ArgumentError, "max_supersteps must be from 1", id="max_supersteps"),
@@ -70,6 +120,15 @@ def test_what_is_refused_before_work(options: dict[str, Any], error: type[Except
         agents.run(**call)
     assert isinstance(caught.value, GpuPregelError)
     assert children() == before
+
+
+def test_what_has_flags_takes_those_of_python_and_numpy() -> None:
+    import numpy as np
+
+    with pytest.raises(ArgumentTypeError, match="Aggregator's persistent must be True or False, not 'no'"):
+        Aggregator("sum", persistent="no")  # type: ignore[arg-type]
+    vertices = [Vertex("a", halted=np.True_), Vertex("b", halted=np.array([True, False])[1])]  # type: ignore[arg-type]
+    assert agents.run(vertices, lambda ctx: ctx.vote_to_halt()).trace[0]["computed"] == 1
 
 
 def test_a_timeout_that_nobody_can_keep_is_refused_before_work() -> None:
@@ -117,6 +176,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "message to neighbors": ("data", "CodecError", "a message: value is of type object"),
     "aggregate": ("data", "CodecError", "a contribution to 'sum': value is of type object"),
     "value of a vertex": ("data", "CodecError", "a vertex's value: value is of type object"),
+    "edges of a vertex": ("exception", "ArgumentTypeError", r"edges must be several.*for one, pass \['fine'\]"),
     "weight of a vertex": ("data", "CodecError", "an edge's weight: value is of type object"),
     "weight": ("data", "CodecError", "an edge's weight: value is of type object"),
     "payload": ("data", "CodecError", "an interrupt's payload: value is of type object"),
@@ -180,6 +240,7 @@ def mistaken() -> Any:
             "message to neighbors": lambda: ctx.send_to_neighbors(odd),
             "aggregate": lambda: ctx.aggregate("sum", odd),
             "value of a vertex": lambda: ctx.add_vertex("new", odd),
+            "edges of a vertex": lambda: ctx.add_vertex("new", 1, "fine"),
             "weight of a vertex": lambda: ctx.add_vertex("new", 1, [edge(odd)]),
             "weight": lambda: ctx.add_edge("fine", "fine", odd),
             "payload": lambda: ctx.interrupt(odd),
@@ -222,8 +283,6 @@ def test_what_compute_functions_do_wrong(workers: int) -> None:
         vertices, mistaken(), workers=workers, retry=ONCE, on_failure="continue", aggregators={"sum": "sum"}
     )
     assert sorted(result.failed) == sorted(MISTAKES)
-    import re
-
     for name, (kind, type_name, text) in MISTAKES.items():
         failed = result.failed[name]
         assert (name, failed.superstep, failed.kind) == (name, 0, kind)
@@ -236,7 +295,7 @@ def test_what_compute_functions_do_wrong(workers: int) -> None:
 
 @FEW
 @pytest.mark.parametrize(
-    "kind", ["lambda", "bound", "instance", "partial", "async bound", "async instance", "async partial"]
+    "kind", ["lambda", "bound", "instance", "partial", "async bound", "async instance", "async partial", "async both"]
 )
 def test_what_may_compute(kind: str, workers: int) -> None:
     class Program:
@@ -268,8 +327,10 @@ def test_what_may_compute(kind: str, workers: int) -> None:
         "async bound": program.later,
         "async instance": Later(),
         "async partial": functools.partial(Program.later, program),
+        "async both": functools.partial(Later()),
     }
-    result = agents.run([Vertex(0), Vertex(1)], compute[kind], workers=workers, retry=ONCE)
+    options = {"timeout": 60} if kind.startswith("async") else {}
+    result = agents.run([Vertex(0), Vertex(1)], compute[kind], workers=workers, retry=ONCE, **options)
     values(result, {0: 42, 1: 42})
 
 
@@ -353,11 +414,45 @@ def test_functions_of_the_master_that_raise(what: str, workers: int) -> None:
 
 
 @FEW
+@pytest.mark.parametrize(
+    ("combine", "error"),
+    [
+        ("min", "cannot fold what vertices contributed: TypeError: '<' not supported"),
+        ("sum", "cannot fold what vertices contributed: TypeError"),
+        (wrong, "cannot fold what vertices contributed: OurError: of a function of the user"),
+        (lambda a, b: object(), "made what is no data: its result is of type object"),
+    ],
+    ids=["min", "sum", "raises", "no data"],
+)
+def test_aggregators_that_cannot_fold_are_named_and_change_nothing(combine: Any, error: str, workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value = ctx.superstep
+        ctx.aggregate("fine", 1)
+        if ctx.superstep == 1:
+            ctx.aggregate("wrong", 1 if ctx.vertex_id else "one")
+            ctx.vote_to_halt()
+
+    aggregators = {"fine": "sum", "wrong": combine}
+    with agents.start([Vertex(0), Vertex(1)], compute, workers=workers, aggregators=aggregators, retry=ONCE) as run:
+        assert run.step()
+        for _ in range(2):
+            with pytest.raises(AgentError, match=f"aggregator 'wrong' in superstep 1 {error}"):
+                run.step()
+            assert (run.status, run.result().superstep) == ("running", 1)
+            assert run.result().aggregates["fine"] == 2
+            values(run.result(), {0: 0, 1: 0})
+
+
+@FEW
 def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
+    """They are named; senders, whose messages may be folded where they are sent, have done nothing wrong."""
+
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.send(0, ctx.vertex_id)
             ctx.send(1, 1 if ctx.vertex_id else "one")
+            if ctx.vertex_id == 2:
+                ctx.send(1, "one too")
         else:
             ctx.value = ctx.messages
         ctx.vote_to_halt()
@@ -366,13 +461,14 @@ def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
         return a // b
 
     vertices = [Vertex(k) for k in range(3)]
-    result = agents.run(vertices, compute, workers=workers, combiner="max", retry=ONCE, on_failure="continue")
-    assert {vertex: one.type for vertex, one in result.failed.items()} == {1: "TypeError"}
-    values(result, {0: [2], 1: None, 2: None})
-    result = agents.run(vertices, compute, workers=workers, combiner=divide, retry=ONCE, on_failure="continue")
-    assert {vertex: one.type for vertex, one in result.failed.items()} == {1: "TypeError"}
-    assert result.failed[1].messages == ["one", 1, 1]
-    values(result, {0: [0], 1: None, 2: None})
+    for combiner, name, value in (("max", "'max'", 2), (divide, ".*divide", 0), (TopK(1), r"TopK\(k=1\)", [2])):
+        result = agents.run(vertices, compute, workers=workers, combiner=combiner, retry=ONCE, on_failure="continue")
+        failed = result.failed.pop(1)
+        assert not result.failed
+        assert (failed.superstep, failed.kind, failed.type) == (1, "exception", "CombinerError")
+        assert re.match(f"combiner {name} cannot fold the messages: TypeError: ", failed.text)
+        assert failed.messages == ["one", 1, 1, "one too"]
+        values(result, {0: [value], 1: None, 2: None})
 
 
 @FEW

@@ -118,14 +118,22 @@ def test_nobody_shares_what_was_sent(workers: int) -> None:
 @WORKERS
 def test_nobody_shares_the_weights_of_edges(workers: int) -> None:
     def compute(ctx: Any) -> None:
-        for edge in ctx.edges:
+        edges = ctx.edges
+        for edge in edges:
             edge.weight.append(ctx.superstep)
-        ctx.value = [edge.weight for edge in ctx.edges]
+        ctx.value = [edge.weight for edge in edges]
         if ctx.superstep == 1:
             ctx.vote_to_halt()
 
-    result = agents.run([Vertex(0, None, [agents.Edge(1, [7])]), Vertex(1)], compute, workers=workers)
-    check(result, (0, [[7]], [(1, [7])], True), (1, [], [], True))
+    ours = [7]
+    with agents.start([Vertex(0, None, [agents.Edge(1, ours)]), Vertex(1)], compute, workers=workers) as run:
+        ours.append("ours")
+        assert run.step()
+        run.result().vertices[0].edges[0].weight.append("of a result")
+        assert not run.step()
+        result = run.result()
+        result.vertices[0].edges[0].weight.append("of the last result")
+        check(result, (0, [[7, 1]], [(1, [7])], True), (1, [], [], True))
 
 
 COMBINED = [
