@@ -158,7 +158,7 @@ class Call:
         self.functions = given
 
     def _check_timeout(self) -> None:
-        timeout = self.timeout
+        timeout: Any = self.timeout
         if timeout is None:
             return
         try:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.executor import Executor, Job
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, Vertex
 
@@ -65,7 +66,12 @@ class Transport(Protocol):
         """Make what a partition staged its state."""
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers; calls that come later raise what ``ended`` gives."""
+
+
+def ended() -> AgentError:
+    """Why nothing can be asked of partitions any more."""
+    return AgentError("the run has ended: its workers are gone")
 
 
 class InProcess:
@@ -78,6 +84,7 @@ class InProcess:
         self._executor = Executor(job)
         self._slice = 1 if in_slices else 0
         """Tasks computed until the master looks at what is done, so that it is on record soon; 0 for all."""
+        self._is_closed = False
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
@@ -91,10 +98,14 @@ class InProcess:
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
+        if self._is_closed:
+            raise ended()
         self._batches.append(batch)
 
     def wait(self, until: float | None) -> list[Event]:
         """Compute what was submitted; with nothing to do, sleep."""
+        if self._is_closed:
+            raise ended()
         if not self._batches:
             if until is not None:
                 time.sleep(max(0.0, until - time.monotonic()))
@@ -132,10 +143,15 @@ class InProcess:
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Make what is staged the state; the master keeps vertices of its own."""
+        if self._is_closed:
+            raise ended()
         if change.set:
             copies = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)
         self._executor.commit(change)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Forget all vertices."""
+        self._is_closed = True
+        self._executor.load({})
+        self._batches.clear()

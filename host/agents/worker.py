@@ -180,10 +180,12 @@ class Worker:
             sys.modules["subprocess"]._fork_exec = _posixsubprocess.fork_exec  # type: ignore[attr-defined]
 
     def _refuse(self, what: str) -> None:
-        """Tell why this worker, and any in its place, cannot work."""
+        """Tell why this worker, and any in its place, cannot work; and which module it lacks, if that is why."""
         import traceback
 
-        self._write(pipes.REFUSED, pipes.pack(f"{what}: {traceback.format_exc()}"))
+        error = sys.exc_info()[1]
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        self._write(pipes.REFUSED, pipes.pack((f"{what}: {traceback.format_exc()}", missing)))
         sys.exit(1)
 
     def _forward_logging(self, levels: dict[str, int] | None) -> None:

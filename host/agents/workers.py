@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.codec import place_of_key, registered
 from gpu_pregel.host.agents.executor import Job
 from gpu_pregel.host.agents.processes import LAST_SECONDS, Guardian, Process
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Vertex
-from gpu_pregel.host.agents.transport import Death, Done, Event
+from gpu_pregel.host.agents.transport import Death, Done, Event, ended
 
 _GRACE = 1.0
 """Seconds that a cancelled attempt of an ``async`` function has to end."""
@@ -71,6 +71,7 @@ class Workers:
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch."""
+        self._check_is_open()
         self._fill_vacancies()
         process = self._processes[partition]
         if process.is_finished:
@@ -84,14 +85,17 @@ class Workers:
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Send what a commit changes; a worker that is gone learns of it from its successor's state."""
+        self._check_is_open()
         self._processes[partition].send(pipes.COMMIT, pipes.pack_change(change))
 
     def kill(self, partition: int, reason: str) -> None:
         """End a worker's process group; its death is an event, and no vertex is charged with it."""
+        self._check_is_open()
         self._processes[partition].kill(reason, spare=True)
 
     def wait(self, until: float | None) -> list[Event]:
         """Wait for events, and meanwhile send what is to be sent, and look at deadlines."""
+        self._check_is_open()
         while not self._events:
             limit = self._look_at_deadlines()
             if until is not None and (limit is None or until < limit):
@@ -106,6 +110,10 @@ class Workers:
     def close(self) -> None:
         """End all workers, and what they have started."""
         self._close()
+
+    def _check_is_open(self) -> None:
+        if not self._close.alive:
+            raise ended()
 
     def _process(self, partition: int, generation: int) -> Process:
         return Process(partition, generation, self._slots, self._selector, self._guardian)
@@ -142,7 +150,7 @@ class Workers:
                 elif kind == pipes.LOG:
                     process.log(*pipes.unpack(content))
                 elif kind == pipes.REFUSED:
-                    raise AgentError(f"worker {process.partition} cannot work: {pipes.unpack(content)}")
+                    raise _refused(process.partition, *pipes.unpack(content))
                 else:
                     raise pipes.BrokenFrameError(f"a frame of kind {kind}")
         except pipes.BrokenFrameError as error:
@@ -271,6 +279,19 @@ def _hello(job: Job, slots: int) -> bytes:
             "slots": slots,
             "max_memory": job.max_memory,
         }
+    )
+
+
+def _refused(partition: int, why: str, missing: str | None) -> AgentError:
+    """Why a worker cannot work, with the way out if it lacks a module that is there here."""
+    module = sys.modules.get(missing) if missing else None
+    if module is None:
+        return AgentError(f"worker {partition} cannot work: {why}")
+    file = getattr(module, "__file__", None)
+    return AgentError(
+        f"workers cannot import the module {missing!r}, of which they need a function or a class: "
+        f"{f'put the folder of {file}' if file else 'put its folder'} on sys.path or PYTHONPATH under that name, "
+        f"start its file as a program, or define what is needed in the script or inside a function"
     )
 
 

@@ -65,7 +65,12 @@ REFUSED: list[Any] = [
     pytest.param({"workers": True}, ArgumentTypeError, "workers must be a whole number, not True", id="workers True"),
     pytest.param({"vertices": None}, ArgumentTypeError, "vertices must be a sequence of gp.*, not None", id="none"),
     pytest.param({"vertices": Vertex("a")}, ArgumentTypeError, "vertices must be a sequence of gp", id="one vertex"),
-    pytest.param({"vertices": [Vertex("a", 0, 5)]}, ArgumentTypeError, "vertex 'a': edges must be.*not 5", id="edges"),
+    pytest.param(
+        {"vertices": [Vertex("a", 0, 5)]},  # type: ignore[arg-type]
+        ArgumentTypeError,
+        "vertex 'a': edges must be.*not 5",
+        id="edges",
+    ),
     pytest.param(
         {"vertices": [Vertex("a", 0, "abc")]},
         ArgumentTypeError,
@@ -329,7 +334,7 @@ def test_what_may_compute(kind: str, workers: int) -> None:
         "async partial": functools.partial(Program.later, program),
         "async both": functools.partial(Later()),
     }
-    options = {"timeout": 60} if kind.startswith("async") else {}
+    options: dict[str, Any] = {"timeout": 60} if kind.startswith("async") else {}
     result = agents.run([Vertex(0), Vertex(1)], compute[kind], workers=workers, retry=ONCE, **options)
     values(result, {0: 42, 1: 42})
 

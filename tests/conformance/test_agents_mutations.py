@@ -177,7 +177,7 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
         (lambda *_: 5, "resolve returned 5"),
         (lambda *_: Vertex("x"), "resolve returned Vertex\\(id='x'"),
         (lambda *_: Vertex("n", object()), "resolve returned what makes no vertex: .* value is of type object"),
-        (lambda *_: Vertex("n", 0, [1.5]), "resolve returned what makes no vertex: vertex 'n', edge to: .* float"),
+        (lambda *_: Vertex("n", 0, [1.5]), "resolve returned what makes no vertex: vertex 'n': edge to: .* float"),
     ],
 )
 def test_what_a_function_that_resolves_does_wrong(nonsense: Any, error: str) -> None:

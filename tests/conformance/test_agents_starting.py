@@ -98,6 +98,31 @@ def test_it_starts_from_a_folder_and_a_package(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
 
 
+LOADED = {
+    "run_path": "import runpy, sys; runpy.run_path(sys.argv[1])",
+    "by path": """if True:
+        import sys
+        from importlib.util import module_from_spec, spec_from_file_location
+        spec = spec_from_file_location("loaded_by_path", sys.argv[1])
+        sys.modules["loaded_by_path"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    """,
+}
+
+
+@pytest.mark.parametrize("how", LOADED)
+def test_a_module_that_workers_cannot_import_is_named(how: str, tmp_path: Path) -> None:
+    program = tmp_path / "odd_program.py"
+    program.write_text(PROGRAM)
+    done = run(["-c", LOADED[how], str(program)])
+    assert done.stdout == "42\n42\n"  # in process
+    name = {"run_path": "'<run_path>'", "by path": "'loaded_by_path'"}[how]
+    *_, last = done.stderr.splitlines()
+    assert last.startswith(f"gpu_pregel.errors.AgentError: workers cannot import the module {name}")
+    assert str(program) in last
+    assert "on sys.path or PYTHONPATH" in last
+
+
 def test_it_starts_where_standard_streams_are_closed(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         PROGRAM.replace("print(", "answers.append(").replace("FACTOR = 3", "FACTOR = 3\nanswers = []")

@@ -125,7 +125,7 @@ def test_nobody_shares_the_weights_of_edges(workers: int) -> None:
         if ctx.superstep == 1:
             ctx.vote_to_halt()
 
-    ours = [7]
+    ours: list[Any] = [7]
     with agents.start([Vertex(0, None, [agents.Edge(1, ours)]), Vertex(1)], compute, workers=workers) as run:
         ours.append("ours")
         assert run.step()

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, CodecError
+from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 
 Vertex = gp.agents.Vertex
 ONCE = gp.agents.RetryPolicy(attempts=1)
@@ -264,6 +264,21 @@ def test_what_an_observer_raises_loses_nothing(workers: int) -> None:
         assert raised == {"superstep", "attempt", "commit", "end"}
         assert agents.status == "completed"
         assert content(agents.result()) == content(gp.agents.run(RING, ring, aggregators=TOTAL, run_id="one"))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_run_that_was_left_computes_no_more(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value += 1
+
+    with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, workers=workers) as agents:
+        assert agents.step()
+    for _ in range(2):
+        with pytest.raises(AgentError, match="the run has ended: its workers are gone"):
+            agents.step()
+    assert agents.result().values == {0: 1, 1: 1, 2: 1}
+    agents.stop()
+    assert not agents.step()
 
 
 PROGRAM = """
