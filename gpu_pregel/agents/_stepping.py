@@ -9,7 +9,7 @@ from typing import Any
 from gpu_pregel.agents._beginning import Beginning
 from gpu_pregel.agents._given import Call
 from gpu_pregel.agents._results import AgentResult, Failed, Vertices
-from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.collecting import patience
 from gpu_pregel.host.agents.executor import Job
@@ -50,7 +50,6 @@ class AgentRun:
     def __init__(self, call: Call, beginning: Beginning) -> None:
         self.run_id = beginning.run_id
         self._stepping = threading.Lock()
-        self._closed = False
         journal, state = beginning.journal, beginning.state
         try:
             job = call.job(beginning.run_id, beginning.branch)
@@ -81,12 +80,10 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or what is left of a held one; whether another may follow."""
-        if self._closed and self.status not in ENDED:
-            raise AgentError("the run has been left: its workers are gone; gp.agents.start begins another")
         with self._stepping, patience(beside_users_code=self._transport.is_local):
             goes_on = self._master.step()
             if self.status == "stopped":
-                self._close()
+                self._policy.close()
             return goes_on
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
@@ -132,7 +129,7 @@ class AgentRun:
         if self._stepping.acquire(blocking=False):
             try:
                 self._master.end()
-                self._close()
+                self._policy.close()
             finally:
                 self._stepping.release()
 
@@ -179,10 +176,6 @@ class AgentRun:
             trace=Trace(self._master.trace),
         )
 
-    def _close(self) -> None:
-        self._closed = True
-        self._policy.close()
-
     def __enter__(self) -> AgentRun:
         return self
 
@@ -191,7 +184,7 @@ class AgentRun:
             if self.status not in ENDED:
                 self._policy.observe("end", {"status": self.status})
         finally:
-            self._close()
+            self._policy.close()
 
 
 def _transport(workers: int, job: Job, journal: Journal | None) -> Transport:
