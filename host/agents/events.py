@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic, time
-from typing import Any, Self
+from typing import Any
 
 KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
 
@@ -19,7 +19,8 @@ class Event:
     ----------
     kind : str
         "superstep" (one begins, or goes on), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a
-        worker), "commit" (with the row of the trace), "hold" (of the superstep) or "end".
+        worker), "commit" (with the row of the trace), "hold" (of the superstep) or "end" (of the run, or of
+        its ``with`` block).
     superstep : int
     vertex : id, optional
     attempt : int, optional
@@ -78,37 +79,22 @@ def _plain(fact: Any) -> str:
     return "\\n".join(str(fact).splitlines())
 
 
-class ClosingObserver:
-    """What has something open while a run goes on: :meth:`close` it, or use it in a ``with`` block."""
-
-    def close(self) -> None:
-        """Close what is open; what comes afterwards begins anew."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 _DELAY, _PERIOD = 0.5, 0.1
 """Seconds until a bar is shown, and between two times that it is drawn."""
 _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
 
 
-class ProgressObserver(ClosingObserver):
+class ProgressObserver:
     """Shows the superstep, and how many of its vertices are done, on stderr by tqdm, once a run is long.
 
-    The bar goes when a superstep is held and when the run ends. A run that was started and is neither stopped nor left
-    by its ``with`` block has no end: :meth:`close` the observer then, or use it in a ``with`` block, too.
+    The bar goes when a superstep is held, and when the run ends or its ``with`` block is left.
 
     Examples
     --------
     >>> import gpu_pregel as gp
     >>> def compute(ctx):
     ...     ctx.vote_to_halt()
-    >>> with gp.agents.ProgressObserver() as observer:
-    ...     gp.agents.run([gp.agents.Vertex("a")], compute, observer=observer).status
+    >>> gp.agents.run([gp.agents.Vertex("a")], compute, observer=gp.agents.ProgressObserver()).status
     'completed'
     """
 
@@ -125,7 +111,7 @@ class ProgressObserver(ClosingObserver):
         elif event.kind == "attempt":
             self._done += event.facts["status"] == "completed"
         elif event.kind in ("hold", "end"):
-            self.close()
+            self._close()
             return
         now = monotonic()
         if now >= self._next:
@@ -144,7 +130,7 @@ class ProgressObserver(ClosingObserver):
         self._bar.total, self._bar.n = self._active, self._done
         self._bar.set_description_str(f"superstep {self._superstep}")
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Take the bar away, until there are events again."""
         self._next = 0.0
         if self._bar is not None:

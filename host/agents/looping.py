@@ -88,7 +88,7 @@ def _end(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:
         return rest
 
     for task in run_until_complete(loop, loop.create_task(cancel()), SystemExit):
-        asyncio._unregister_task(task)  # type: ignore[attr-defined, unused-ignore]
-        task._log_destroy_pending = False  # type: ignore[attr-defined, unused-ignore]
+        asyncio._unregister_task(task)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
     if grace is not None:
         loop.set_default_executor(ThreadPoolExecutor(1))  # nobody waits for what still runs in threads

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import MissingPackageError
-from gpu_pregel.host.agents.events import ClosingObserver, Event
+from gpu_pregel.host.agents.events import Event
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram, Meter
@@ -35,7 +35,7 @@ _BOUNDARIES = [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 6
 """Of the histogram, in seconds; the default ones are meant for milliseconds."""
 
 
-class OpenTelemetryObserver(ClosingObserver):
+class OpenTelemetryObserver:
     """Tells OpenTelemetry about a run; it needs ``pip install gpu-pregel[telemetry]`` and an SDK that you set up.
 
     A span ``gpu_pregel.run`` has a ``gpu_pregel.superstep`` for each superstep, and another when a held one goes on.
@@ -43,8 +43,8 @@ class OpenTelemetryObserver(ClosingObserver):
     Counters are ``gpu_pregel.supersteps``, ``attempts``, ``retries``, ``failures`` and ``deaths``, the histogram is
     ``gpu_pregel.superstep.duration``. Ids of vertices and texts of exceptions are passed on, values and messages never.
 
-    It observes one run at a time. One that was started and is neither stopped nor left by its ``with`` block has no end
-    that observers are told of: :meth:`close` the observer then, or use it in a ``with`` block, too.
+    It observes one run at a time. Its span ends with the run, or where its ``with`` block is left; one of a superstep
+    that was neither committed nor held ends as an error.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class OpenTelemetryObserver(ClosingObserver):
     >>> import gpu_pregel as gp
     >>> def compute(ctx):
     ...     ctx.vote_to_halt()
-    >>> with gp.agents.OpenTelemetryObserver() as observer:
-    ...     gp.agents.run([gp.agents.Vertex("a")], compute, observer=observer).status
+    >>> observer = gp.agents.OpenTelemetryObserver()
+    >>> gp.agents.run([gp.agents.Vertex("a")], compute, observer=observer).status
     'completed'
     """
 
@@ -94,7 +94,7 @@ class OpenTelemetryObserver(ClosingObserver):
         """Take an event in."""
         kind = event.kind
         if kind == "end":
-            self._end(event.facts.get("status"))
+            self._end(event.facts["status"])
             return
         if kind == "hold" and self._superstep is None:
             return  # held still: nothing was computed
@@ -161,21 +161,16 @@ class OpenTelemetryObserver(ClosingObserver):
         self._problem = self._failure or "the superstep was cut off"
         self._end_superstep("cut off", self._problem)
 
-    def _end(self, status: str | None = None) -> None:
+    def _end(self, status: str) -> None:
         if self._superstep is not None:
             self._cut_off()
         span, self._run = self._run, None
         if span is not None:
-            if status is not None:
-                span.set_attribute("gpu_pregel.run.status", status)
+            span.set_attribute("gpu_pregel.run.status", status)
             if self._problem:
                 span.set_status(self._trace.StatusCode.ERROR, self._problem)
             span.end()
         self._is_held, self._problem = False, ""
-
-    def close(self) -> None:
-        """End all spans; one of a superstep that was neither committed nor held ends as an error."""
-        self._end()
 
 
 def _make_histogram(meter: Meter) -> Histogram:

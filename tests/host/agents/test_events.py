@@ -108,12 +108,12 @@ def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> N
     assert another.is_closed
 
 
-def test_progress_of_a_run_that_raises_ends_with_its_block(bars: list[Any]) -> None:
+def test_progress_of_a_run_that_raises_ends_with_it(bars: list[Any]) -> None:
     def compute(ctx: Any) -> None:
         ctx.send("nobody", 1)
 
-    with pytest.raises(AgentError, match="nobody"), ProgressObserver() as observer:
-        gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=observer)
+    with pytest.raises(AgentError, match="nobody"):
+        gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=ProgressObserver())
     (bar,) = bars
     assert bar.is_closed
 
@@ -131,8 +131,9 @@ def test_progress_is_drawn_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypat
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(events, "_DELAY", 0.0)
     monkeypatch.setattr(events, "_PERIOD", 0.0)
-    with ProgressObserver() as observer:
-        for event in [superstep(7, 4), attempt(7), attempt(7)]:
-            observer(event)
-        assert "superstep 7:  50%|" in capsys.readouterr().err
+    observer = ProgressObserver()
+    for event in [superstep(7, 4), attempt(7), attempt(7)]:
+        observer(event)
+    assert "superstep 7:  50%|" in capsys.readouterr().err
+    observer(Event("end", 7, facts={"status": "running"}))
     assert capsys.readouterr().err.endswith("\r")
