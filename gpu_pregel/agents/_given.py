@@ -128,8 +128,8 @@ class Call:
                 raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
             encode(self.run_id, name="run_id")
         self.observers = _observers(self.observer)
-        _check_names("aggregators", self.aggregators)
-        _check_names("functions", self.functions)
+        self.aggregators = _by_name("aggregators", self.aggregators)
+        self.functions = _by_name("functions", self.functions)
         self._check_functions()
         self._check_timeout()
 
@@ -318,13 +318,15 @@ def _observers(given: Any) -> list[Observer]:
     return observers
 
 
-def _check_names(name: str, given: object) -> None:
-    """Refuse what is no mapping from names."""
+def _by_name(role: str, given: object) -> dict[str, Any]:
+    """A copy of a mapping from names."""
     if given is None:
-        return
+        return {}
     if not isinstance(given, Mapping):
-        raise ArgumentTypeError(f"{name} must be a mapping from names, not {given!r}")
-    for key in given:
-        if not isinstance(key, str):
-            raise ArgumentTypeError(f"{name} must have names that are strings, not {key!r}")
-        encode(key, name=f"a name of {name}")
+        raise ArgumentTypeError(f"{role} must be a mapping from names, not {given!r}")
+    for name in given:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"{role} must have names that are strings, not {name!r}")
+    named = {str.__str__(name): one for name, one in given.items()}  # members of enumerations are strings of their own
+    encode(list(named), name=role)
+    return named

@@ -48,6 +48,13 @@ class Edge:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.target, self.weight))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Edge):
+            return NotImplemented
+        return bool(self.target == other.target and self.weight == other.weight)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __repr__(self) -> str:
         return f"Edge({self.target!r}, {self.weight!r})"
 
@@ -220,6 +227,8 @@ class Context:
         """Contribute to an aggregate, which all vertices see in the next superstep."""
         if name not in self._batch.aggregates:
             self._unknown(name)
+        if type(name) is not str:
+            name = str.__str__(name)  # an enumeration's member, say
         self._aggregates.append((name, self._encoded(value, f"a contribution to {name!r}", None)))
 
     def aggregated(self, name: str) -> Any:

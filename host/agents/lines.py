@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import RLock
 from collections.abc import Callable
 from io import TextIOBase
 from typing import Any
@@ -21,17 +22,19 @@ class Lines(TextIOBase):
         self._fd, self._attempt = fd, attempt
         self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
         self.begun = ""
+        self._lock = RLock()
         self._owner: Any = None
 
     def write(self, text: str) -> int:
         """Pass on what is complete."""
         task = self._attempt()
-        if self.begun and task is not self._owner:
-            self.end_line()
-        *lines, self.begun = (self.begun + text).split("\n")
-        self._owner = task
-        if lines:
-            self._pass(lines)
+        with self._lock:  # threads may write, too
+            if self.begun and task is not self._owner:
+                self.end_line()
+            *lines, self.begun = (self.begun + text).split("\n")
+            self._owner = task
+            if lines:
+                self._pass(lines)
         return len(text)
 
     def flush(self) -> None:

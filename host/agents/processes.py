@@ -209,7 +209,8 @@ class Process:
     def _print(self, writer: str, text: str) -> None:
         self._words.append(text)
         if sys.stderr is not None:
-            sys.stderr.write(f"[{self._name(writer)}] {text}\n")
+            with contextlib.suppress(OSError, ValueError):  # it is full, or closed: no reason to end a run
+                sys.stderr.write(f"[{self._name(writer)}] {text}\n")
 
     def _name(self, attempt: str) -> str:
         return f"worker {self.partition}, {attempt}" if attempt else f"worker {self.partition}"

@@ -69,4 +69,4 @@ class MasterContext:
         """Compute by the function of this name from the next superstep on."""
         if name not in self._names:
             raise KeyError(f"there is no compute function {name!r}: there are {', '.join(map(repr, self._names))}")
-        self.function = name
+        self.function = str.__str__(name)

@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 from _thread import allocate_lock
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -76,6 +77,7 @@ class Worker:
     def __init__(self, channel: int, marks: int) -> None:
         self._channel = channel
         self._lock = allocate_lock()
+        self._logs: deque[bytes] = deque()
         self._pid = os.getpid()
         self._frames = pipes.Frames(channel)
         self._marks_fd = marks
@@ -207,13 +209,28 @@ class Worker:
     def _log(self, name: str, level: int, text: str) -> None:
         text = text.encode("utf-8", "backslashreplace").decode()
         if os.getpid() == self._pid:
-            self._write(pipes.LOG, pipes.pack((str(name), int(level), describe(self.attempt()), text)))
+            self._logs.append(pipes.pack((str(name), int(level), describe(self.attempt()), text)))
+            self._write_logs()
         else:
             print(text, file=sys.stderr)  # a fork must not write into our connection
 
     def _write(self, kind: int, content: bytes) -> None:
         with self._lock:
             pipes.write(self._channel, kind, content)
+        if self._logs:
+            self._write_logs()
+
+    def _write_logs(self) -> None:
+        """Send log records, unless something is being written: then whoever does so sends them, too.
+
+        That may be this thread, where the collector of garbage calls what logs.
+        """
+        while self._logs and self._lock.acquire(blocking=False):
+            try:
+                with suppress(IndexError):
+                    pipes.write(self._channel, pipes.LOG, self._logs.popleft())
+            finally:
+                self._lock.release()
 
     # Batches.
 

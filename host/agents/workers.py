@@ -255,13 +255,14 @@ def _hello(job: Job, slots: int) -> bytes:
     try:
         pickled = cloudpickle.dumps(job)
     except Exception:
-        for name, function in job.functions.items():
+        parts = {f"compute function {name!r}": function for name, function in job.functions.items()}
+        for what, part in {**parts, "the combiner": job.combine, "RetryPolicy's exceptions": job.retry}.items():
             try:
-                cloudpickle.dumps(function)
+                cloudpickle.dumps(part)
             except Exception as error:
                 raise ArgumentError(
-                    f"compute function {name!r} cannot be sent to worker processes: {error}: make what it refers to "
-                    f"inside it, or pass workers=0"
+                    f"{what} cannot be sent to worker processes: {error}: make what it refers to inside it, or pass "
+                    f"workers=0"
                 ) from error
         raise
     types = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -386,6 +387,22 @@ def test_what_comes_after_an_attempt_is_an_error_where_it_is_done(workers: int, 
     assert Path(said).read_text().count("the attempt has ended") == 3
     values(result, {0: None, 1: ["in time"]})
     assert result.aggregates == {"count": 0}
+
+
+def test_what_cannot_be_sent_to_workers_is_named() -> None:
+    lock = threading.Lock()
+
+    def compute(ctx: Any) -> None:
+        lock.acquire()
+
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"compute": compute}, "compute function 'compute'"),
+        ({"combiner": lambda a, b: lock}, "the combiner"),
+    ]
+    for options, name in cases:
+        given = {"compute": never, **options}
+        with pytest.raises(ArgumentError, match=f"{name} cannot be sent to worker processes: .*lock"):
+            agents.run([Vertex("a")], workers=1, **given)
 
 
 class OurError(Exception):

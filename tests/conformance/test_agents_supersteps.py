@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import pytest
@@ -371,3 +372,31 @@ def test_keys_and_random_numbers_are_a_vertexs_own(workers: int) -> None:
     assert sorted(map(repr, drawn)) == sorted(texts)
     for column in range(3):
         assert len({row[column] for row in drawn}) == 12
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_names_may_be_members_of_enumerations(workers: int) -> None:
+    class Name(enum.StrEnum):
+        TOTAL = "total"
+        SECOND = "second"
+
+    def compute(ctx: Any) -> None:
+        ctx.aggregate(Name.TOTAL, 1)
+
+    def second(ctx: Any) -> None:
+        ctx.value = ctx.aggregated(Name.TOTAL)
+        ctx.vote_to_halt()
+
+    with agents.start(
+        [Vertex(0), Vertex(1)],
+        compute,
+        workers=workers,
+        aggregators={Name.TOTAL: "sum"},
+        functions={Name.SECOND: second},
+        master=lambda m: m.use(Name.SECOND),
+    ) as run:
+        assert run.step()
+        assert run.checkpoint_data()
+        assert not run.step()
+        values(run.result(), {0: 2, 1: 2})
+        assert [type(name) for name in run.result().aggregates] == [str]
