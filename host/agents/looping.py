@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
@@ -20,13 +21,19 @@ T = TypeVar("T")
 
 def run_batch(executor: Executor, batch: Batch, emit: Callable[[Outcome], None], timeout: float | None) -> None:
     """Compute a batch of an ``async`` function to its end, in this process."""
+    running = _Running(executor, batch, emit, timeout)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        _run(executor, batch, emit, timeout)
+        running.run()
         return
     with ThreadPoolExecutor(1) as pool:  # this thread has a running event loop: a notebook, say
-        pool.submit(_run, executor, batch, emit, timeout).result()
+        future = pool.submit(running.run)
+        try:
+            future.result()
+        except BaseException:
+            running.stop()
+            raise
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *ends: type[BaseException]) -> T:
@@ -43,37 +50,51 @@ def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *
                 return task.result()
 
 
-def _run(executor: Executor, batch: Batch, emit: Callable[[Outcome], None], timeout: float | None) -> None:
-    patience = None if timeout is None else timeout + GRACE
-    ended: list[Outcome] = []
+class _Running:
+    """A batch on an event loop of its own."""
 
-    async def work() -> None:
-        places = asyncio.Semaphore(executor.max_concurrency)
+    def __init__(
+        self, executor: Executor, batch: Batch, emit: Callable[[Outcome], None], timeout: float | None
+    ) -> None:
+        self._executor, self._batch, self._emit = executor, batch, emit
+        self._patience = None if timeout is None else timeout + GRACE
+        self._is_stopped = self._has_late = False
+        self._work: asyncio.Task[None] | None = None
+
+    def run(self) -> None:
+        """Compute all; what is still under way when it is stopped, or interrupted, has not failed."""
+        runner = asyncio.Runner()
+        loop = runner.get_loop()
+        self._work = loop.create_task(self._compute())
+        try:
+            if not self._is_stopped:
+                run_until_complete(loop, self._work, SystemExit)
+        except BaseException:
+            self._is_stopped = True
+            raise
+        finally:
+            _end(loop, GRACE if self._is_stopped or self._has_late else None)
+            runner.close()
+
+    def stop(self) -> None:
+        """Let ``run``, in another thread, end soon."""
+        self._is_stopped = True
+        if self._work is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+
+    async def _compute(self) -> None:
+        places = asyncio.Semaphore(self._executor.max_concurrency)
 
         async def one(task: Task) -> None:
             async with places:
-                ended.append(await executor.execute_async(task, batch, patience))
-            emit(ended[-1])
+                outcome = await self._executor.execute_async(task, self._batch, self._patience)
+            if outcome.status == "failed" and outcome.result.kind == "timeout":
+                self._has_late = True
+            if not self._is_stopped:
+                self._emit(outcome)
 
-        await asyncio.gather(*[one(Task(*fields)) for fields in batch.tasks])
-
-    runner = asyncio.Runner()
-    loop = runner.get_loop()
-    grace: float | None = GRACE
-    try:
-        run_until_complete(loop, loop.create_task(work()), SystemExit)
-        if not any(outcome.status == "failed" and outcome.result.kind == "timeout" for outcome in ended):
-            grace = None
-    except BaseException:
-        emit = _ignore  # whoever is cancelled now has not failed
-        raise
-    finally:
-        _end(loop, grace)
-        runner.close()
-
-
-def _ignore(outcome: Outcome) -> None:
-    """Forget how an attempt ended."""
+        await asyncio.gather(*[one(Task(*fields)) for fields in self._batch.tasks])
 
 
 def _end(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:

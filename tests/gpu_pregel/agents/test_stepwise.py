@@ -367,7 +367,8 @@ def test_a_superstep_that_was_cut_off_goes_on(workers: int, tmp_path: Path) -> N
     assert {line.split()[1] for line in log.read_text().splitlines()} == {"1"}
 
 
-def test_async_attempts_that_were_cut_off_have_not_failed() -> None:
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_async_attempts_that_were_cut_off_have_not_failed(in_loop: bool) -> None:
     attempts: list[Any] = []
 
     async def compute(ctx: Any) -> None:
@@ -378,9 +379,20 @@ def test_async_attempts_that_were_cut_off_have_not_failed() -> None:
         ctx.value += 1
         ctx.vote_to_halt()
 
-    with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, retry=ONCE) as agents:
-        with pytest.raises(KeyboardInterrupt):
-            agents.step()
-        assert not agents.step()
-        assert (agents.status, agents.result().values) == ("completed", {0: 1, 1: 1, 2: 1})
+    def steps() -> None:
+        with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, retry=ONCE) as agents:
+            with pytest.raises(KeyboardInterrupt):
+                agents.step()
+            assert not agents.step()
+            assert (agents.status, agents.result().values) == ("completed", {0: 1, 1: 1, 2: 1})
+
+    async def in_a_notebook() -> None:
+        steps()
+
+    if in_loop:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(in_a_notebook())
+        loop.close()
+    else:
+        steps()
     assert sorted(attempts) == [(0, 1), (1, 1), (1, 1), (2, 1)]
