@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_LOCK = 0x67507265
+LOCK = 0x67507265
 """First half of the number of the advisory lock that a migration takes."""
 _DEFAULTS = {
     "application_name": "gpu_pregel",
@@ -267,7 +267,7 @@ class PostgresStore(Store):
             return
         dialect = _dialect(self._schema)
         with connection.transaction():
-            connection.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (_LOCK, self._schema))
+            connection.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (LOCK, self._schema))
             version = self._version_of(connection)
             if version == 0:
                 connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self._schema}"'.encode())

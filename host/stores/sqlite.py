@@ -297,10 +297,13 @@ class SQLiteStore(SQLiteBase):
 
     def _version_of(self, connection: sqlite3.Connection) -> int:
         """The version of the tables in a store; 0 if the file is empty."""
+        # In a transaction, as another program may be making them.
+        connection.execute("BEGIN")
         application, version = (
             int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
         )
         tables = _tables(connection)
+        connection.execute("COMMIT")
         if application != APPLICATION_ID:
             if application or version or tables:
                 raise StoreError(self.name, "is a database of another program: give another path")

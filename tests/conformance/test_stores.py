@@ -174,6 +174,22 @@ def test_an_answer_is_given_once_and_to_what_is_held(store: Store) -> None:
     assert [answer.data for answer in store.answers("run", 2)] == [b"yes"]
 
 
+def test_an_answer_that_meets_the_commit_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = begin(store)
+    find = store._find
+
+    def find_and_commit(run_id: str) -> Any:
+        row = find(run_id)
+        if row.head == -1:
+            store.commit(claim, 0, b"zero")
+        return row
+
+    monkeypatch.setattr(store, "_find", find_and_commit)
+    with pytest.raises(ArgumentError, match="superstep 0 of run 'run' is not held: its head is 0"):
+        store.answer("run", 0, b"v", 0, b"yes")
+    assert store.answers("run", 0) == []
+
+
 def test_long_chains_many_segments_and_all_bytes(store: Store) -> None:
     claim = begin(store)
     every = bytes(range(256))

@@ -315,7 +315,6 @@ def test_of_several_processes_that_make_a_store_all_use_it(postgres: str, schema
     program = """
         import sys
         import gpu_pregel as gp
-        import psycopg
         sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
         with gp.PostgresStore(sys.argv[1], schema=sys.argv[2]) as store:
             store.create(sys.argv[3], "agents", b"", owner="me")
@@ -323,6 +322,20 @@ def test_of_several_processes_that_make_a_store_all_use_it(postgres: str, schema
     go(*(python(program, postgres, schema, name) for name in "abc"))
     with gp.PostgresStore(postgres, schema=schema, create=False) as store:
         assert sorted(row.id for row in store.runs()) == ["a", "b", "c"]
+
+
+def test_a_migration_waits_for_another(cluster: Cluster, schema: str) -> None:
+    import psycopg
+
+    opened: list[gp.PostgresStore] = []
+    thread = threading.Thread(target=lambda: opened.append(gp.PostgresStore(cluster.dsn, schema=schema)))
+    with psycopg.connect(cluster.dsn) as other:
+        other.execute(b"SELECT pg_advisory_xact_lock(%s, hashtext(%s))", (module.LOCK, schema))
+        thread.start()
+        thread.join(0.3)
+        assert opened == []
+    thread.join()
+    opened[0].close()
 
 
 def test_a_row_that_somebody_holds_for_too_long_is_an_error(postgres: str, cluster: Cluster, schema: str) -> None:
@@ -346,14 +359,17 @@ def test_a_forked_process_connects_anew(postgres: str, schema: str) -> None:
         sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
         store = gp.PostgresStore(sys.argv[1], schema=sys.argv[2])
         claim = store.create("run", "agents", b"base", owner="me")
+        own = store._query("SELECT pg_backend_pid()", ())
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
+            assert store._query("SELECT pg_backend_pid()", ()) != own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         print([commit.data for commit in store.load("run").commits()])
         store.commit(claim, 1, b"from the parent")
+        assert store._query("SELECT pg_backend_pid()", ()) == own
     """
     assert go(python(program, postgres, schema)) == ["[b'from the child']\n"]
 

@@ -249,9 +249,11 @@ def test_a_forked_process_opens_the_store_anew(path: Path) -> None:
         import gpu_pregel as gp
         store = gp.SQLiteStore(sys.argv[1])
         claim = store.create("run", "agents", b"base", owner="me")
+        own = store._connection
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
+            assert store._connection is not own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
