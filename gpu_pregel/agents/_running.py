@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,9 @@ def run(
     vertices : iterable of Vertex, or bytes
         Bytes are those of :meth:`AgentRun.checkpoint_data`, from which the run goes on.
     compute : callable
-        ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep.
+        ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. Its
+        messages come in the order of (sender, sequence); senders are ordered by the type of their id (int, str, bytes,
+        tuple), integers by value, others by length first, then by content.
     workers : int, default 0
         Worker processes; 0 computes in this one, with the same results.
     combiner : str, TopK or callable, optional
@@ -77,7 +78,9 @@ def run(
         ``resolve(id, existing, requested, messages)`` decides about a vertex that is added: it gets the Vertex that is
         there or None, those that are asked for, and the messages to it, and returns the Vertex that is to be, or None.
     timeout : float, optional
-        Seconds of an attempt; needs workers, or an ``async`` function.
+        Seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` it can only cancel at an
+        ``await``: what blocks the event loop cannot be ended, and what goes on for a second after it was cancelled
+        fails and is left behind.
     max_supersteps : int, default 100
         3 runs the supersteps 0, 1 and 2.
     max_concurrency : int, optional
@@ -157,6 +160,7 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
     >>> asyncio.run(gp.agents.arun([gp.agents.Vertex(21)], ask)).values
     {21: 42}
     """
+    import asyncio
 
     def work() -> AgentResult:
         with agents:

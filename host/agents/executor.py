@@ -100,12 +100,7 @@ class Executor:
         self._staged.clear()
 
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
-        """Compute the tasks of a batch, and emit the outcome of each as soon as there is one."""
-        if self.is_async(batch):
-            from gpu_pregel.host.agents.looping import run_batch
-
-            run_batch(self, batch, emit, self._job.timeout)
-            return
+        """Compute the tasks of a batch of an ordinary function; emit the outcome of each as soon as there is one."""
         compute, setup, vertices = self._job.functions[batch.function], self._setup, self.vertices
         for index, fields in enumerate(batch.tasks):
             if begin is not None:

@@ -1,9 +1,10 @@
-"""Event loops for ``async`` compute functions: one per batch in process, and how any of them goes on after an exit."""
+"""Event loops for ``async`` compute functions: the one in this process, and how any of them goes on after an exit."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,23 +18,6 @@ GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
 
 T = TypeVar("T")
-
-
-def run_batch(executor: Executor, batch: Batch, emit: Callable[[Outcome], None], timeout: float | None) -> None:
-    """Compute a batch of an ``async`` function to its end, in this process."""
-    running = _Running(executor, batch, emit, timeout)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        running.run()
-        return
-    with ThreadPoolExecutor(1) as pool:  # this thread has a running event loop: a notebook, say
-        future = pool.submit(running.run)
-        try:
-            future.result()
-        except BaseException:
-            running.stop()
-            raise
 
 
 def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *ends: type[BaseException]) -> T:
@@ -50,51 +34,97 @@ def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *
                 return task.result()
 
 
-class _Running:
-    """A batch on an event loop of its own."""
+class Running:
+    """Attempts of an ``async`` function under way in this process, on an event loop that runs while one waits.
 
-    def __init__(
-        self, executor: Executor, batch: Batch, emit: Callable[[Outcome], None], timeout: float | None
-    ) -> None:
-        self._executor, self._batch, self._emit = executor, batch, emit
+    Parameters
+    ----------
+    executor : Executor
+    timeout : float or None
+        Of an attempt; one that goes on a while after it was cancelled is left behind.
+    """
+
+    def __init__(self, executor: Executor, timeout: float | None) -> None:
+        self._executor = executor
         self._patience = None if timeout is None else timeout + GRACE
+        self._places = asyncio.Semaphore(executor.max_concurrency)
+        self._outcomes: list[Outcome] = []
         self._is_stopped = self._has_late = False
-        self._work: asyncio.Task[None] | None = None
-
-    def run(self) -> None:
-        """Compute all; what is still under way when it is stopped, or interrupted, has not failed."""
-        runner = asyncio.Runner()
-        loop = runner.get_loop()
-        self._work = loop.create_task(self._compute())
+        self._woken: asyncio.Future[None] | None = None
+        self._waiting: asyncio.Task[None] | None = None
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._pool: ThreadPoolExecutor | None = None
         try:
-            if not self._is_stopped:
-                run_until_complete(loop, self._work, SystemExit)
-        except BaseException:
-            self._is_stopped = True
-            raise
-        finally:
-            _end(loop, GRACE if self._is_stopped or self._has_late else None)
-            runner.close()
+            asyncio.get_running_loop()
+            self._pool = ThreadPoolExecutor(1)  # this thread has a running event loop: a notebook, say
+        except RuntimeError:
+            pass
 
-    def stop(self) -> None:
-        """Let ``run``, in another thread, end soon."""
+    def begin(self, batch: Batch) -> None:
+        """Begin the attempts of a batch, beside others."""
+        for fields in batch.tasks:
+            self._loop.create_task(self._one(Task(*fields), batch)).add_done_callback(self._ended)
+
+    def wait(self, until: float | None) -> list[Outcome]:
+        """Run until an attempt has ended, no longer than until then by the monotonic clock; those that have ended."""
+        work = self._loop.create_task(self._wait(until))
+        self._waiting = work
+        if self._pool is None:
+            run_until_complete(self._loop, work, SystemExit)
+        else:
+            running = self._pool.submit(run_until_complete, self._loop, work, SystemExit)
+            try:
+                running.result()
+            except BaseException:
+                with suppress(RuntimeError):  # it has ended
+                    self._loop.call_soon_threadsafe(work.cancel)
+                with suppress(BaseException):
+                    running.result()
+                raise
+        return self.taken()
+
+    def taken(self) -> list[Outcome]:
+        """The outcomes that nobody has taken yet."""
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+    def close(self, interrupted: bool = False) -> None:
+        """End the loop; what is still under way when it is interrupted has not failed."""
         self._is_stopped = True
-        if self._work is not None:
-            with suppress(RuntimeError):  # it has ended
-                self._work.get_loop().call_soon_threadsafe(self._work.cancel)
+        grace = GRACE if interrupted or self._has_late else None
+        if self._pool is None:
+            self._close(grace)
+        else:
+            self._pool.submit(self._close, grace).result()
+            self._pool.shutdown()
 
-    async def _compute(self) -> None:
-        places = asyncio.Semaphore(self._executor.max_concurrency)
+    def _close(self, grace: float | None) -> None:
+        _end(self._loop, grace)
+        self._runner.close()
 
-        async def one(task: Task) -> None:
-            async with places:
-                outcome = await self._executor.execute_async(task, self._batch, self._patience)
-            if outcome.status == "failed" and outcome.result.kind == "timeout":
-                self._has_late = True
-            if not self._is_stopped:
-                self._emit(outcome)
+    async def _one(self, task: Task, batch: Batch) -> None:
+        async with self._places:
+            outcome = await self._executor.execute_async(task, batch, self._patience)
+        if outcome.status == "failed" and outcome.result.kind == "timeout":
+            self._has_late = True
+        if not self._is_stopped:
+            self._outcomes.append(outcome)
 
-        await asyncio.gather(*[one(Task(*fields)) for fields in self._batch.tasks])
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if self._woken is not None and not self._woken.done():
+            error = None if task.cancelled() else task.exception()
+            self._woken.set_result(None) if error is None else self._woken.set_exception(error)
+
+    async def _wait(self, until: float | None) -> None:
+        if not self._outcomes:
+            self._woken = self._loop.create_future()
+            seconds = None if until is None else max(0.0, until - time.monotonic())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._woken
+            self._woken = None
+        await asyncio.sleep(0)  # others may end just now
 
 
 def _end(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.executor import Executor, Job
-from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, Vertex
+from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, Vertex
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.looping import Running
 
 _SLICE_SECONDS = 0.005
 
@@ -84,7 +88,11 @@ class InProcess:
         self._executor = Executor(job)
         self._slice = 1 if in_slices else 0
         """Tasks computed until the master looks at what is done, so that it is on record soon; 0 for all."""
+        self._timeout = job.timeout
         self._is_closed = False
+        self._running: Running | None = None
+        self._under_way: dict[Id, tuple[Batch, TaskFields]] = {}
+        """Attempts of an ``async`` function."""
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
@@ -106,15 +114,16 @@ class InProcess:
         """Compute what was submitted; with nothing to do, sleep."""
         if self._is_closed:
             raise ended()
-        if not self._batches:
+        if not self._batches and not self._under_way:
             if until is not None:
                 time.sleep(max(0.0, until - time.monotonic()))
             return []
+        if self._under_way or self._executor.is_async(self._batches[0]):
+            return self._wait_on_loop(until)
         while self._batches:
             batch, begin = self._batches[0], time.monotonic()
-            count = self._slice if self._slice and not self._executor.is_async(batch) else len(batch.tasks)
-            part = Batch(batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks[:count])
-            batch.tasks = batch.tasks[count:]
+            count = self._slice or len(batch.tasks)
+            part, batch.tasks = replace(batch, tasks=batch.tasks[:count]), batch.tasks[count:]
             try:
                 self._compute(part)
             except BaseException:  # the rest is computed if the run goes on
@@ -127,6 +136,40 @@ class InProcess:
                 break
         outcomes, self._outcomes = self._outcomes, []
         return [Done(0, 0, outcomes)]
+
+    def _wait_on_loop(self, until: float | None) -> list[Event]:
+        """Let attempts of an ``async`` function go on, side by side, until one has ended."""
+        if self._running is None:
+            from gpu_pregel.host.agents.looping import Running
+
+            self._running = Running(self._executor, self._timeout)
+        try:
+            while self._batches:
+                batch = self._batches.pop()
+                self._under_way.update((task[0], (batch, task)) for task in batch.tasks)
+                self._running.begin(batch)
+            outcomes = self._running.wait(until)
+        except BaseException:  # the rest is computed if the run goes on
+            self._outcomes += self._settle(self._running.taken())
+            rest = list(self._under_way.values())
+            self._under_way.clear()
+            self._batches += [replace(batch, tasks=[task]) for batch, task in rest]
+            self._end_loop(interrupted=True)
+            raise
+        outcomes, self._outcomes = self._outcomes + self._settle(outcomes), []
+        if not self._under_way:
+            self._end_loop()
+        return [Done(0, 0, outcomes)] if outcomes else []
+
+    def _settle(self, outcomes: list[Outcome]) -> list[Outcome]:
+        for outcome in outcomes:
+            del self._under_way[outcome.id]
+        return outcomes
+
+    def _end_loop(self, interrupted: bool = False) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            running.close(interrupted)
 
     def _compute(self, batch: Batch) -> None:
         before = len(self._outcomes)
@@ -151,7 +194,9 @@ class InProcess:
         self._executor.commit(change)
 
     def close(self) -> None:
-        """Forget all vertices."""
+        """End what is under way, and forget all vertices."""
         self._is_closed = True
+        self._under_way.clear()
+        self._end_loop(interrupted=True)
         self._executor.load({})
         self._batches.clear()
