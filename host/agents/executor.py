@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # a third of the time
 Emit = Callable[[Outcome], None]
-Begin = Callable[[int], None]
-"""Told the index of a task in its batch before it is computed."""
+Begin = Callable[[int], object]
+"""Told the index of a task in its batch before it is computed; if it returns what is true, that is left."""
 
 
 class Job(NamedTuple):
@@ -103,8 +103,8 @@ class Executor:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each as soon as there is one."""
         compute, setup, vertices = self._job.functions[batch.function], self._setup, self.vertices
         for index, fields in enumerate(batch.tasks):
-            if begin is not None:
-                begin(index)
+            if begin is not None and begin(index):
+                return
             task = _new_task(fields)
             context: Context | None = None
             error: BaseException | None = None

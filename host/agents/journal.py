@@ -97,11 +97,11 @@ class Journal:
         """When what waits is to be flushed, by the monotonic clock; None if nothing waits."""
         return None if self._begun is None else self._begun + FLUSH_AFTER
 
-    def flush_if_due(self, before_attempts: bool = False) -> None:
-        """Flush if it is time, or if attempts are to begin that what waits must come before."""
+    def flush_if_due(self, at_once: bool = False) -> None:
+        """Flush if it is time, if attempts are to begin that what waits must come before, or in any case."""
         if self._begun is None:
             return
-        if (before_attempts and self._urgent) or time.monotonic() >= self._begun + FLUSH_AFTER:
+        if at_once or self._urgent or time.monotonic() >= self._begun + FLUSH_AFTER:
             self.flush()
 
     def flush(self, status: str | None = None) -> None:

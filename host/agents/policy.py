@@ -101,7 +101,7 @@ class AgentPolicy:
         state, count, journal = self.state, len(self.state.vertices), self._journal
         while True:
             if journal is not None:
-                journal.flush_if_due(before_attempts=True)
+                journal.flush_if_due(at_once=self._transport.blocks)
             for partition, vertices in self._waiting.take(time.monotonic()):
                 tasks = order.begin(vertices)
                 self._transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.executor import Executor, Job
+from gpu_pregel.host.agents.executor import Begin, Executor, Job
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, Vertex
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class Transport(Protocol):
     def is_local(self) -> bool:
         """Whether compute functions run in this process."""
 
+    @property
+    def blocks(self) -> bool:
+        """Whether the next ``wait`` computes on this thread, for as long as that takes."""
+
     def place(self, vertex: Id) -> int:
         """The partition that owns a vertex."""
 
@@ -86,8 +90,8 @@ class InProcess:
 
     def __init__(self, job: Job, *, in_slices: bool = False) -> None:
         self._executor = Executor(job)
-        self._slice = 1 if in_slices else 0
-        """Tasks computed until the master looks at what is done, so that it is on record soon; 0 for all."""
+        self._in_slices = in_slices
+        """Whether the master looks at what is done from time to time, so that it is on record before what takes long."""
         self._timeout = job.timeout
         self._is_closed = False
         self._running: Running | None = None
@@ -120,22 +124,22 @@ class InProcess:
             return []
         if self._under_way or self._executor.is_async(self._batches[0]):
             return self._wait_on_loop(until)
-        while self._batches:
-            batch, begin = self._batches[0], time.monotonic()
-            count = self._slice or len(batch.tasks)
-            part, batch.tasks = replace(batch, tasks=batch.tasks[:count]), batch.tasks[count:]
-            try:
-                self._compute(part)
-            except BaseException:  # the rest is computed if the run goes on
-                batch.tasks = part.tasks + batch.tasks
-                raise
-            if not batch.tasks:
+        begun = time.monotonic()
+
+        def is_enough(index: int) -> bool:  # noqa: ARG001
+            return bool(self._outcomes) and time.monotonic() - begun >= _SLICE_SECONDS
+
+        while self._batches and not (self._in_slices and is_enough(0)):
+            self._compute(self._batches[0], is_enough if self._in_slices else None)
+            if not self._batches[0].tasks:
                 del self._batches[0]
-            elif self._slice:
-                self._slice = 2 * count if time.monotonic() - begin < _SLICE_SECONDS else max(1, count // 2)
-                break
         outcomes, self._outcomes = self._outcomes, []
         return [Done(0, 0, outcomes)]
+
+    @property
+    def blocks(self) -> bool:
+        """Whether an ordinary function is to be called."""
+        return bool(self._batches) and not self._executor.is_async(self._batches[0])
 
     def _wait_on_loop(self, until: float | None) -> list[Event]:
         """Let attempts of an ``async`` function go on, side by side, until one has ended."""
@@ -171,14 +175,13 @@ class InProcess:
         if running is not None:
             running.close(interrupted)
 
-    def _compute(self, batch: Batch) -> None:
+    def _compute(self, batch: Batch, is_enough: Begin | None) -> None:
+        """Compute a batch of an ordinary function, or as much as is enough; what is left of it is its tasks."""
         before = len(self._outcomes)
         try:
-            self._executor.execute(batch, self._outcomes.append)
-        except BaseException:
-            ended = {outcome.id for outcome in self._outcomes[before:]}
-            batch.tasks = [task for task in batch.tasks if task[0] not in ended]
-            raise
+            self._executor.execute(batch, self._outcomes.append, is_enough)
+        finally:  # however it ended, each task before the last outcome has one
+            batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
     def kill(self, partition: int, reason: str) -> None:
         """Not possible here."""

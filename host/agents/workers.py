@@ -33,7 +33,7 @@ _FRUITLESS = 3
 class Workers:
     """A transport to worker processes, each with one partition; see ``Transport``."""
 
-    is_local = False
+    is_local = blocks = False
 
     def __init__(self, job: Job, count: int) -> None:
         self.partitions = count

@@ -17,6 +17,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
+from gpu_pregel.host.agents.saving import Segment
 
 Vertex = gp.agents.Vertex
 ONCE = gp.agents.RetryPolicy(attempts=1)
@@ -396,3 +397,39 @@ def test_async_attempts_that_were_cut_off_have_not_failed(in_loop: bool) -> None
     else:
         steps()
     assert sorted(attempts) == [(0, 1), (1, 1), (1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_what_has_completed_in_process_is_on_record_while_others_are_computed(
+    asynchronous: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "runs.db"
+
+    def on_record() -> int:
+        with gp.SQLiteStore(path, read_only=True) as other:
+            return sum(len(Segment.unpack(data).records) for data in other.load("run").held())
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 2:
+            for _ in range(1000):
+                if on_record() == 2:
+                    break
+                time.sleep(0.01)
+            ctx.value = on_record()
+        elif ctx.vertex_id == 1:
+            time.sleep(0.05)
+        ctx.vote_to_halt()
+
+    async def compute_async(ctx: Any) -> None:
+        if ctx.vertex_id == 2:
+            for _ in range(1000):
+                await asyncio.sleep(0.01)
+                if on_record() == 2:
+                    break
+            ctx.value = on_record()
+        ctx.vote_to_halt()
+
+    with gp.SQLiteStore(path) as store:
+        chosen: Any = compute_async if asynchronous else compute
+        result = gp.agents.run([Vertex(k) for k in range(3)], chosen, store=store, run_id="run")
+    assert result.values[2] == 2
