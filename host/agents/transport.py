@@ -91,7 +91,7 @@ class InProcess:
     def __init__(self, job: Job, *, in_slices: bool = False) -> None:
         self._executor = Executor(job)
         self._in_slices = in_slices
-        """Whether the master looks at what is done from time to time, so that it is on record before what takes long."""
+        """Whether the master looks at what is done now and then, so that it is on record before what takes long."""
         self._timeout = job.timeout
         self._is_closed = False
         self._running: Running | None = None

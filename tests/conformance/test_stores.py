@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,82 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError, StoreError
-from gpu_pregel.host.stores.rows import Claim
-from gpu_pregel.host.stores.saved import Saved
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError
 from gpu_pregel.host.stores.sealing import PART
 from gpu_pregel.host.stores.store import Store
-
-Open = Callable[..., Store]
-_names = itertools.count()
-
-
-class Xor:
-    """An encryption that everybody can see through, but that notices another context."""
-
-    def __init__(self, key: int = 7) -> None:
-        self.key = key
-
-    def encrypt(self, data: bytes, context: bytes) -> bytes:
-        return bytes(byte ^ self.key for byte in context[:40].ljust(40, b"\0") + data)
-
-    def decrypt(self, data: bytes, context: bytes) -> bytes:
-        opened = bytes(byte ^ self.key for byte in data)
-        if opened[:40] != context[:40].ljust(40, b"\0"):
-            raise ValueError("not what was encrypted")
-        return opened[40:]
-
-
-STORES = ["memory", "sqlite", "postgres"]
-
-
-@pytest.fixture(params=STORES)
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the store of this test; where it is durable, each call opens it anew."""
-    stores: list[Store] = []
-
-    def open_store(**options: Any) -> Store:
-        if request.param == "memory":
-            store: Store = stores[0] if stores else gp.MemoryStore(**options)
-        elif request.param == "sqlite":
-            store = gp.SQLiteStore(tmp_path / "runs.db", **options)
-        else:
-            store = gp.PostgresStore(request.getfixturevalue("postgres"), schema=schema, **options)
-        stores.append(store)
-        return store
-
-    schema = f"conformance_{next(_names)}"
-    yield open_store
-    for store in stores:
-        store.close()
-
-
-@pytest.fixture
-def store(opened: Open) -> Store:
-    return opened()
-
-
-def begin(store: Store, run_id: str = "run", **options: Any) -> Claim:
-    return store.create(run_id, "agents", b"base", **{"owner": "first", "durability": "process", **options})
-
-
-def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
-    for step in range(first, end):
-        store.commit(claim, step, b"commit %d" % step, [b"segment %d" % step])
-
-
-def contents(saved: Saved) -> list[Any]:
-    commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
-    return [saved.base(), commits, list(saved.held())]
-
-
-def execute(store: Store, *statements: str) -> None:
-    """Do what no store does."""
-    first, *rest = [
-        (statement.replace("@", store._prefix), ()) for statement in ("UPDATE @runs SET head = head", *statements)
-    ]
-    store._apply(False, first, rest)
-
+from tests.stores import Open, begin, contents, run_to
 
 # A run
 
@@ -359,112 +285,6 @@ def test_threads_that_claim_and_commit_at_once_never_both_win(opened: Open) -> N
     assert [step for step, _ in steps] == list(range(len(steps)))
 
 
-# The past
-
-
-def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
-    claim = begin(store)
-    run_to(store, claim, 0, 3)
-    store.commit(claim, 3, b"commit 3", [b"segment 3"], base=b"state 3")
-    run_to(store, claim, 4, 6)
-    store.put_base(claim, 1, b"state 1")
-    store.put_base(claim, 1, b"state 1 again")
-    for step, base, first in ((-1, b"base", 0), (0, b"base", 0), (2, b"state 1 again", 2), (5, b"state 3", 4)):
-        saved = store.load("run", step)
-        commits = [(k, b"commit %d" % k, [b"segment %d" % k]) for k in range(first, step + 1)]
-        assert contents(saved) == [base, commits, []]
-        assert saved.base_step == first - 1
-    assert [row.base for row in store.history("run")] == [False, True, False, True, False, False]
-    with pytest.raises(ArgumentError, match="run 'run' has no superstep 6 yet: its last one committed is 5"):
-        store.load("run", 6)
-    with pytest.raises(ArgumentError, match="has no superstep 6 yet"):
-        store.put_base(claim, 6, b"")
-
-
-def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -> None:
-    claim = begin(store)
-    for step in range(10):
-        store.commit(claim, step, b"commit %d" % step, [b"segment"], base=b"state" if step % 3 == 2 else None)
-    store.flush(claim, 10, [b"held"], "interrupted")
-    store.answer("run", 10, b"v", 0, b"yes")
-    before = contents(store.load("run"))
-    assert opened().prune("run", before=4) == 2
-    assert [row.step for row in store.history("run")] == [2, 3, 4, 5, 6, 7, 8, 9]
-    for step in (-1, 0, 1):
-        with pytest.raises(ArgumentError, match=rf"superstep {step} of run 'run' was pruned"):
-            store.load("run", step)
-    for step in range(2, 10):
-        assert store.load("run", step).base_step == (step + 1) // 3 * 3 - 1
-    assert opened().prune("run", keep=1) == 8
-    assert contents(store.load("run")) == before
-    assert store.prune("run", keep=1) == 8
-    assert store.prune("run", before=0) == 8
-    # The one who computes goes on.
-    store.commit(claim, 10, b"commit 10")
-    store.put_base(claim, 10, b"state 10", prune=True)
-    assert contents(store.load("run")) == [b"state 10", [], []]
-    assert [(row.step, row.base) for row in store.history("run")] == [(10, True)]
-    assert store.answers("run", 10) == []
-    with pytest.raises(ArgumentError, match="either before= or keep="):
-        store.prune("run")
-    with pytest.raises(ArgumentError, match="keep must be from 1"):
-        store.prune("run", keep=0)
-
-
-def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
-    claim = begin(store, meta=b"meta", schema=2)
-    run_to(store, claim, 0, 5)
-    store.fork("run", 2, "fork", b"state 2", blobs={"rank": b"123"}, meta=b"other")
-    row = store.run("fork")
-    assert row[:6] == ("fork", "agents", 1, ("run", 2), 2, 0)
-    assert (row.status, row.schema, row.meta, row.lease) == ("stopped", 2, b"other", 0)
-    assert store.history("fork") == []
-    store.delete("run", force=True)
-    other = opened()
-    own = other.claim("fork", owner="second")
-    assert own.epoch == 1
-    run_to(other, own, 3, 5)
-    other.fork("fork", 4, "fork of fork", b"state 4")
-    saved = store.load("fork")
-    assert contents(saved) == [b"state 2", [(k, b"commit %d" % k, [b"segment %d" % k]) for k in (3, 4)], []]
-    assert saved.blob("rank") == b"123"
-    assert store.run("fork of fork")[2:4] == (2, ("fork", 4))
-    assert [row.id for row in store.runs()] == ["fork", "fork of fork"]
-    with pytest.raises(ArgumentError, match="superstep 1 of run 'fork' was pruned"):
-        store.load("fork", 1)
-    for arguments, problem in (
-        (("run", 0, "new"), "there is no run 'run'"),
-        (("fork", 5, "new"), "no superstep 5 yet"),
-        (("fork", 0, "new"), "was pruned"),
-        (("fork", 4, "fork"), "there is a run 'fork' in .* already"),
-    ):
-        with pytest.raises(ArgumentError, match=problem):
-            store.fork(*arguments, b"")
-    assert len(store.runs()) == 2
-
-
-def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
-    claim = begin(store)
-    run_to(store, claim, 0, 2)
-    begin(store, "other")
-    with pytest.raises(ClaimedError, match="claimed by first"):
-        store.delete("run")
-    store.release(claim)
-    store.delete("run")
-    assert [row.id for row in store.runs()] == ["other"]
-    for attempt in (store.run, store.history, store.load, store.delete):
-        with pytest.raises(ArgumentError, match=r"there is no run 'run' in .*: store.runs\(\) lists"):
-            attempt("run")
-
-
-def test_an_id_is_taken_once(store: Store, opened: Open) -> None:
-    begin(store)
-    with pytest.raises(ArgumentError, match=r"there is a run 'run' in .* already: give another id"):
-        begin(opened())
-    assert store.run("run").epoch == 1
-    assert store.load("run").base() == b"base"
-
-
 # Arguments
 
 
@@ -512,100 +332,6 @@ def test_wrong_arguments_are_refused_before_anything_is_written(store: Store) ->
             attempt()
     assert [row.id for row in store.runs()] == ["run"]
     assert store.run("run").head == -1
-
-
-# Encryption
-
-
-def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
-    secret = b"very secret contents"
-    store = opened(cipher=Xor())
-    claim = store.create("run", "agents", secret, owner="me", meta=secret, blobs={"array": secret})
-    store.commit(claim, 0, secret, [secret])
-    store.flush(claim, 1, [secret])
-    store.answer("run", 1, b"v", 0, secret)
-    saved = store.load("run")
-    assert (saved.base(), saved.blob("array"), saved.run.meta) == (secret, secret, secret)
-    assert contents(saved) == [secret, [(0, secret, [secret])], [secret]]
-    assert saved.answers[0].data == secret
-    found = store._query(f"SELECT * FROM {store._prefix}segments", ())
-    assert len(found) == 2
-    assert all(secret not in bytes(cell) for row in found for cell in row if isinstance(cell, bytes))
-
-
-@pytest.mark.parametrize("opened", STORES[1:], indirect=True)
-def test_a_store_that_is_encrypted_says_so(opened: Open) -> None:
-    store = opened(cipher=Xor())
-    store.commit(begin(store), 0, b"")
-    with pytest.raises(StoreError, match="superstep -1: is encrypted: open the store with the cipher="):
-        opened().load("run")
-    with pytest.raises(StoreError, match=r"superstep -1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
-        opened(cipher=Xor(9)).load("run")
-
-
-# Blobs that are not what was written
-
-
-DAMAGES = [
-    ("UPDATE @runs SET head = head + 1", "run 'run': its row is damaged"),
-    ("UPDATE @runs SET status = 'completed'", "run 'run': its row is damaged"),
-    ("UPDATE @runs SET lease = 1", "run 'run': its row is damaged"),
-    ("DELETE FROM @metas", "run 'run': has lost its meta"),
-    ("UPDATE @metas SET data = seal", r"run 'run': is damaged \(its checksum"),
-    ("UPDATE @bases SET data = seal", "run 'run', superstep -1: is damaged"),
-    ("UPDATE @bases SET data = seal WHERE part = 2", "run 'run', superstep -1: is damaged"),
-    ("UPDATE @bases SET part = part + 5", "run 'run', superstep -1: the base or a commit"),
-    ("DELETE FROM @bases WHERE part = 0", "run 'run', superstep -1: the base or a commit that it needs is missing"),
-    ("DELETE FROM @bases WHERE part = 2", "run 'run', superstep -1: the base or a commit that it needs is missing"),
-    ("DELETE FROM @bases", "run 'run', superstep 2: the base or a commit"),
-    ("UPDATE @commits SET status = 'failed' WHERE step = 1", "run 'run', superstep 1: is damaged"),
-    ("UPDATE @commits SET segments = 0 WHERE step = 1", "run 'run', superstep 1: is damaged"),
-    ("UPDATE @commits SET data = seal WHERE step = 1", "run 'run', superstep 1: is damaged"),
-    ("UPDATE @commits SET seal = data WHERE step = 1", "run 'run', superstep 1: is damaged"),
-    ("DELETE FROM @commits WHERE step = 0", "run 'run', superstep -1: the base or a commit"),
-    ("DELETE FROM @commits WHERE step = 1", "run 'run', superstep 0: the base or a commit"),
-    ("DELETE FROM @commits WHERE step = 2", "run 'run', superstep 2: the base or a commit"),
-    ("DELETE FROM @commits", "run 'run', superstep 2: the base or a commit"),
-    ("UPDATE @segments SET data = seal WHERE step = 1 AND number = 1", "superstep 1, segment 1: is damaged"),
-    ("DELETE FROM @segments WHERE step = 1 AND number = 0", r"superstep 1, segment 0: is missing \(2 were written"),
-    ("DELETE FROM @segments WHERE step = 1 AND number = 1", "superstep 1, segment 1: is missing"),
-    ("DELETE FROM @segments WHERE step = 3", r"superstep 3, segment 0: is missing \(1 were written"),
-    ("UPDATE @segments SET number = 5 WHERE step = 1 AND number = 1", "superstep 1, segment 1: is missing"),
-    ("UPDATE @answers SET data = seal", "run 'run', superstep 3: is damaged"),
-    ("UPDATE @answers SET number = 1", "run 'run', superstep 3: is damaged"),
-]
-
-
-@pytest.mark.parametrize(("statement", "problem"), DAMAGES)
-def test_damage_is_named_by_run_superstep_and_segment(store: Store, statement: str, problem: str) -> None:
-    claim = begin(store, blobs={"array": b"123"})
-    for step in range(3):
-        store.commit(claim, step, b"commit", [b"one", b"two"])
-    store.flush(claim, 3, [b"held"])
-    store.answer("run", 3, b"v", 0, b"yes")
-    execute(store, statement)
-
-    def read_all() -> None:
-        saved = store.load("run")
-        contents(saved)
-        saved.blob("array")
-
-    with pytest.raises(StoreError, match=problem) as caught:
-        read_all()
-    assert caught.value.store == store.name
-    assert str(caught.value).startswith(f"{store.name}, run 'run'")
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    if "@commits" in statement:
-        with pytest.raises(StoreError):
-            store.history("run")
-
-
-def test_a_blob_in_another_place_is_noticed(store: Store) -> None:
-    claim = begin(store)
-    run_to(store, claim, 0, 2)
-    execute(store, "UPDATE @segments SET step = step + 10", "UPDATE @segments SET step = 11 - step")
-    with pytest.raises(StoreError, match="superstep 0, segment 0: is damaged"):
-        contents(store.load("run"))
 
 
 # Counting

@@ -1,0 +1,42 @@
+"""The stores that one suite is run over."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.host.stores.store import Store
+from tests.stores import STORES, Open
+
+_names = itertools.count()
+
+
+@pytest.fixture(params=STORES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the store of this test; where it is durable, each call opens it anew."""
+    stores: list[Store] = []
+
+    def open_store(**options: Any) -> Store:
+        if request.param == "memory":
+            store: Store = stores[0] if stores else gp.MemoryStore(**options)
+        elif request.param == "sqlite":
+            store = gp.SQLiteStore(tmp_path / "runs.db", **options)
+        else:
+            store = gp.PostgresStore(request.getfixturevalue("postgres"), schema=schema, **options)
+        stores.append(store)
+        return store
+
+    schema = f"conformance_{next(_names)}"
+    yield open_store
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Open) -> Store:
+    return opened()
