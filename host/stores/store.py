@@ -275,6 +275,7 @@ class Store(History):
         FencedError
             Somebody else has claimed the run, or the head is another; nothing was written.
         StoreError
+            If the store cannot be reached, whether it committed shows when it can: load the run.
         """
         head = check_integer("step", step, 0) - 1 if after is None else check_integer("after", after, -1)
         check_integer("step", step, head + 1)
