@@ -80,9 +80,13 @@ class Journal:
         self._urgent = True
 
     def add_message(self, target: Id, message: bytes, held: bool) -> None:
-        """A message came from outside, for this superstep, or while it is held for the next; it is durable at once."""
+        """A message came from outside, for this superstep, or while it is held for the next: durable, or not sent."""
         self._pending.others.append((SENT if held else RECEIVED, target, message))
-        self.flush()
+        try:
+            self.flush()
+        except BaseException:
+            self._pending.others.pop()
+            raise
 
     def answer(self, vertex: Id, number: int, answer: bytes) -> None:
         """An answer, durable at once."""
