@@ -129,9 +129,11 @@ class AgentRun:
         if self._stepping.acquire(blocking=False):
             try:
                 self._master.end()
-                self._policy.close()
-            finally:
-                self._stepping.release()
+            finally:  # the run may be another program's by now, but its workers are ours
+                try:
+                    self._policy.close()
+                finally:
+                    self._stepping.release()
 
     def checkpoint_data(self) -> bytes:
         """All that the run needs to go on elsewhere: ``start(data, compute, …)`` takes it up.
