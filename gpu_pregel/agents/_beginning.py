@@ -60,7 +60,7 @@ def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
         if call.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         return result
-    state, run_id = call.load(given), call.run_id or new_run_id()
+    state, run_id = call.load(given), new_run_id() if call.run_id is None else call.run_id
     result = Beginning(run_id, 0, 0, state)
     if call.store is not None:
         claim = call.store.create(

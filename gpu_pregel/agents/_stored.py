@@ -142,6 +142,6 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
         The id of the new run.
     """
     found, _ = read_run(store, store.load(run_id, superstep))
-    new = new_id or new_run_id()
+    new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new
