@@ -1,0 +1,367 @@
+"""Stores of agents that are locked, full or damaged, or that somebody has filled with what is no run.
+
+``GPU_PREGEL_CRASHES=all`` reads 500 damaged copies.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import sqlite3
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.agents import Vertex
+from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
+from gpu_pregel.host.agents import codec_types
+from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.records import Record
+from gpu_pregel.host.agents.records import Vertex as StoredVertex
+from gpu_pregel.host.agents.saving import Segment, pack_state
+from gpu_pregel.host.agents.state import State
+from tests import crashing
+from tests.agents import rows
+from tests.crashing import HELD, RUN, STEP
+
+_DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
+"""Copies of a store that are damaged."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "runs.db"
+
+
+def left(result: gp.agents.AgentResult) -> bytes:
+    """The codec's bytes of all that a run left."""
+    return encode((rows(result), list(result.vertices), result.superstep, result.aggregates, result.status))
+
+
+def growing(ctx: Any) -> None:
+    """Each superstep leaves as much again, and one of them takes long."""
+    import time
+
+    if ctx.superstep == 3:
+        time.sleep(0.03)
+    ctx.value = ctx.random.randbytes(3000)
+    ctx.send((ctx.vertex_id + 1) % 10, ctx.value[:300])
+    if ctx.superstep == 5:
+        ctx.vote_to_halt()
+
+
+GROWING = [Vertex(k, b"") for k in range(10)]
+OPTIONS: dict[str, Any] = {"compute": growing, "max_supersteps": 8}
+
+
+@pytest.fixture(scope="module")
+def grown() -> bytes:
+    return left(gp.agents.run(GROWING, **OPTIONS, run_id=RUN))
+
+
+# A store that does not take anything for a while
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_another_program_writes_for_a_while(path: Path, grown: bytes, workers: int) -> None:
+    def lock(event: Any) -> None:
+        if event.kind == "commit" and event.superstep == 2:
+            other.execute("BEGIN IMMEDIATE")
+            threading.Timer(0.5, other.rollback).start()
+
+    with (
+        closing(sqlite3.connect(path, check_same_thread=False)) as other,
+        gp.SQLiteStore(path) as store,
+    ):
+        result = gp.agents.run(GROWING, **OPTIONS, run_id=RUN, store=store, observer=lock, workers=workers)
+        assert left(result) == grown
+        assert left(gp.agents.state_at(store, RUN)) == grown
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("fault", ["locked", "full"])
+@pytest.mark.parametrize("step", [2, 3])  # noted at the commit, and by a flush before it
+def test_a_run_goes_on_when_the_store_does(path: Path, grown: bytes, fault: str, step: int, elsewhere: bool) -> None:
+    problem = {"locked": "is in use by another program", "full": "has no room left"}[fault]
+    with gp.SQLiteStore(path, busy_timeout=0.05) as store, closing(sqlite3.connect(path)) as other:
+
+        def limit(pages: int) -> None:
+            store._query(f"PRAGMA max_page_count = {pages}", ())
+
+        with gp.agents.start(GROWING, **OPTIONS, run_id=RUN, store=store) as agents:
+            for _ in range(step):
+                agents.step()
+            if fault == "full":
+                limit(store._query("PRAGMA page_count", ())[0][0])
+            else:
+                other.execute("BEGIN IMMEDIATE")
+            for _ in range(2):
+                with pytest.raises(StoreError, match=problem):
+                    agents.step()
+                assert (agents.status, agents.result().superstep) == ("running", step)
+                assert store.run(RUN).head == step - 1
+            other.rollback()
+            limit(1 << 30)
+            while not elsewhere and agents.step():
+                pass
+        result = gp.agents.resume(store, RUN, **OPTIONS, takeover=elsewhere)
+        assert left(result) == grown
+        assert left(gp.agents.state_at(store, RUN)) == grown
+
+
+def test_a_run_does_not_begin_where_there_is_no_room(path: Path) -> None:
+    with gp.SQLiteStore(path) as store:
+        store._query(f"PRAGMA max_page_count = {store._query('PRAGMA page_count', ())[0][0]}", ())
+        with pytest.raises(StoreError, match="has no room left"):
+            gp.agents.run([Vertex(1, bytes(1 << 20))], growing, store=store)
+        assert store.runs() == []
+
+
+# Damage
+
+
+def flip(path: Path, part: str) -> None:
+    """Flip a byte in the middle of what a query finds, in the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        (found,) = connection.execute(part).fetchone()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = bytearray(path.read_bytes())
+    assert whole.count(found) == 1
+    whole[whole.index(found) + len(found) // 2] ^= 0x10
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("part", "step", "segment"),
+    [
+        ("SELECT data FROM commits WHERE step = 2", 2, None),
+        ("SELECT data FROM segments WHERE step = 2 AND number = 1", 2, 1),
+        ("SELECT data FROM bases WHERE part = 1", -1, None),
+        ("SELECT seal FROM commits WHERE step = 2", 2, None),
+        ("SELECT seal FROM metas", None, None),
+        ("SELECT seal FROM runs", None, None),
+    ],
+)
+def test_a_flipped_byte_is_named(path: Path, tmp_path: Path, part: str, step: int | None, segment: int | None) -> None:
+    log = str(tmp_path / "log")
+    with gp.SQLiteStore(path) as store:
+        whole = crashing.run_to_end(
+            gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **crashing.program(log))
+        )
+    flip(path, part)
+    with gp.SQLiteStore(path) as store:
+        reads: list[Callable[[], Any]] = [
+            lambda: gp.agents.state_at(store, RUN),
+            lambda: gp.agents.resume(store, RUN, **crashing.program(log)),
+        ]
+        for read in reads:
+            with pytest.raises(StoreError, match=r"damaged|checksum") as caught:
+                read()
+            error = caught.value
+            assert (error.store, error.run, error.step, error.segment) == (str(path), RUN, step, segment)
+        if step == STEP:
+            assert gp.agents.state_at(store, RUN, STEP - 1).superstep == STEP
+            gp.agents.fork(store, RUN, STEP - 1, "fork")
+            forked = crashing.run_to_end(gp.agents.reopen(store, "fork", **crashing.program(log)))
+            assert list(forked.vertices) == list(whole.vertices)
+
+
+def test_a_flipped_byte_in_an_answer_is_named(path: Path, tmp_path: Path) -> None:
+    program = crashing.program(str(tmp_path / "log"))
+    with (
+        gp.SQLiteStore(path) as store,
+        gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **program) as agents,
+    ):
+        while agents.step():
+            pass
+        agents.answer("asks", "a long answer that is in no other place")
+    flip(path, "SELECT data FROM answers")
+    with gp.SQLiteStore(path) as store:
+        with pytest.raises(StoreError, match="superstep 3") as caught:
+            gp.agents.resume(store, RUN, **program)
+        assert (caught.value.run, caught.value.step) == (RUN, HELD)
+        assert gp.agents.state_at(store, RUN, HELD - 1).superstep == HELD
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[bytes]]:
+    """A store with a run that went all ways and one that is held, and what they were after each superstep."""
+    folder = tmp_path_factory.mktemp("example")
+    program = crashing.program(str(folder / "log"))
+    with gp.SQLiteStore(folder / "runs.db") as store:
+        options = {**program, "store": store, "durability": "process"}
+        crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, base_every=4, **options))
+        with gp.agents.start(crashing.VERTICES, run_id="held", **options) as agents:
+            while agents.step():
+                pass
+            agents.send("a", "from outside")
+            agents.answer("asks", "blue")
+        gp.agents.run(GROWING, **OPTIONS, run_id="grown", store=store, durability="process")
+        gp.agents.fork(store, RUN, 2, "fork")
+        expected = everything(store)
+    return (folder / "runs.db").read_bytes(), expected
+
+
+def everything(store: gp.SQLiteStore) -> list[bytes]:
+    """All that is read of all runs."""
+    heads = {RUN: (-1, 5), "held": (-1, 2), "grown": (-1, 5), "fork": (2, 2)}
+    return [
+        left(gp.agents.state_at(store, run_id, step))
+        for run_id, (first, head) in heads.items()
+        for step in [None, *range(first, head + 1)]
+    ]
+
+
+def test_damaged_copies_are_read_rightly_or_refused(example: tuple[bytes, list[bytes]], path: Path) -> None:
+    whole, expected = example
+    chance = random.Random(_DAMAGES)
+    read = refused = 0
+    for number in range(_DAMAGES):
+        damaged = bytearray(whole)
+        # Positions all over the file, and the header's many.
+        at = chance.randrange(100) if number % 10 == 0 else int((number + chance.random()) / _DAMAGES * len(whole))
+        if number % 5 == 4:
+            del damaged[at:]
+        else:
+            damaged[at] ^= chance.choice([1, 2, 4, 8, 16, 32, 64, 128, 255])
+        path.write_bytes(damaged)
+        try:
+            with gp.SQLiteStore(path, read_only=number % 2 == 0, create=False) as store:
+                assert everything(store) == expected, f"damage {number} at {at} was not noticed"
+                read += 1
+        except StoreError:
+            refused += 1
+        for leftover in path.parent.iterdir():
+            leftover.unlink()
+    assert read > _DAMAGES // 50
+    assert refused > _DAMAGES // 3
+
+
+def test_damaged_copies_go_on_rightly_or_are_refused(path: Path) -> None:
+    chance = random.Random(_DAMAGES)
+    program = crashing.program(str(path.with_name("log")))
+    with (
+        gp.SQLiteStore(path) as store,
+        gp.agents.start(crashing.VERTICES, run_id="held", store=store, **program) as agents,
+    ):
+        while agents.step():
+            pass
+        agents.answer("asks", "blue")
+    whole = path.read_bytes()
+    with gp.SQLiteStore(path) as store:
+        finished = left(crashing.run_to_end(gp.agents.reopen(store, "held", **program)))
+    gone_on = refused = 0
+    for _ in range(_DAMAGES // 5):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            with gp.SQLiteStore(path) as store:
+                assert left(crashing.run_to_end(gp.agents.reopen(store, "held", **program))) == finished
+                gone_on += 1
+        except StoreError:
+            refused += 1
+        for leftover in path.parent.iterdir():
+            leftover.unlink()
+    assert gone_on > 0
+    assert refused > 0
+
+
+# What is no run
+
+
+class Bomb:
+    """Does something when it is unpickled."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+def plants(mark: Path) -> list[bytes]:
+    """What somebody could put into a store who wants to have it executed."""
+    from dataclasses import make_dataclass
+
+    planted = [pickle.dumps(Bomb(mark), protocol) for protocol in (0, 2, 5)]
+    for name in ("os.system", "subprocess:Popen", "this", "antigravity.fly", "gpu_pregel.agents.AgentRun", "__main__"):
+        kind = make_dataclass("Kind", ["args"])
+        codec_types.register(kind, name)
+        planted.append(encode(kind(f"mkdir {mark}")))
+        codec_types._remove(codec_types._by_name[name])
+    valid = encode((1, "x", [b"y"], {"z": 2.5}))
+    planted += [bytes([tag]) + valid for tag in range(256)]
+    return planted
+
+
+def check_nothing_happened(mark: Path, modules: set[str]) -> None:
+    assert not mark.exists()
+    assert not {"this", "antigravity"} & set(sys.modules)
+    assert {name for name in set(sys.modules) - modules if not name.startswith("gpu_pregel.")} == set()
+
+
+def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    planted = plants(mark)
+    good_base = pack_state(State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute"))
+    good_commit = encode(({}, "compute", [], [], [], {"superstep": 0}))
+    store = gp.MemoryStore()
+    modules: set[str] = set()
+
+    def compute(ctx: Any) -> None:
+        ctx.value = ctx.value + 1
+        ctx.vote_to_halt()
+
+    for number, data in enumerate(planted):
+        for place in ("base", "commit", "segment", "held"):
+            run_id = f"{place} {number}"
+            claim = store.create(run_id, "agents", data if place == "base" else good_base, owner="somebody")
+            if place == "held":
+                store.flush(claim, 0, [data])
+            elif place != "base":
+                store.commit(claim, 0, data if place == "commit" else good_commit, [data] if place == "segment" else [])
+            store.release(claim)
+            for read in (gp.agents.state_at, partial(gp.agents.resume, compute=compute)):
+                with pytest.raises(StoreError, match="holds what cannot be read") as caught:
+                    read(store, run_id)
+                assert caught.value.run == run_id
+            modules = modules or set(sys.modules)
+            check_nothing_happened(mark, modules)
+
+
+def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    store = gp.MemoryStore()
+    modules: set[str] = set()
+
+    def compute(ctx: Any) -> None:
+        ctx.value = [ctx.value, ctx.messages]
+        ctx.vote_to_halt()
+
+    for number, data in enumerate(plants(mark)):
+        run_id = str(number)
+        records = [(encode(1), Record(data, False, [(encode(1), data)], [], []))]
+        claim = store.create(
+            run_id,
+            "agents",
+            pack_state(State({encode(1): StoredVertex(data, [])}, {}, {}, "compute")),
+            owner="somebody",
+        )
+        store.commit(claim, 0, encode(({}, "compute", [], [], [], {"superstep": 0})), [Segment(records).pack()])
+        store.release(claim)
+        try:
+            repr(gp.agents.state_at(store, run_id).values)
+        except CodecError:
+            with pytest.raises((AgentsFailedError, CodecError)):  # the latter of a failed vertex's messages
+                gp.agents.resume(store, run_id, compute)
+        modules = modules or set(sys.modules)
+        check_nothing_happened(mark, modules)
