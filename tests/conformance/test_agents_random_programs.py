@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import gpu_pregel as gp
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, Edge, TopK, Vertex
 from gpu_pregel.errors import AgentError
@@ -88,24 +90,36 @@ def interpreter(asynchronous: bool) -> Any:
     return interpret_later if asynchronous else interpret
 
 
-def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: Any) -> bytes:
-    """All that a run may tell, as bytes."""
-    vertices = [
+def vertices_of(graph: dict[Any, Any]) -> list[Vertex]:
+    return [
         Vertex(one, {"script": script, "log": []}, [Edge(target, weight) for target in targets], halted)
         for one, (script, targets, weight, halted) in graph.items()
     ]
-    run = agents.start(
-        vertices,
-        interpreter(asynchronous),
-        workers=workers,
-        aggregators=AGGREGATORS,
-        retry=AT_ONCE,
-        on_failure="continue",
-        max_supersteps=6,
-        run_id="one",
-        resolve=lambda vertex, existing, requested, messages: [None, existing, *requested][len(messages) % 3],
+
+
+def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
+    return {
+        "compute": interpreter(asynchronous),
+        "aggregators": AGGREGATORS,
+        "retry": AT_ONCE,
+        "on_failure": "continue",
+        "max_supersteps": 6,
+        "run_id": "one",
+        "resolve": lambda vertex, existing, requested, messages: [None, existing, *requested][len(messages) % 3],
         **options,
-    )
+    }
+
+
+def told(result: agents.AgentResult, error: str | None) -> bytes:
+    """All that a run may tell but its trace, as bytes."""
+    failed = [(vertex, one.superstep, one.kind, one.text, one.messages) for vertex, one in result.failed.items()]
+    content = (rows(result), error, result.status, result.superstep, result.aggregates, sorted(failed, key=repr))
+    return encode((content, list(result.vertices)))
+
+
+def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: Any) -> tuple[bytes, list[Any]]:
+    """All that a run may tell, and the figures of its trace."""
+    run = agents.start(vertices_of(graph), workers=workers, **options_of(asynchronous, **options))
     with run:
         error = None
         try:
@@ -114,11 +128,17 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
         except AgentError as raised:
             error = str(raised)
         result = run.result()
-    figures = [(row["computed"], row["messages"], row["failed"], row["retries"]) for row in result.trace]
-    failed = [(vertex, one.superstep, one.kind, one.text, one.messages) for vertex, one in result.failed.items()]
-    return encode(
-        (rows(result), error, result.status, result.superstep, result.aggregates, figures, sorted(failed, key=repr))
-    )
+    return told(result, error), [
+        (row["computed"], row["messages"], row["failed"], row["retries"]) for row in result.trace
+    ]
+
+
+def check_targets(graph: dict[Any, Any], on_missing: str) -> dict[Any, Any]:
+    """The graph with edges that lead somewhere, if they must."""
+    if on_missing != "error":
+        return graph
+    return {one: (script, [to for to in targets if to in graph], weight, halted)
+            for one, (script, targets, weight, halted) in graph.items()}  # fmt: skip
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
@@ -129,9 +149,43 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
     combiner=st.sampled_from(COMBINERS),
 )
 def test_random_programs(graph: dict[Any, Any], asynchronous: bool, on_missing: str, combiner: Any) -> None:
-    if on_missing == "error":
-        graph = {one: (script, [to for to in targets if to in graph], weight, halted)
-                 for one, (script, targets, weight, halted) in graph.items()}  # fmt: skip
+    graph = check_targets(graph, on_missing)
     expected = outcome(0, graph, asynchronous, on_missing=on_missing, combiner=combiner)
     for workers in (1, 2, 5):
         assert outcome(workers, graph, asynchronous, on_missing=on_missing, combiner=combiner) == expected
+
+
+@settings(max_examples=40)
+@given(
+    graph=graphs,
+    asynchronous=st.booleans(),
+    on_missing=st.sampled_from(["create", "drop", "create", "error"]),
+    base_every=st.sampled_from([1, 2, 3, 50]),
+    leaves=st.booleans(),
+)
+def test_random_programs_in_a_store(
+    graph: dict[Any, Any], asynchronous: bool, on_missing: str, base_every: int, leaves: bool
+) -> None:
+    """As without one, even if each superstep is another program's; and the past is what the present was."""
+    graph = check_targets(graph, on_missing)
+    expected, _ = outcome(0, graph, asynchronous, on_missing=on_missing)
+    with gp.MemoryStore() as store:
+        options = options_of(asynchronous, on_missing=on_missing, store=store, base_every=base_every)
+        run = agents.start(vertices_of(graph), **options)
+        seen = {-1: run.result()}
+        error, goes_on = None, True
+        while goes_on:
+            if leaves:
+                run.__exit__()
+                run = agents.reopen(**options)
+            try:
+                goes_on = run.step()
+            except AgentError as raised:
+                error, goes_on = str(raised), False
+            else:
+                seen[run.result().superstep - 1] = run.result()
+        run.__exit__()
+        assert told(run.result(), error) == expected
+        for step, result in seen.items():
+            found = agents.state_at(store, "one", step)
+            assert told(replace(found, status=""), None) == told(replace(result, status=""), None)
