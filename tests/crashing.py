@@ -12,13 +12,16 @@ import os
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gpu_pregel as gp
 from gpu_pregel.agents import _beginning
 from gpu_pregel.host.agents import folding, journal, pipes, policy, processes, transport, workers
-from gpu_pregel.host.agents.saving import FAILED, pack_state
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.saving import FAILED, Segment, pack_state
 from gpu_pregel.host.master import ENDED
 from gpu_pregel.host.stores.store import Store
 
@@ -104,6 +107,26 @@ def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
                 return agents.result()
             for vertex in asked:
                 agents.answer(vertex, "blue")
+
+
+def effects(log: Path) -> Counter[str]:
+    """How often each key had its effect."""
+    return Counter(log.read_text().splitlines() if log.exists() else [])
+
+
+def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
+    """How many records there are of each superstep and vertex, committed or not."""
+    row = store._find(run_id)
+    found: Counter[tuple[int, Any]] = Counter()
+    pieces = [
+        (commit.step, piece)
+        for commit, *_ in store._chain(row, -1, row.head, after=None)
+        for piece in commit.segments()
+    ]
+    pieces += [(row.head + 1, piece) for piece in store.load(run_id).held()]
+    for step, piece in pieces:
+        found.update((step, decode(vertex)) for vertex, _ in Segment.unpack(piece).records)
+    return found
 
 
 # Where to strike.

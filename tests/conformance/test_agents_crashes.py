@@ -22,11 +22,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ClaimedError
-from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.saving import Segment
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.stores.store import Store
 from tests import agents, crashing
-from tests.crashing import RUN, STEP
+from tests.crashing import RUN, STEP, effects, recorded
 
 ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
 _ROOT = Path(__file__).parents[2]
@@ -150,25 +149,6 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Counter[s
 def left(result: gp.agents.AgentResult) -> bytes:
     """The codec's bytes of all that a run left."""
     return encode((agents.rows(result), result.status, result.superstep, result.aggregates))
-
-
-def effects(log: Path) -> Counter[str]:
-    return Counter(log.read_text().splitlines() if log.exists() else [])
-
-
-def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
-    """How many records there are of each superstep and vertex, committed or not."""
-    row = store._find(run_id)
-    found: Counter[tuple[int, Any]] = Counter()
-    pieces = [
-        (commit.step, piece)
-        for commit, *_ in store._chain(row, -1, row.head, after=None)
-        for piece in commit.segments()
-    ]
-    pieces += [(row.head + 1, piece) for piece in store.load(run_id).held()]
-    for step, piece in pieces:
-        found.update((step, decode(vertex)) for vertex, _ in Segment.unpack(piece).records)
-    return found
 
 
 def check(

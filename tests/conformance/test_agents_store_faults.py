@@ -30,7 +30,8 @@ from gpu_pregel.host.agents.saving import Segment, pack_state
 from gpu_pregel.host.agents.state import State
 from tests import crashing
 from tests.agents import rows
-from tests.crashing import HELD, RUN, STEP
+from tests.crashing import HELD, RUN, STEP, effects, recorded
+from tests.postgres import Cluster, Proxy
 
 _DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
 """Copies of a store that are damaged."""
@@ -123,6 +124,50 @@ def test_a_run_does_not_begin_where_there_is_no_room(path: Path) -> None:
         with pytest.raises(StoreError, match="has no room left"):
             gp.agents.run([Vertex(1, bytes(1 << 20))], growing, store=store)
         assert store.runs() == []
+
+
+# A server that is far away
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_every_other_connection_is_cut_at_its_commit(cluster: Cluster, tmp_path: Path, workers: int) -> None:
+    log = tmp_path / "log"
+    program = crashing.program(str(log), workers)
+    whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, **crashing.program(str(log))))
+    log.unlink()
+    commits, is_committing = 0, False
+
+    def watch(to_server: bool, data: bytes) -> bool:
+        """Cut before every fourth COMMIT arrives, and before the reply to another fourth."""
+        nonlocal commits, is_committing
+        if to_server and b"COMMIT\0" in data:
+            commits += 1
+            is_committing = commits % 4 == 0
+            return commits % 4 != 2
+        is_cut, is_committing = is_committing and not to_server, is_committing and to_server
+        return not is_cut
+
+    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema=f"cut_{workers}", patience=10) as store:
+        proxy.watch = watch
+        result = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **program))
+        assert left(result) == left(whole)
+        assert proxy.connections > 4
+        proxy.watch = lambda _to_server, _data: True
+        assert left(gp.agents.state_at(store, RUN)) == left(whole)
+        assert set(recorded(store).values()) == {1}
+    assert set(effects(log).values()) == {1}
+
+
+def test_a_server_is_away_for_two_seconds(cluster: Cluster, grown: bytes) -> None:
+    def cut(event: Any) -> None:
+        if event.kind == "commit" and event.superstep == 2:
+            proxy.close()
+            threading.Timer(2.0, proxy.reopen).start()
+
+    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema="away", patience=20) as store:
+        result = gp.agents.run(GROWING, **OPTIONS, run_id=RUN, store=store, observer=cut)
+        assert left(result) == grown
+        assert left(gp.agents.state_at(store, RUN)) == grown
 
 
 # Damage
