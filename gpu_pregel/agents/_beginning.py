@@ -85,7 +85,8 @@ def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -
     except BaseException:
         store.release(claim)
         raise
-    result.journal = Journal(store, claim, result.superstep - 1, result.state, call.base_every, since_base=commits)
+    head, status = result.superstep - 1, result.status
+    result.journal = Journal(store, claim, head, result.state, call.base_every, commits, status)
     return result
 
 

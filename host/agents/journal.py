@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.errors import FencedError, StoreError
 from gpu_pregel.host.agents.folding import Next, state_after
 from gpu_pregel.host.agents.records import Id, Outcome
 from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
@@ -43,16 +45,26 @@ class Journal:
         A base after so many commits.
     since_base : int
         How many there have been since the last one.
+    status : str
+        Of the run in the store.
     """
 
     def __init__(
-        self, store: Store, claim: Claim, head: int, state: State, base_every: int, since_base: int = 0
+        self,
+        store: Store,
+        claim: Claim,
+        head: int,
+        state: State,
+        base_every: int,
+        since_base: int = 0,
+        status: str = "running",
     ) -> None:
         self._store, self._claim, self._head, self._state = store, claim, head, state
         self._base_every, self._since_base = base_every, since_base
         self._pending = Segment()
         self._begun: float | None = None
         self._urgent = False
+        self._status = status
         self._lease = Lease(store, claim)
 
     # What happens in a superstep.
@@ -149,15 +161,19 @@ class Journal:
         except BaseException:
             self._give_back(segments)
             raise
-        self._head = step
+        self._head, self._status = step, status
         self._since_base = 0 if base is not None else self._since_base + 1
 
     def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
         """Write what there is of a superstep that is held, and the run's status."""
         self.flush(status)
+        self._status = status
 
     def close(self) -> None:
-        """Give the claim back, so that anybody may go on with the run at once."""
+        """Write what waits, and give the claim back, so that anybody may go on with the run at once."""
+        if not self._lease.is_released:
+            with suppress(FencedError, StoreError):  # somebody else has the run; or the store is away
+                self.flush("stopped" if self._status == "running" else None)
         self._lease.release()
 
 

@@ -80,6 +80,11 @@ class Lease:
             except StoreError:
                 continue  # it may be back in time
 
+    @property
+    def is_released(self) -> bool:
+        """Whether the claim was given back."""
+        return self._over.is_set()
+
     def release(self) -> None:
         """Give the claim back, so that anybody may go on with the run at once."""
         if self._over.is_set():

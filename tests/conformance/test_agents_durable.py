@@ -542,7 +542,7 @@ def test_records_are_flushed_while_a_superstep_goes_on(opened: Open, workers: in
             flush(claim, step, segments, status)
             flushed.append((time.monotonic(), sum(len(Segment.unpack(one).records) for one in segments)))
 
-        store.flush = watched  # type: ignore[method-assign]
+        store.flush = watched  # type: ignore[method-assign, assignment]
         begin = time.monotonic()
         agents.step()
         del store.flush

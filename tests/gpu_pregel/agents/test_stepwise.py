@@ -433,3 +433,28 @@ def test_what_has_completed_in_process_is_on_record_while_others_are_computed(
         chosen: Any = compute_async if asynchronous else compute
         result = gp.agents.run([Vertex(k) for k in range(3)], chosen, store=store, run_id="run")
     assert result.values[2] == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_was_computed_is_on_record_when_a_run_is_left(workers: int, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+
+    def compute(ctx: Any) -> None:
+        with open(marks, "a") as file:
+            file.write(f"{ctx.vertex_id}\n")
+        ctx.value = "computed"
+        ctx.vote_to_halt()
+
+    def observe(event: Any) -> None:
+        if event.kind == "attempt":
+            raise KeyboardInterrupt
+
+    with gp.MemoryStore() as store:
+        keeping: dict[str, Any] = {"store": store, "run_id": "run", "workers": workers}
+        with pytest.raises(KeyboardInterrupt):
+            gp.agents.run([Vertex(0)], compute, observer=observe, **keeping)
+        assert store.run("run").status == "stopped"
+        result = gp.agents.resume(store, "run", compute, workers=workers)
+        assert (result.status, result.values) == ("completed", {0: "computed"})
+        assert store.run("run").status == "completed"
+    assert marks.read_text() == "0\n"
