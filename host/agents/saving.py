@@ -14,7 +14,7 @@ from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.folding import Next
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.records import Change, Failure, Id, Record, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
 from gpu_pregel.host.agents.state import Records, State, route
 
 _CHECKPOINT = "gpu-pregel agents 1"
@@ -189,17 +189,16 @@ def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes)
             state.inbox.setdefault(target, []).append(message)
         segment.replay(ledger)
     records: Records = sorted(ledger.records.items())
-    change = Change({vertex: Vertex(*rest) for vertex, *rest in mutated}, failed, removed)
     state.failed.update(ledger.failures())
     changed = state.computed(records, failed)
     inbox = route(records)
     for target, messages in ledger.sent.items():
         inbox.setdefault(target, []).extend(messages)
-    state.inbox = {target: messages for target, messages in inbox.items() if state.has(target, change)}
     state.vertices.update(changed)
     for vertex in removed:
         state.vertices.pop(vertex, None)
-    state.vertices.update(change.set)
+    state.vertices.update({vertex: Vertex(*rest) for vertex, *rest in mutated})
+    state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
     state.aggregates, state.function = aggregates, function
     rows: dict[str, Any] = row
     return rows

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_pregel.host.agents.records import Change, Failure, Id, Record, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
 
 Records = list[tuple[Id, Record]]
 """Of a superstep's completed attempts, in the order of their vertices."""
@@ -34,10 +34,6 @@ class State:
     aggregates: dict[str, bytes]
     function: str
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
-
-    def has(self, vertex: Id, change: Change) -> bool:
-        """Whether a vertex is there after a change."""
-        return vertex in change.set or (vertex in self.vertices and vertex not in change.remove)
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, Vertex]:
         """The vertices that records and failures make different from what they are here."""
