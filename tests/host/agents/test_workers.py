@@ -26,7 +26,7 @@ ONE_TRY = RetryPolicy(attempts=1)
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """All runs of a test draw the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.agents._stepping.new_run_id", lambda: "one")
+    monkeypatch.setattr("gpu_pregel.agents._beginning.new_run_id", lambda: "one")
 
 
 def halt(ctx: Any) -> None:

@@ -27,7 +27,7 @@ PLACES = ("loading", "idle", "computing", "marked", "torn", "committing")
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
     """All runs of a test draw the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.agents._stepping.new_run_id", lambda: "one")
+    monkeypatch.setattr("gpu_pregel.agents._beginning.new_run_id", lambda: "one")
 
 
 @pytest.mark.parametrize("program", [tokens, growth])
