@@ -439,12 +439,12 @@ def test_a_run_that_somebody_has_is_theirs_until_it_is_taken_over(opened: Open) 
 
 def test_a_claim_is_kept_while_an_attempt_takes_long(opened: Open) -> None:
     def compute(ctx: Any) -> None:
-        time.sleep(0.6)
+        time.sleep(1.2)
         with pytest.raises(ClaimedError):
             opened().claim("run", owner="somebody")
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=0.3, retry=ONCE)
+    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=0.9, retry=ONCE)
     assert result.status == "completed"
 
 
@@ -557,7 +557,7 @@ def test_records_are_flushed_while_a_superstep_goes_on(opened: Open, workers: in
         # Those that had ended 20 ms and one attempt before this are on record; a busy machine may take its time.
         assert on_record >= (at - begin - 0.07) / 0.05 - 2
     assert on_record >= count // 2
-    assert flushed[0][0] - begin < 0.3
+    assert flushed[0][0] - begin < 0.5
 
 
 def test_a_failed_attempt_is_on_record_before_the_next_one(opened: Open) -> None:
