@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import check_id, decode, encode
 from gpu_pregel.host.agents.context import Edge, copied
 from gpu_pregel.host.agents.records import Id, Vertex
@@ -39,7 +40,7 @@ class Failed(NamedTuple):
         "exception", "data" (a value that is none), "timeout", "death" (of its worker) or "limit".
     type, text, traceback : str
     messages : list
-        Its input.
+        Its input; as bytes what is of a type that is not registered here.
     """
 
     superstep: int
@@ -48,6 +49,14 @@ class Failed(NamedTuple):
     text: str
     traceback: str
     messages: list[Any]
+
+
+def decode_or_keep(data: bytes) -> Any:
+    """What bytes are of, or the bytes if that is not known here."""
+    try:
+        return decode(data)
+    except CodecError:
+        return data
 
 
 class Vertices(Mapping[Any, FinalVertex]):

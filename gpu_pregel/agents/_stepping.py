@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 from gpu_pregel.agents._beginning import Beginning
 from gpu_pregel.agents._given import Call
-from gpu_pregel.agents._results import AgentResult, Failed, Vertices
+from gpu_pregel.agents._results import AgentResult, Failed, Vertices, decode_or_keep
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.collecting import patience
@@ -51,9 +52,12 @@ class AgentRun:
         self.run_id = beginning.run_id
         self._stepping = threading.Lock()
         journal, state = beginning.journal, beginning.state
-        try:
+        with ExitStack() as undo:
+            if journal is not None:
+                undo.callback(journal.close)
             job = call.job(beginning.run_id, beginning.branch)
             self._transport = _transport(call.workers, job, journal)
+            undo.callback(self._transport.close)
             self._policy = AgentPolicy(job, call.rules(), state, self._transport, call.observers, journal)
             self._master = Master(
                 self._policy,
@@ -68,10 +72,7 @@ class AgentRun:
             if beginning.segments or beginning.answers:
                 self._master.order = self._policy.take_over(beginning.segments, beginning.answers)
                 self._master.status = self._policy.standing()
-        except BaseException:
-            if journal is not None:
-                journal.close()
-            raise
+            undo.pop_all()
 
     @property
     def status(self) -> str:
@@ -99,9 +100,14 @@ class AgentRun:
         self._policy.retry(chosen)
 
     def answer(self, vertex: Any, answer: Any) -> None:
-        """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`."""
+        """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`.
+
+        The same answer once more, before that, changes nothing.
+        """
         waiting = [encode(one) for one in self._policy.interrupts()]
         key, data = id_key(vertex), encode(answer, name="answer")
+        if self._policy.is_answered(key, data):
+            return
         if key not in waiting:
             raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(map(decode, waiting))}")
         self._policy.answer(key, data)
@@ -162,12 +168,12 @@ class AgentRun:
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
         failed = {
-            decode(vertex): Failed(step, *failure[:4], [decode(message) for message in messages])
+            decode(vertex): Failed(step, *failure[:4], list(map(decode_or_keep, messages)))
             for vertex, (step, failure, messages) in state.failed.items()
         }
         for vertex, failure in policy.failures().items():
             messages = [] if ledger is None else ledger.entry(encode(vertex)).messages
-            failed[vertex] = Failed(superstep, *failure[:4], [decode(message) for message in messages])
+            failed[vertex] = Failed(superstep, *failure[:4], list(map(decode_or_keep, messages)))
         return AgentResult(
             vertices=Vertices(dict(state.vertices)),
             status=self.status,

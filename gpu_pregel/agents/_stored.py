@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.agents._beginning import begin_from_store, read_run
 from gpu_pregel.agents._given import Compute, new_run_id
-from gpu_pregel.agents._results import AgentResult, Failed, Vertices
+from gpu_pregel.agents._results import AgentResult, Failed, Vertices, decode_or_keep
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
 from gpu_pregel.host.agents.codec import decode
@@ -31,7 +31,8 @@ def resume(
     """Go on with a run that a store has, as if it had never stopped.
 
     Vertices of the superstep under way that have completed are not computed again. Attempts that failed before count,
-    so that a vertex which ends every program has an end itself.
+    so that a vertex which ends each of its workers has an end itself; with ``workers=0`` nobody is left to count those.
+    The result's trace begins with the superstep after which the whole state was last kept.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def resume(
     compute : callable
         And all other arguments of :func:`run` but ``vertices``, ``run_id`` and ``store``: functions are not stored.
     answers : mapping, optional
-        By vertex, the answers to interrupts that the run waits for.
+        By vertex, the answers to interrupts that the run waits for; giving one again does no harm.
     retry_failed : bool, default False
         Give vertices that failed in the superstep that is held a fresh set of attempts.
     takeover : bool, default False
@@ -113,7 +114,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         vertices=Vertices(state.vertices),
         status=found.status if saved.step == saved.run.head else "running",
         failed={
-            decode(vertex): Failed(step, *failure[:4], [decode(message) for message in messages])
+            decode(vertex): Failed(step, *failure[:4], list(map(decode_or_keep, messages)))
             for vertex, (step, failure, messages) in state.failed.items()
         },
         superstep=saved.step + 1,

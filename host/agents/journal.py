@@ -86,10 +86,9 @@ class Journal:
         self._start()
 
     def add_retry(self, vertices: Iterable[Id]) -> None:
-        """Failed vertices have a fresh set of attempts."""
+        """Failed vertices have a fresh set of attempts; that is durable at once."""
         self._pending.others += [(RETRIED, vertex) for vertex in vertices]
-        self._start()
-        self._urgent = True
+        self.flush()
 
     def add_message(self, target: Id, message: bytes, held: bool) -> None:
         """A message came from outside, for this superstep, or while it is held for the next: durable, or not sent."""
@@ -159,10 +158,20 @@ class Journal:
             packed = _packed(segments)
             self._store.commit(self._claim, step, data, packed, status, base=base)
         except BaseException:
-            self._give_back(segments)
+            if self._is_committed(step):  # it was cut off on its way back
+                self._head, self._status = step, status
+            else:
+                self._give_back(segments)
             raise
         self._head, self._status = step, status
         self._since_base = 0 if base is not None else self._since_base + 1
+
+    def _is_committed(self, step: int) -> bool:
+        """Whether the store has a superstep under this claim, as far as it can be asked."""
+        with suppress(StoreError):
+            row = self._store.run(self._claim.run_id)
+            return row.head == step and row.epoch == self._claim.epoch
+        return False
 
     def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
         """Write what there is of a superstep that is held, and the run's status."""

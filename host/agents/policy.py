@@ -319,6 +319,11 @@ class AgentPolicy:
             self._journal.add_retry(vertices)
         ledger.retry(vertices)
 
+    def is_answered(self, vertex: Id, answer: bytes) -> bool:
+        """Whether the latest answer to a vertex, which has not run again since, was this one."""
+        entry = None if self.ledger is None else self.ledger.known(vertex)
+        return entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [answer]
+
     def answer(self, vertex: Id, answer: bytes) -> None:
         """Answer an interrupt of the held superstep."""
         assert self.ledger is not None

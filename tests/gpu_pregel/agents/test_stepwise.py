@@ -17,6 +17,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.saving import Segment
 
 Vertex = gp.agents.Vertex
@@ -458,3 +459,63 @@ def test_what_was_computed_is_on_record_when_a_run_is_left(workers: int, tmp_pat
         assert (result.status, result.values) == ("completed", {0: "computed"})
         assert store.run("run").status == "completed"
     assert marks.read_text() == "0\n"
+
+
+def test_an_answer_given_again_and_a_retry_are_durable_at_once() -> None:
+    begun: list[Any] = []
+
+    def compute(ctx: Any) -> None:
+        begun.append(ctx.vertex_id)
+        if ctx.vertex_id == "fails" and begun.count("fails") == 1:
+            raise ValueError
+        ctx.value = ctx.vertex_id if ctx.vertex_id == "fails" else ctx.interrupt()
+        ctx.vote_to_halt()
+
+    with gp.MemoryStore() as store:
+        options: dict[str, Any] = {"retry": ONCE}
+        with gp.agents.start(
+            [Vertex("asks"), Vertex("fails")], compute, store=store, run_id="run", **options
+        ) as agents:
+            agents.step()
+            agents.answer("asks", 1)
+            agents.retry()
+        result = gp.agents.resume(store, "run", compute, answers={"asks": 1}, **options)
+        assert (result.status, result.values) == ("completed", {"asks": 1, "fails": "fails"})
+        with gp.agents.start([Vertex("asks")], compute, store=store, run_id="other") as agents:
+            agents.step()
+            agents.answer("asks", 1)
+            with pytest.raises(ArgumentError, match="waits for no answer"):
+                agents.answer("asks", 2)
+
+
+def test_an_interrupt_between_the_commit_and_its_return_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value += 1
+
+    with gp.MemoryStore() as store:
+        commit = store.commit
+
+        def cut_off(claim: Any, step: int, *arguments: Any, **options: Any) -> None:
+            commit(claim, step, *arguments, **options)
+            if step == 1:
+                raise KeyboardInterrupt
+
+        monkeypatch.setattr(store, "commit", cut_off)
+        with gp.agents.start([Vertex(0, 0)], compute, store=store, run_id="run", max_supersteps=4) as agents:
+            agents.step()
+            with pytest.raises(KeyboardInterrupt):
+                agents.step()
+            while agents.step():
+                pass
+            assert (agents.status, agents.result().values) == ("max_supersteps", {0: 4})
+        assert [row.step for row in store.history("run")] == [0, 1, 2, 3]
+
+
+def test_a_failure_of_a_type_that_is_not_known_here_is_told() -> None:
+    unknown = encode("x")[:1] + b"\xc8\x00"
+    with gp.agents.start([Vertex("a")], echo, retry=ONCE) as agents:
+        agents._policy.send(encode("a"), unknown)
+        agents._master.refresh()
+        agents.step()
+        assert agents.status == "failed"
+        assert agents.result().failed["a"].messages == [unknown]
