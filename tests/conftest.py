@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if on_gpu and (reason := why_unusable()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises, although the tests may have been started where it is ignored: in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.saving import Segment
 
+pytestmark = pytest.mark.usefixtures("interrupts")
+
 Vertex = gp.agents.Vertex
 ONCE = gp.agents.RetryPolicy(attempts=1)
 RING = [Vertex(k, [], [(k + 1) % 4]) for k in range(4)]

@@ -265,6 +265,7 @@ def test_a_server_that_is_not_there_is_told_at_once(proxy: Proxy, schema: str) -
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupt_while_waiting_leaves_nothing(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
     import psycopg
 
