@@ -153,9 +153,9 @@ def attempt(device: Watched, work: Callable[[], Any]) -> tuple[int, str, Any]:
 
 
 def test_a_failure_on_going_on_from_a_checkpoint(use: Callable[..., Watched], tmp_path: Path) -> None:
-    device, graph = use(), weighted()
-    gp.run(graph, RANKS, device="cpu", max_supersteps=4, checkpoint=tmp_path)
-    going_on: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": tmp_path, "resume": True}
+    device, graph, runs = use(), weighted(), tmp_path / "runs.db"
+    gp.run(graph, RANKS, device="cpu", max_supersteps=4, checkpoint=runs)
+    going_on: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": runs, "resume": True}
     failures = 0
     while True:
         device.memory.fail_in = failures + 1

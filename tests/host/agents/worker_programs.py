@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import gpu_pregel.agents as agents
@@ -105,7 +106,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+_OTHERS = (b"bin/postgres", b"multiprocessing.resource_tracker")
+
+
 def children() -> list[int]:
-    """Processes that this one has started, zombies too."""
+    """Processes that this one has started, zombies too; but not the server of other tests, nor Python's own."""
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
-        return [int(pid) for pid in file.read().split()]
+        started = [int(pid) for pid in file.read().split()]
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in started}
+    return [pid for pid, command in commands.items() if not any(name in command for name in _OTHERS)]
