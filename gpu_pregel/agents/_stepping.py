@@ -21,6 +21,9 @@ from gpu_pregel.host.agents.transport import InProcess, Transport
 from gpu_pregel.host.master import ENDED, Master
 from gpu_pregel.trace import Trace
 
+_FEW = 1000
+"""So few vertices make no garbage worth putting off."""
+
 
 class AgentRun:
     """A run under way: made by :func:`start`, and ended by leaving its ``with`` block or by :meth:`stop`.
@@ -81,8 +84,12 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or what is left of a held one; whether another may follow."""
-        with self._stepping, patience(beside_users_code=self._transport.is_local):
-            goes_on = self._master.step()
+        with self._stepping:
+            if len(self._policy.state.vertices) < _FEW:
+                goes_on = self._master.step()
+            else:
+                with patience(beside_users_code=self._transport.is_local):
+                    goes_on = self._master.step()
             if self.status == "stopped":
                 self._policy.close()
             return goes_on
