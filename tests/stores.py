@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import gpu_pregel as gp
+from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.saved import Saved
 from gpu_pregel.host.stores.store import Store
@@ -49,3 +53,28 @@ def execute(store: Store, *statements: str) -> None:
         (statement.replace("@", store._prefix), ()) for statement in ("UPDATE @runs SET head = head", *statements)
     ]
     store._apply(False, first, rest)
+
+
+def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Callable[[Any], Any], expected: Any) -> None:
+    """Read so many damaged copies of a SQLite file: each gives all that is expected, or is refused."""
+    chance = random.Random(count)
+    read = refused = 0
+    for number in range(count):
+        damaged = bytearray(whole)
+        # Positions all over the file, and the header's many.
+        at = chance.randrange(100) if number % 10 == 0 else int((number + chance.random()) / count * len(whole))
+        if number % 5 == 4:
+            del damaged[at:]
+        else:
+            damaged[at] ^= chance.choice([1, 2, 4, 8, 16, 32, 64, 128, 255])
+        path.write_bytes(damaged)
+        try:
+            with gp.SQLiteStore(path, read_only=number % 2 == 0, create=False) as store:
+                assert everything(store) == expected, f"damage {number} at {at} was not noticed"
+                read += 1
+        except StoreError:
+            refused += 1
+        for leftover in path.parent.iterdir():
+            leftover.unlink()
+    assert read > count // 50
+    assert refused > count // 3

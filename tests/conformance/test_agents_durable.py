@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,40 +28,20 @@ from gpu_pregel.host.stores.store import Store
 from tests import crashing
 from tests.agents import ONCE, rows
 from tests.host.agents.worker_programs import is_alive, running
+from tests.stores import Open
 
-Open = Callable[[], Store]
-_names = itertools.count()
 STEPS = 6
 ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
 """Whether worker processes are tried with every store, rather than with SQLite alone."""
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the store of this test; where it is durable, each call opens it anew."""
-    if not ALL and request.param != "sqlite" and request.node.callspec.params.get("workers"):
-        pytest.skip("runs with GPU_PREGEL_CRASHES=all")
-    stores: list[Store] = []
-
-    def open_store() -> Store:
-        if request.param == "memory":
-            store: Store = stores[0] if stores else gp.MemoryStore()
-        elif request.param == "sqlite":
-            store = gp.SQLiteStore(tmp_path / "runs.db")
-        else:
-            store = gp.PostgresStore(request.getfixturevalue("postgres"), schema=schema)
-        stores.append(store)
-        return store
-
-    schema = f"durable_{next(_names)}"
-    yield open_store
-    for store in stores:
-        store.close()
-
-
 @pytest.fixture
-def store(opened: Open) -> Store:
-    return opened()
+def opened(request: pytest.FixtureRequest, opened: Open) -> Open:
+    """As in all suites over stores; workers with a SQLite file alone, if not all is to run."""
+    chosen = request.node.callspec.params
+    if not ALL and chosen["opened"] != "sqlite" and chosen.get("workers"):
+        pytest.skip("runs with GPU_PREGEL_CRASHES=all")
+    return opened
 
 
 @pytest.fixture

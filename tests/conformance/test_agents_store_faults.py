@@ -32,6 +32,7 @@ from tests import crashing
 from tests.agents import rows
 from tests.crashing import HELD, RUN, STEP, effects, recorded
 from tests.postgres import Cluster, Proxy
+from tests.stores import check_damaged_copies
 
 _DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
 """Copies of a store that are damaged."""
@@ -267,27 +268,7 @@ def everything(store: gp.SQLiteStore) -> list[bytes]:
 
 def test_damaged_copies_are_read_rightly_or_refused(example: tuple[bytes, list[bytes]], path: Path) -> None:
     whole, expected = example
-    chance = random.Random(_DAMAGES)
-    read = refused = 0
-    for number in range(_DAMAGES):
-        damaged = bytearray(whole)
-        # Positions all over the file, and the header's many.
-        at = chance.randrange(100) if number % 10 == 0 else int((number + chance.random()) / _DAMAGES * len(whole))
-        if number % 5 == 4:
-            del damaged[at:]
-        else:
-            damaged[at] ^= chance.choice([1, 2, 4, 8, 16, 32, 64, 128, 255])
-        path.write_bytes(damaged)
-        try:
-            with gp.SQLiteStore(path, read_only=number % 2 == 0, create=False) as store:
-                assert everything(store) == expected, f"damage {number} at {at} was not noticed"
-                read += 1
-        except StoreError:
-            refused += 1
-        for leftover in path.parent.iterdir():
-            leftover.unlink()
-    assert read > _DAMAGES // 50
-    assert refused > _DAMAGES // 3
+    check_damaged_copies(whole, path, _DAMAGES, everything, expected)
 
 
 def test_damaged_copies_go_on_rightly_or_are_refused(path: Path) -> None:

@@ -26,6 +26,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, Sto
 from gpu_pregel.host.stores import sqlite as module
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
+from tests.stores import check_damaged_copies
 
 _NOBODY = 65534
 _DAMAGES = int(os.environ.get("GPU_PREGEL_DAMAGES", "100"))
@@ -542,27 +543,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Any]]
 
 def test_damaged_copies_are_read_rightly_or_refused(example: tuple[bytes, list[Any]], path: Path) -> None:
     whole, expected = example
-    chance = random.Random(_DAMAGES)
-    read = refused = 0
-    for number in range(_DAMAGES):
-        damaged = bytearray(whole)
-        # Positions all over the file, and the header's many.
-        at = chance.randrange(100) if number % 10 == 0 else int((number + chance.random()) / _DAMAGES * len(whole))
-        if number % 5 == 4:
-            del damaged[at:]
-        else:
-            damaged[at] ^= chance.choice([1, 2, 4, 8, 16, 32, 64, 128, 255])
-        path.write_bytes(damaged)
-        try:
-            with gp.SQLiteStore(path, read_only=number % 2 == 0, create=False) as store:
-                assert everything(store) == expected, f"damage {number} at {at} was not noticed"
-                read += 1
-        except StoreError:
-            refused += 1
-        for leftover in path.parent.iterdir():
-            leftover.unlink()
-    assert read > _DAMAGES // 50
-    assert refused > _DAMAGES // 3
+    check_damaged_copies(whole, path, _DAMAGES, everything, expected)
 
 
 def test_a_damaged_store_still_fences(example: tuple[bytes, list[Any]], path: Path) -> None:
