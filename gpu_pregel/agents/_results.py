@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import check_id, decode, encode
 from gpu_pregel.host.agents.context import Edge, copied
-from gpu_pregel.host.agents.records import Id, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, Vertex
 from gpu_pregel.trace import Trace
 
 
@@ -51,7 +51,15 @@ class Failed(NamedTuple):
     messages: list[Any]
 
 
-def decode_or_keep(data: bytes) -> Any:
+def tell_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> dict[Any, Failed]:
+    """Superstep, failure and input of vertices, by id, as users see them."""
+    return {
+        decode(vertex): Failed(step, *failure[:4], list(map(_decode_or_keep, messages)))
+        for vertex, (step, failure, messages) in failed.items()
+    }
+
+
+def _decode_or_keep(data: bytes) -> Any:
     """What bytes are of, or the bytes if that is not known here."""
     try:
         return decode(data)

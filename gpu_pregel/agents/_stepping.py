@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_pregel.agents._beginning import Beginning
 from gpu_pregel.agents._given import Call
-from gpu_pregel.agents._results import AgentResult, Failed, Vertices, decode_or_keep
+from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.collecting import patience
@@ -174,17 +174,11 @@ class AgentRun:
         """What there is now."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
-        failed = {
-            decode(vertex): Failed(step, *failure[:4], list(map(decode_or_keep, messages)))
-            for vertex, (step, failure, messages) in state.failed.items()
-        }
-        for vertex, failure in policy.failures().items():
-            messages = [] if ledger is None else ledger.entry(encode(vertex)).messages
-            failed[vertex] = Failed(superstep, *failure[:4], list(map(decode_or_keep, messages)))
+        held = {} if ledger is None else ledger.failures()
         return AgentResult(
             vertices=Vertices(dict(state.vertices)),
             status=self.status,
-            failed=failed,
+            failed=tell_failures({**state.failed, **held}),
             superstep=superstep,
             aggregates={name: decode(value) for name, value in state.aggregates.items()},
             interrupts=policy.interrupts(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.agents._beginning import begin_from_store, read_run
 from gpu_pregel.agents._given import Compute, new_run_id
-from gpu_pregel.agents._results import AgentResult, Failed, Vertices, decode_or_keep
+from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
 from gpu_pregel.host.agents.codec import decode
@@ -113,10 +113,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     return AgentResult(
         vertices=Vertices(state.vertices),
         status=found.status if saved.step == saved.run.head else "running",
-        failed={
-            decode(vertex): Failed(step, *failure[:4], list(map(decode_or_keep, messages)))
-            for vertex, (step, failure, messages) in state.failed.items()
-        },
+        failed=tell_failures(state.failed),
         superstep=saved.step + 1,
         aggregates={name: decode(value) for name, value in state.aggregates.items()},
         interrupts={},

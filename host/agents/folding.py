@@ -49,9 +49,7 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
     records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
     values = _fold_aggregates(rules, state, ledger.step, records)
     changed = state.computed(records, failed)
-    inbox = route(records)
-    for target, messages in ledger.sent.items():
-        inbox.setdefault(target, []).extend(messages)
+    inbox = route(records, ledger.sent)
 
     def find(vertex: Id) -> Vertex | None:
         return changed.get(vertex) or state.vertices.get(vertex)

@@ -8,11 +8,8 @@ millisecond: of those there is only the record.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, TaskFields
-
-STATUSES = ("pending", "in_progress", "completed", "failed", "interrupted")
 
 
 class Entry:
@@ -224,7 +221,3 @@ class Ledger:
     def retries(self) -> int:
         """Attempts beyond each vertex's first."""
         return sum(max(0, entry.attempts - 1) for entry in self._entries.values())
-
-    def figures(self) -> dict[str, Any]:
-        """How many of each status."""
-        return {status: len(self.of_status(status)) for status in STATUSES}

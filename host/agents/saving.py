@@ -191,9 +191,7 @@ def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes)
     records: Records = sorted(ledger.records.items())
     state.failed.update(ledger.failures())
     changed = state.computed(records, failed)
-    inbox = route(records)
-    for target, messages in ledger.sent.items():
-        inbox.setdefault(target, []).extend(messages)
+    inbox = route(records, ledger.sent)
     state.vertices.update(changed)
     for vertex in removed:
         state.vertices.pop(vertex, None)

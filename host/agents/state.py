@@ -50,11 +50,13 @@ class State:
         return changed
 
 
-def route(records: Records) -> Inbox:
-    """Every vertex's messages for the next superstep."""
+def route(records: Records, sent: Inbox) -> Inbox:
+    """Every vertex's messages for the next superstep: those of vertices, then those that were sent from outside."""
     inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
     for _, record in records:
         for target, message in record.outbox:
             inbox[target].append(message)
     inbox.default_factory = None
+    for target, messages in sent.items():
+        inbox.setdefault(target, []).extend(messages)
     return inbox
