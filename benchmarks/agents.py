@@ -172,14 +172,22 @@ def _fan_out(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors
     ]
 
 
-def _many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """Vertices in a ring that send a message in each superstep, and take one in: how many are computed in a second."""
-    n: int = arguments.vertices
+def _ring(n: int) -> Callable[[gp.agents.Context], None]:
+    """A compute function: each of ``n`` vertices keeps the message that it was sent, and sends one to the next."""
 
     def send(ctx: gp.agents.Context) -> None:
         for message in ctx.messages:
             ctx.value = message
         ctx.send((ctx.vertex_id + 1) % n, ctx.vertex_id)
+
+    return send
+
+
+def _many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Vertices in a ring that send a message in each superstep, and take one in: how many are computed in a second."""
+    n: int = arguments.vertices
+
+    send = _ring(n)
 
     def add(ctx: gp.agents.Context) -> None:
         for message in ctx.messages:
@@ -266,11 +274,6 @@ def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) 
     """Vertices in a ring that send a message in each superstep, in a SQLite file: how many in a second."""
     n: int = arguments.vertices
 
-    def compute(ctx: gp.agents.Context) -> None:
-        for message in ctx.messages:
-            ctx.value = message
-        ctx.send((ctx.vertex_id + 1) % n, ctx.vertex_id)
-
     def ours() -> float:
         return n / timed(agents.step)[1]
 
@@ -280,7 +283,7 @@ def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) 
     with (
         _folder(arguments) as folder,
         gp.SQLiteStore(folder / "ours.db") as store,
-        gp.agents.start(vertices, compute, store=store, **options) as agents,
+        gp.agents.start(vertices, _ring(n), store=store, **options) as agents,
     ):
         agents.step()
         trials = _trials(title, {"ours": ours}, arguments.trials, errors)

@@ -18,6 +18,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.master import Folded
 from gpu_pregel.host.numeric import Plan, Run
+from gpu_pregel.host.stores.rows import DURABILITIES, check_choice, check_seconds
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved import Saved
@@ -77,8 +78,8 @@ class Checkpoint:
                 raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
             if value < 1:
                 raise ArgumentError(f"{name} must be at least 1, not {value}")
-        if self.durability not in ("machine", "process"):
-            raise ArgumentError(f"durability must be 'machine' or 'process', not {self.durability!r}")
+        check_choice("durability", self.durability, DURABILITIES)
+        check_seconds("lease_seconds", self.lease_seconds)
 
 
 def as_checkpoint(given: object) -> Checkpoint:

@@ -21,6 +21,7 @@ from gpu_pregel.host.agents.records import Vertex as Loaded
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import Aggregate, MasterContext, Rules
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.stores.rows import DURABILITIES, check_seconds
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -139,12 +140,9 @@ class Call:
 
             if not isinstance(self.store, Store):
                 raise ArgumentTypeError(f"store must be a gp.SQLiteStore or another store, not {self.store!r}")
-        check_choice("durability", self.durability, ("machine", "process"))
+        check_choice("durability", self.durability, DURABILITIES)
         check_integer("base_every", self.base_every, 1, 1 << 62)
-        if isinstance(self.lease_seconds, bool) or not isinstance(self.lease_seconds, (int, float)):
-            raise ArgumentTypeError(f"lease_seconds must be a number, not {self.lease_seconds!r}")
-        if not 0 < self.lease_seconds < 1e9:
-            raise ArgumentError(f"lease_seconds must be a number of seconds above 0, not {self.lease_seconds!r}")
+        check_seconds("lease_seconds", self.lease_seconds)
 
     def _check_functions(self) -> None:
         given = dict(self.functions or {})
