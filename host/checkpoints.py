@@ -155,6 +155,8 @@ class Checkpoints:
         self._steps: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
         self._saved: Saved | None = None
+        self._header: dict[str, Any] = {}
+        """Of the newest checkpoint, or of the run where there is none yet."""
         self._trace = bytearray()
         """The rows so far, a line of JSON each, so that each is encoded once."""
 
@@ -209,7 +211,8 @@ class Checkpoints:
                 f"was written by another version ({run.schema}, not {SCHEMA}): go on with that one, or begin anew with "
                 f"another run_id",
             )
-        identity = Identity(*self._header(saved)["identity"])
+        self._header = self._read_header(saved)
+        identity = Identity(*self._header["identity"])
         if identity != self._identity:
             raise self._error(run.head, _difference(identity, self._identity))
         if self._max_supersteps is not None and run.head + 1 > self._max_supersteps:
@@ -219,7 +222,7 @@ class Checkpoints:
                 f"begin anew with another run_id",
             )
 
-    def _header(self, saved: Saved) -> dict[str, Any]:
+    def _read_header(self, saved: Saved) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
@@ -243,8 +246,7 @@ class Checkpoints:
         self._run, saved, self._saved = run, self._saved, None
         if saved is None or saved.base_step < 0:
             return None
-        header = self._header(saved)
-        arrays = {name: self._array(saved, name, code) for name, code in header["arrays"].items()}
+        arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
                 raise self._error(saved.base_step, f"has no {name} that fits this run: begin anew with another run_id")
@@ -255,7 +257,7 @@ class Checkpoints:
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Plan(*header["plan"]), totals, rows)
+        return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, rows)
 
     def _array(self, saved: Saved, name: str, code: str) -> Array:
         try:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,3 +81,49 @@ def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Calla
             leftover.unlink()
     assert read > count // 50
     assert refused > count // 3
+
+
+def python(program: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """A program in a process of its own."""
+    command = [*prefix, sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
+    return subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out
+
+
+def go(*processes: subprocess.Popen[str]) -> list[str]:
+    """Let processes that wait for a line begin together; what they print."""
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outputs = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(processes), outputs
+    return [out for out, _ in outputs]
+
+
+def race(opening: str, rounds: int) -> str:
+    """A program that claims and commits in a store, in a race with others; ``opening`` opens it from ``where``."""
+    return f"""
+        import sys
+        import gpu_pregel as gp
+        from gpu_pregel.errors import FencedError
+        *where, owner = sys.argv[1:]
+        sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
+        with {opening} as store:
+            for _ in range({rounds}):
+                claim = store.claim("run", owner=owner, takeover=True, durability="process")
+                for step in range(store.run("run").head + 1, store.run("run").head + 4):
+                    try:
+                        store.commit(claim, step, owner.encode())
+                        print(step)
+                    except FencedError:
+                        break
+    """

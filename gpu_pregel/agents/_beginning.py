@@ -53,13 +53,12 @@ class Beginning:
 def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
     """A new run, of vertices or from a checkpoint's data; in a store, if the call names one."""
     if isinstance(given, bytes):
+        if call.store is not None:
+            raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = Checkpoint.unpack(given)
         call.check_fits(saved.state)
         segments = [] if saved.segment is None else [saved.segment]
-        result = Beginning(saved.run_id, 0, saved.superstep, saved.state, segments, saved.answers)
-        if call.store is not None:
-            raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
-        return result
+        return Beginning(saved.run_id, 0, saved.superstep, saved.state, segments, saved.answers)
     state, run_id = call.load(given), new_run_id() if call.run_id is None else call.run_id
     result = Beginning(run_id, 0, 0, state)
     if call.store is not None:

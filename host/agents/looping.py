@@ -51,7 +51,6 @@ class Running:
         self._outcomes: list[Outcome] = []
         self._is_stopped = self._has_late = False
         self._woken: asyncio.Future[None] | None = None
-        self._waiting: asyncio.Task[None] | None = None
         self._runner = asyncio.Runner()
         self._loop = self._runner.get_loop()
         self._pool: ThreadPoolExecutor | None = None
@@ -69,7 +68,6 @@ class Running:
     def wait(self, until: float | None) -> list[Outcome]:
         """Run until an attempt has ended, no longer than until then by the monotonic clock; those that have ended."""
         work = self._loop.create_task(self._wait(until))
-        self._waiting = work
         if self._pool is None:
             run_until_complete(self._loop, work, SystemExit)
         else:

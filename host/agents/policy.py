@@ -60,7 +60,7 @@ class AgentPolicy:
         self._sorted: list[Id] = []
         """All vertices in order, empty if it is not known."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
-        self._active: Iterable[Id] = self._awake | state.inbox.keys()
+        self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
         parts: list[dict[Id, Vertex]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
@@ -84,7 +84,6 @@ class AgentPolicy:
         """A ledger of those that are active."""
         self._superstep = superstep
         active, state = self._active, self.state
-        assert isinstance(active, set)
         if 4 * len(active) < len(state.vertices):
             ordered = sorted(active)
         else:  # most of those that there are

@@ -137,6 +137,15 @@ class Database(ABC):
         remedy = "" if "cipher=" in problem else ": restore a copy of the store, or fork from an earlier superstep"
         return StoreError(self.name, problem + remedy, run, step, segment)
 
+    def _require_known(self, version: int, newest: int) -> None:
+        """Refuse tables of a release to come."""
+        if version > newest:
+            raise StoreError(
+                self.name,
+                f"has version {version} of the tables, and this release knows {newest}: use the release that "
+                f"wrote it, or a newer one",
+            )
+
     def _lookup(self, run_id: str) -> Row | None:
         """The row of a run, or None."""
         found = self._query(self._sql.run_by_id, (run_id,))

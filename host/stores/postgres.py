@@ -288,12 +288,7 @@ class PostgresStore(Store):
             return 0
         versions = connection.execute(f'SELECT version FROM "{self._schema}".about'.encode()).fetchall()
         version = int(versions[0][0]) if versions else 0
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                self.name,
-                f"has version {version} of the tables, and this release knows {len(MIGRATIONS)}: use the release that "
-                f"wrote it, or a newer one",
-            )
+        self._require_known(version, len(MIGRATIONS))
         return version
 
 

@@ -309,12 +309,7 @@ class SQLiteStore(SQLiteBase):
                 raise StoreError(self.name, "is a database of another program: give another path")
             if not self._create:
                 raise StoreError(self.name, "is empty: it holds no store")
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                self.name,
-                f"has version {version} of the tables, and this release knows {len(MIGRATIONS)}: use the release that "
-                f"wrote it, or a newer one",
-            )
+        self._require_known(version, len(MIGRATIONS))
         # Neither a trigger nor a view that somebody put there is to run here.
         if tables != _tables_of(MIGRATIONS[:version]):
             raise StoreError(self.name, "does not have the tables of a store: it is damaged or was changed")

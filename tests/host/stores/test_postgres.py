@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +26,7 @@ from gpu_pregel.host.stores import postgres as module
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
 from tests.postgres import Cluster, Proxy
+from tests.stores import go, python, race
 
 _numbers = itertools.count()
 
@@ -58,25 +57,6 @@ def far(proxy: Proxy, schema: str) -> Iterator[gp.PostgresStore]:
 
 def begin(store: gp.PostgresStore, run_id: str = "run", **options: Any) -> Claim:
     return store.create(run_id, "agents", b"base", **{"owner": "first", **options})
-
-
-def python(program: str, *arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
-    return subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def go(*processes: subprocess.Popen[str]) -> list[str]:
-    """Let processes that wait for a line begin together; what they print."""
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    outputs = [process.communicate(timeout=60) for process in processes]
-    assert [process.returncode for process in processes] == [0] * len(processes), outputs
-    return [out for out, _ in outputs]
 
 
 # A connection that is cut
@@ -285,27 +265,10 @@ def test_an_interrupt_while_waiting_leaves_nothing(store: gp.PostgresStore, clus
 # Several programs
 
 
-_RACE = """
-    import sys
-    import gpu_pregel as gp
-    from gpu_pregel.errors import FencedError
-    dsn, schema, owner = sys.argv[1:]
-    sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
-    with gp.PostgresStore(dsn, schema=schema) as store:
-        for _ in range(15):
-            claim = store.claim("run", owner=owner, takeover=True, durability="process")
-            for step in range(store.run("run").head + 1, store.run("run").head + 4):
-                try:
-                    store.commit(claim, step, owner.encode())
-                    print(step)
-                except FencedError:
-                    break
-"""
-
-
 def test_of_two_processes_that_commit_one_wins(store: gp.PostgresStore, postgres: str, schema: str) -> None:
     begin(store)
-    outputs = go(*(python(_RACE, postgres, schema, owner) for owner in ("one", "two")))
+    program = race("gp.PostgresStore(where[0], schema=where[1])", 15)
+    outputs = go(*(python(program, postgres, schema, owner) for owner in ("one", "two")))
     won = [(int(step), owner) for owner, out in zip(("one", "two"), outputs, strict=True) for step in out.split()]
     commits = [(commit.step, commit.data.decode()) for commit in store.load("run").commits()]
     assert sorted(won) == commits

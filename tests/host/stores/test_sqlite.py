@@ -9,9 +9,6 @@ import shutil
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -26,7 +23,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, Sto
 from gpu_pregel.host.stores import sqlite as module
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
-from tests.stores import check_damaged_copies
+from tests.stores import check_damaged_copies, go, output, python, race
 
 _NOBODY = 65534
 _DAMAGES = int(os.environ.get("GPU_PREGEL_DAMAGES", "100"))
@@ -41,18 +38,6 @@ def path(tmp_path: Path) -> Path:
 def begin(store: Any, run_id: str = "run", **options: Any) -> Claim:
     claim: Claim = store.create(run_id, "agents", b"base", **{"owner": "first", **options})
     return claim
-
-
-def python(program: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """A program in a process of its own."""
-    command = [*prefix, sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
-    return subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def output(process: subprocess.Popen[str]) -> str:
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    return out
 
 
 def everything(store: Any) -> list[Any]:
@@ -158,36 +143,11 @@ def test_a_thousand_small_supersteps_take_little_room(path: Path) -> None:
 # Several programs
 
 
-_RACE = """
-    import sys
-    import gpu_pregel as gp
-    from gpu_pregel.errors import FencedError
-    path, owner = sys.argv[1:]
-    sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
-    with gp.SQLiteStore(path) as store:
-        for _ in range(25):
-            claim = store.claim("run", owner=owner, takeover=True, durability="process")
-            for step in range(store.run("run").head + 1, store.run("run").head + 4):
-                try:
-                    store.commit(claim, step, owner.encode())
-                    print(step)
-                except FencedError:
-                    break
-"""
-
-
 def test_of_two_processes_that_commit_one_wins(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         begin(store, durability="process")
-    racers = {owner: python(_RACE, path, owner) for owner in ("one", "two")}
-    for racer in racers.values():
-        assert racer.stdout is not None
-        assert racer.stdout.readline() == "ready\n"
-    for racer in racers.values():
-        assert racer.stdin is not None
-        racer.stdin.write("go\n")
-        racer.stdin.flush()
-    won = [(int(step), owner) for owner, racer in racers.items() for step in output(racer).split()]
+    outputs = go(*(python(race("gp.SQLiteStore(where[0])", 25), path, owner) for owner in ("one", "two")))
+    won = [(int(step), owner) for owner, out in zip(("one", "two"), outputs, strict=True) for step in out.split()]
     with gp.SQLiteStore(path) as store:
         commits = [(commit.step, commit.data.decode()) for commit in store.load("run").commits()]
         assert store.run("run").epoch == 51
