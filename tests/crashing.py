@@ -21,7 +21,7 @@ import gpu_pregel as gp
 from gpu_pregel.agents import _beginning
 from gpu_pregel.host.agents import folding, journal, pipes, policy, processes, transport, workers
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.saving import FAILED, Segment, pack_state
+from gpu_pregel.host.agents.saving import FAILED, Commit, Segment, pack_state
 from gpu_pregel.host.master import ENDED
 from gpu_pregel.host.stores.store import Store
 
@@ -121,11 +121,11 @@ def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     pieces = [
         (commit.step, piece)
         for commit, *_ in store._chain(row, -1, row.head, after=None)
-        for piece in commit.segments()
+        for piece in Commit.unpack(commit.step, commit.segments(), commit.data).segments
     ]
-    pieces += [(row.head + 1, piece) for piece in store.load(run_id).held()]
+    pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
     for step, piece in pieces:
-        found.update((step, decode(vertex)) for vertex, _ in Segment.unpack(piece).records)
+        found.update((step, decode(vertex)) for vertex, _ in piece.records)
     return found
 
 

@@ -11,7 +11,7 @@ from gpu_pregel.agents._given import Call, Vertex, new_run_id
 from gpu_pregel.errors import ArgumentError, CodecError, StoreError
 from gpu_pregel.host.agents.journal import SCHEMA, Journal
 from gpu_pregel.host.agents.records import Id
-from gpu_pregel.host.agents.saving import Checkpoint, Segment, advance, pack_state, unpack_state
+from gpu_pregel.host.agents.saving import Checkpoint, Commit, Segment, pack_state, unpack_state
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.stores.leases import claim_run, owner
 
@@ -112,8 +112,9 @@ def read_run(store: Store, saved: Saved) -> tuple[Beginning, int]:
     result = Beginning(run.id, run.branch, saved.step + 1, state, status=run.status)
     commits = 0
     for commit in saved.commits():
-        segments = reading(commit.step, partial(_unpack, commit.segments))
-        result.rows.append(reading(commit.step, partial(advance, state, commit.step, segments, commit.data)))
+        read = reading(commit.step, partial(Commit.unpack, commit.step, commit.segments(), commit.data))
+        reading(commit.step, partial(read.advance, state))
+        result.rows.append(read.row)
         result.status = commit.status
         commits += 1
     if saved.step == run.head:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 FLUSH_AFTER = 0.02
 """Seconds that a record may wait for others."""
 _MAX_SEGMENT = 1 << 28
-SCHEMA = 1
+_MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
+"""A commit's last segment lies inside it if so few things happened, and both take so few bytes: that saves a row."""
+SCHEMA = 2
 """Of the formats in ``saving``."""
 
 
@@ -121,22 +123,22 @@ class Journal:
 
     def flush(self, status: str | None = None) -> None:
         """Write what waits, and the run's status if given."""
-        segments = self._take()
-        if not segments and status is None:
+        segment = self._take()
+        if not segment and status is None:
             return
         try:
-            self._store.flush(self._claim, self._head + 1, _packed(segments), status)
+            self._store.flush(self._claim, self._head + 1, _packed(segment), status)
         except BaseException:
-            self._give_back(segments)
+            self._give_back(segment)
             raise
 
-    def _take(self) -> list[Segment]:
-        pending, self._pending, self._begun, self._urgent = self._pending, Segment(), None, False
-        return [pending] if pending.records or pending.others else []
+    def _take(self) -> Segment:
+        segment, self._pending, self._begun, self._urgent = self._pending, Segment(), None, False
+        return segment
 
-    def _give_back(self, segments: list[Segment]) -> None:
+    def _give_back(self, segment: Segment) -> None:
         """What was not written waits still."""
-        for segment in segments:
+        if segment:
             self._pending = Segment(segment.records + self._pending.records, segment.others + self._pending.others)
             self._urgent = True
             self._start()
@@ -152,16 +154,15 @@ class Journal:
         base = None
         if self._since_base + 1 >= self._base_every:
             base = pack_state(state_after(self._state, after))
-        segments = self._take()
+        segment = self._take()
         try:
-            data = pack_commit(after, folded.row)
-            packed = _packed(segments)
+            data, packed = _packed_commit(after, folded.row, segment)
             self._store.commit(self._claim, step, data, packed, status, base=base)
         except BaseException:
             if self._is_committed(step):  # it was cut off on its way back
                 self._head, self._status = step, status
             else:
-                self._give_back(segments)
+                self._give_back(segment)
             raise
         self._head, self._status = step, status
         self._since_base = 0 if base is not None else self._since_base + 1
@@ -186,14 +187,21 @@ class Journal:
         self._lease.release()
 
 
-def _packed(segments: list[Segment]) -> list[bytes]:
-    """Segments as bytes, divided where one would be too large for a row."""
-    packed = []
-    for segment in segments:
-        data = segment.pack()
-        if len(data) > _MAX_SEGMENT and len(segment.records) > 1:
-            half = len(segment.records) // 2
-            packed += _packed([Segment(segment.records[:half], segment.others), Segment(segment.records[half:])])
-        else:
-            packed.append(data)
-    return packed
+def _packed_commit(after: Next, row: dict[str, Any], segment: Segment) -> tuple[bytes, list[bytes]]:
+    """A commit as bytes, and its last segment, unless that is in it."""
+    if 0 < len(segment) <= _MOST_INSIDE:
+        data = pack_commit(after, row, segment)
+        if len(data) <= _LARGEST_INSIDE:
+            return data, []
+    return pack_commit(after, row, None), _packed(segment)
+
+
+def _packed(segment: Segment) -> list[bytes]:
+    """A segment as bytes, divided where it would be too large for a row."""
+    if not segment:
+        return []
+    data = segment.pack()
+    if len(data) <= _MAX_SEGMENT or len(segment.records) < 2:
+        return [data]
+    half = len(segment.records) // 2
+    return [*_packed(Segment(segment.records[:half], segment.others)), *_packed(Segment(segment.records[half:]))]

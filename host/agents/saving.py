@@ -38,11 +38,18 @@ class Segment:
     records: list[tuple[Id, Record]] = field(default_factory=list)
     others: list[tuple[Any, ...]] = field(default_factory=list)
 
+    def __len__(self) -> int:
+        return len(self.records) + len(self.others)
+
     def pack(self) -> bytes:
         """As bytes."""
+        return encode(self.columns())
+
+    def columns(self) -> tuple[Any, ...]:
+        """As data."""
         ids, records = [vertex for vertex, _ in self.records], [record for _, record in self.records]
         sent = [one for record in records for one in record.outbox]
-        content = (
+        return (
             ids,
             [record.value for record in records],
             bytes([record.halted for record in records]),
@@ -53,12 +60,16 @@ class Segment:
             [(k, tuple(record.mutations)) for k, record in enumerate(records) if record.mutations],
             self.others,
         )
-        return encode(content)
 
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
         """From bytes."""
-        ids, values, halted, counts, targets, messages, aggregates, mutations, others = _columns(data, 9, "a segment")
+        return cls.of_columns(_columns(data, 9, "a segment"))
+
+    @classmethod
+    def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
+        """From data."""
+        ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
         contributions, requests = dict(aggregates), dict(mutations)
         sent = list(zip(targets, messages, strict=True))
         records = [
@@ -173,33 +184,53 @@ def unpack_state(data: bytes) -> State:
     return State(vertices, inbox, aggregates, function, failures)
 
 
-def pack_commit(after: Next, row: dict[str, Any]) -> bytes:
-    """What a commit needs beside its records, as bytes."""
+def pack_commit(after: Next, row: dict[str, Any], last: Segment | None) -> bytes:
+    """What a commit needs beside its segments, as bytes; the last of these may be in it."""
     mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in after.mutated.set.items()]
-    failed = list(after.failed)
-    return encode((after.aggregates, after.function, failed, mutated, after.mutated.remove, row))
+    columns = None if last is None else last.columns()
+    return encode((after.aggregates, after.function, list(after.failed), mutated, after.mutated.remove, row, columns))
 
 
-def advance(state: State, step: int, segments: Iterable[Segment], commit: bytes) -> dict[str, Any]:
-    """Let a committed superstep have happened to a state; returns its row of the trace."""
-    aggregates, function, failed, mutated, removed, row = _columns(commit, 6, "a commit")
-    ledger = Ledger(step, [], state.inbox)
-    for segment in segments:
-        for target, message in segment.received():
-            state.inbox.setdefault(target, []).append(message)
-        segment.replay(ledger)
-    records: Records = sorted(ledger.records.items())
-    state.failed.update(ledger.failures())
-    changed = state.computed(records, failed)
-    inbox = route(records, ledger.sent)
-    state.vertices.update(changed)
-    for vertex in removed:
-        state.vertices.pop(vertex, None)
-    state.vertices.update({vertex: Vertex(*rest) for vertex, *rest in mutated})
-    state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
-    state.aggregates, state.function = aggregates, function
-    rows: dict[str, Any] = row
-    return rows
+@dataclass
+class Commit:
+    """A committed superstep, with its segments in order."""
+
+    step: int
+    segments: list[Segment]
+    aggregates: dict[str, bytes]
+    function: str
+    failed: list[Id]
+    mutated: list[tuple[Any, ...]]
+    removed: list[Id]
+    row: dict[str, Any]
+    """Of the trace."""
+
+    @classmethod
+    def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> Commit:
+        """From bytes."""
+        *rest, last = _columns(commit, 7, "a commit")
+        unpacked = [Segment.unpack(data) for data in segments]
+        if last is not None:
+            unpacked.append(Segment.of_columns(last))
+        return cls(step, unpacked, *rest)
+
+    def advance(self, state: State) -> None:
+        """Let it have happened to a state."""
+        ledger = Ledger(self.step, [], state.inbox)
+        for segment in self.segments:
+            for target, message in segment.received():
+                state.inbox.setdefault(target, []).append(message)
+            segment.replay(ledger)
+        records: Records = sorted(ledger.records.items())
+        state.failed.update(ledger.failures())
+        changed = state.computed(records, self.failed)
+        inbox = route(records, ledger.sent)
+        state.vertices.update(changed)
+        for vertex in self.removed:
+            state.vertices.pop(vertex, None)
+        state.vertices.update({vertex: Vertex(*rest) for vertex, *rest in self.mutated})
+        state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
+        state.aggregates, state.function = self.aggregates, self.function
 
 
 def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:

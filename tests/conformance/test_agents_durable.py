@@ -23,7 +23,7 @@ from gpu_pregel.errors import (
 )
 from gpu_pregel.host.agents import codec_types
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.saving import FAILED, Segment
+from gpu_pregel.host.agents.saving import FAILED, Commit, Segment
 from gpu_pregel.host.stores.store import Store
 from tests import crashing
 from tests.agents import ONCE, rows
@@ -505,6 +505,24 @@ def test_a_quick_superstep_is_forced_only_where_that_is_wanted(store: Store) -> 
         while agents.step():
             pass
     assert (store.counts.transactions, store.counts.forced) == (12, 0)  # create, 10 commits, release
+
+
+@pytest.mark.parametrize(("count", "value", "rows"), [(1, 0, 0), (16, 0, 0), (17, 0, 1), (1, "x" * 4000, 1)])
+def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value: Any, rows: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value *= 2
+        ctx.send((ctx.vertex_id + 1) % count, ctx.value) if ctx.superstep < 2 else ctx.vote_to_halt()
+
+    vertices = [Vertex(k, value or k) for k in range(count)]
+    result = gp.agents.run(vertices, compute, store=opened(), run_id="run")
+    commits = list(opened().load("run").commits())
+    assert [len(list(commit.segments())) for commit in commits] == [rows] * 3
+    for commit in commits:
+        segments = Commit.unpack(commit.step, commit.segments(), commit.data).segments
+        assert [len(segment.records) for segment in segments] == [count]
+    assert gp.agents.state_at(opened(), "run").values == result.values == {k: (value or k) * 8 for k in range(count)}
+    gp.agents.fork(opened(), "run", 1, "fork")
+    assert gp.agents.resume(opened(), "fork", compute).values == result.values
 
 
 @pytest.mark.parametrize("workers", [0, 2])
