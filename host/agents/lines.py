@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from io import TextIOBase
 from typing import Any
 
@@ -21,38 +21,40 @@ class Lines(TextIOBase):
     def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
         self._fd, self._attempt = fd, attempt
         self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
-        self.begun = ""
+        self.begun: dict[int, tuple[Any, str]] = {}
+        """By attempt, a line that is not complete: others may write meanwhile, on threads or in coroutines."""
         self._lock = RLock()
-        self._owner: Any = None
 
     def write(self, text: str) -> int:
         """Pass on what is complete."""
         task = self._attempt()
-        with self._lock:  # threads may write, too
-            if self.begun and task is not self._owner:
-                self.end_line()
-            *lines, self.begun = (self.begun + text).split("\n")
-            self._owner = task
+        with self._lock:
+            begun = self.begun.pop(id(task), (task, ""))[1]
+            *lines, rest = (begun + text).split("\n")
+            if rest:
+                self.begun[id(task)] = task, rest
             if lines:
-                self._pass(lines)
+                self._pass(task, lines)
         return len(text)
 
     def flush(self) -> None:
         """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
 
-    def end_line(self) -> None:
-        """Pass on what is there as a line."""
-        if self.begun:
-            line, self.begun = self.begun, ""
-            self._pass([line])
+    def end(self, attempts: Collection[Any] | None = None) -> None:
+        """Pass on what attempts, or all, have written as lines."""
+        with self._lock:
+            for key in list(self.begun) if attempts is None else map(id, attempts):
+                if key in self.begun:
+                    task, line = self.begun.pop(key)
+                    self._pass(task, [line])
 
     def announce(self, attempt: str) -> None:
         """Tell of whom the output of programs is from here on."""
-        self.end_line()
+        self.end()
         os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
 
-    def _pass(self, lines: list[str]) -> None:
-        attempt = describe(self._owner)
+    def _pass(self, task: Any, lines: list[str]) -> None:
+        attempt = describe(task)
         prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
         rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
         while rest:

@@ -24,6 +24,7 @@ from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
 from gpu_pregel.host.agents import codec_types
 from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.journal import SCHEMA
 from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import Vertex as StoredVertex
 from gpu_pregel.host.agents.saving import Segment, pack_state
@@ -339,7 +340,8 @@ def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     planted = plants(mark)
     good_base = pack_state(State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute"))
-    good_commit = encode(({}, "compute", [], [], [], {"superstep": 0}))
+    commit: tuple[Any, ...] = {}, "compute", [], [], [], {"superstep": 0}
+    good_commit = encode((*commit, None))
     store = gp.MemoryStore()
     modules: set[str] = set()
 
@@ -348,13 +350,14 @@ def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
         ctx.vote_to_halt()
 
     for number, data in enumerate(planted):
-        for place in ("base", "commit", "segment", "held"):
-            run_id = f"{place} {number}"
-            claim = store.create(run_id, "agents", data if place == "base" else good_base, owner="somebody")
+        commits = {"commit": data, "inside": encode((*commit, data)), "segment": good_commit}
+        for place in ("base", *commits, "held"):
+            run_id, base = f"{place} {number}", data if place == "base" else good_base
+            claim = store.create(run_id, "agents", base, owner="somebody", schema=SCHEMA)
             if place == "held":
                 store.flush(claim, 0, [data])
             elif place != "base":
-                store.commit(claim, 0, data if place == "commit" else good_commit, [data] if place == "segment" else [])
+                store.commit(claim, 0, commits[place], [data] if place == "segment" else [])
             store.release(claim)
             for read in (gp.agents.state_at, partial(gp.agents.resume, compute=compute)):
                 with pytest.raises(StoreError, match="holds what cannot be read") as caught:
@@ -381,8 +384,10 @@ def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:
             "agents",
             pack_state(State({encode(1): StoredVertex(data, [])}, {}, {}, "compute")),
             owner="somebody",
+            schema=SCHEMA,
         )
-        store.commit(claim, 0, encode(({}, "compute", [], [], [], {"superstep": 0})), [Segment(records).pack()])
+        commit = encode(({}, "compute", [], [], [], {"superstep": 0}, Segment(records).columns()))
+        store.commit(claim, 0, commit, [Segment(records).pack()] if number % 2 else [])
         store.release(claim)
         try:
             repr(gp.agents.state_at(store, run_id).values)

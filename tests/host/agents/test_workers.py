@@ -289,11 +289,20 @@ def test_output_of_async_attempts_names_them(capsys: pytest.CaptureFixture[str])
 
         await asyncio.sleep(0.01)
         await asyncio.to_thread(print, "of", ctx.vertex_id)
+        print("begun ", end="")
+        await asyncio.sleep(0.01)
+        print("and ended, not yet ", end="")
+        if ctx.vertex_id == 0:
+            await asyncio.sleep(0.3)
+            print("but now", end="")
         ctx.vote_to_halt()
 
     agents.run([Vertex(k) for k in range(3)], compute, workers=1)
     lines = capsys.readouterr().err.splitlines()
-    assert sorted(lines) == [f"[worker 0, vertex {k}, attempt 1] of {k}" for k in range(3)]
+    own = [f"[worker 0, vertex {k}, attempt 1]" for k in range(3)]
+    assert lines[-1] == f"{own[0]} begun and ended, not yet but now"
+    assert sorted(lines[:3]) == [f"{own[k]} of {k}" for k in range(3)]
+    assert sorted(lines[3:-1]) == [f"{own[k]} begun and ended, not yet " for k in (1, 2)]
 
 
 def test_much_output_does_not_block() -> None:
