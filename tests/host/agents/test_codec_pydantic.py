@@ -72,7 +72,9 @@ ORDER = Order(orderNumber=3, parts=[Part(name="a", price=1.5)], when=datetime(20
 
 
 @pytest.mark.parametrize(
-    "x", [Part(name="a"), ORDER, Order(orderNumber=1), Numbers([1, 2]), Open(), Checked(low=1, high=2)], ids=repr
+    "x",
+    [Part(name="a"), ORDER, Order(orderNumber=1), Numbers([1, 2]), Open(), Checked(low=1, high=2)],
+    ids=lambda x: type(x).__name__,
 )
 def test_a_model_comes_back(x: Any) -> None:
     y = decode(encode([x]))[0]
