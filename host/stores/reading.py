@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.stores.database import Database, Row
+from gpu_pregel.errors import ArgumentError, StoreError
+from gpu_pregel.host.stores.database import TRIES, Database, Row
 from gpu_pregel.host.stores.rows import Answer, CommitRow, RunRow, check_integer
 from gpu_pregel.host.stores.saved import Saved, SavedCommit
 from gpu_pregel.host.stores.sealing import context_of, read_contents
 
+T = TypeVar("T")
 _COMMITS, _SEGMENTS = 64, 8
 """Rows that one query brings."""
 
@@ -31,7 +32,14 @@ class Reading(Database):
         StoreError
         """
         self._examine("runs")
-        return [self._public(self._whole(found)) for found in self._query(self._sql.runs, ())]
+        public = []
+        for row in map(self._whole, self._query(self._sql.runs, ())):
+            try:
+                public.append(self._public(row))
+            except StoreError:
+                if self._query(self._sql.run_by_key, (row.key,)):  # not deleted in between
+                    raise
+        return public
 
     def run(self, run_id: str) -> RunRow:
         """One run.
@@ -50,7 +58,7 @@ class Reading(Database):
             There is none of this id.
         StoreError
         """
-        return self._public(self._find(run_id))
+        return self._settled(run_id, self._public)
 
     def history(self, run_id: str) -> list[CommitRow]:
         """The commits of a run that were not pruned, oldest first.
@@ -69,7 +77,9 @@ class Reading(Database):
             There is no such run.
         StoreError
         """
-        row = self._find(run_id)
+        return self._settled(run_id, self._history)
+
+    def _history(self, row: Row) -> list[CommitRow]:
         bases = {step for (step,) in self._query(self._sql.base_steps, (row.key,))}
         for step in bases:
             self._parts_of(row, step)
@@ -77,6 +87,7 @@ class Reading(Database):
         if oldest is None:
             self._require(row, row.head in bases, row.head)
             return []
+        self._require(row, oldest <= row.head, row.head)
         rows = []
         for commit, segments, size in self._chain(row, oldest - 1, row.head, after=None):
             listed = (commit.step, commit.after, commit.epoch, commit.status, commit.time)
@@ -125,9 +136,13 @@ class Reading(Database):
         StoreError
             A part is missing or damaged; or later, when a part is read.
         """
-        row = self._find(run_id)
+        if step is not None:
+            check_integer("step", step, -1)
+        return self._settled(run_id, lambda row: self._load(row, step))
+
+    def _load(self, row: Row, step: int | None) -> Saved:
         held = step is None
-        step = row.head if step is None else check_integer("step", step, -1)
+        step = row.head if step is None else step
         base = self._base_for(row, step)
         parts = self._parts_of(row, base)
         return Saved(
@@ -140,6 +155,18 @@ class Reading(Database):
             _commits=lambda: (commit for commit, _, _ in self._chain(row, base, step, after=base)),
             _held=partial(self._segments, row, row.head + 1, row.pending if held else 0),
         )
+
+    def _settled(self, run_id: str, read: Callable[[Row], T]) -> T:
+        """What several queries say of a run; asked anew where it was pruned or deleted in between."""
+        left = TRIES
+        while True:
+            row = self._find(run_id)
+            try:
+                return read(row)
+            except (ArgumentError, StoreError):
+                left -= 1
+                if left == 0 or self._lookup(run_id) == row:
+                    raise
 
     def _public(self, row: Row) -> RunRow:
         found = self._query(self._sql.meta, (row.key,))

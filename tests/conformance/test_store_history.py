@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
 import pytest
 
 from gpu_pregel.errors import ArgumentError, ClaimedError
@@ -56,6 +60,52 @@ def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -
         store.prune("run")
     with pytest.raises(ArgumentError, match="keep must be from 1"):
         store.prune("run", keep=0)
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
+    store: Store, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    query = store._query
+    reads: list[Callable[[str], object]] = [store.history, store.load, store.run, lambda _: store.runs()]
+
+    def meanwhile(then: Callable[[], None]) -> None:
+        """Before so many queries have been made from here on, another program does something."""
+        left = number
+
+        def wait(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                monkeypatch.setattr(store, "_query", query)
+                then()
+            return query(sql, parameters)
+
+        monkeypatch.setattr(store, "_query", wait)
+
+    claim = begin(store, lease_seconds=1e5)
+    for step, read in enumerate(reads):
+
+        def replace(step: int = step) -> None:
+            store.commit(claim, step, b"commit", [b"segment"], base=b"state %d" % step)
+            store.prune("run", keep=1)
+
+        meanwhile(replace)
+        read("run")
+        monkeypatch.undo()
+        if store.run("run").head != step:  # so many queries were not needed
+            replace()
+        assert contents(store.load("run")) == [b"state %d" % step, [], []]
+        assert [row.step for row in store.history("run")] == [step]
+    for read in reads:
+        begin(store, "short", lease_seconds=1e5)
+        meanwhile(lambda: store.delete("short", force=True))
+        with suppress(ArgumentError):  # there is no such run any more
+            read("short")
+        monkeypatch.undo()
+        with suppress(ArgumentError):
+            store.delete("short", force=True)
+        assert [row.id for row in store.runs()] == ["run"]
 
 
 def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
