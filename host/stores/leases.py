@@ -51,15 +51,18 @@ def _processes() -> str:
 def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: str, takeover: bool) -> Claim:
     """Claim a run that nobody has, or whose owner is known to be gone; with ``takeover`` in any case."""
 
-    def claim(takeover: bool) -> Claim:
-        return store.claim(run_id, owner=owner(), lease_seconds=lease_seconds, durability=durability, takeover=takeover)
+    def claim(gone: str | None) -> Claim:
+        return store.claim(
+            run_id, owner=owner(), lease_seconds=lease_seconds, durability=durability, takeover=takeover, gone=gone
+        )
 
     try:
-        return claim(takeover)
+        return claim(None)
     except ClaimedError as error:
         if not is_gone(error.owner):
             raise
-    return claim(True)
+        gone = error.owner
+    return claim(gone)  # another program may have been faster
 
 
 class Lease:

@@ -122,6 +122,7 @@ class Store(History):
         lease_seconds: float = 60.0,
         durability: str = "machine",
         takeover: bool = False,
+        gone: str | None = None,
     ) -> Claim:
         """Take a run over: nothing that is done under an earlier claim is written from here on.
 
@@ -133,6 +134,8 @@ class Store(History):
         durability : {"machine", "process"}
         takeover : bool, default False
             Although the lease of the present claim has not run out.
+        gone : str, optional
+            An owner who is known to have ended: the lease of a claim that is still that one's does not count.
 
         Returns
         -------
@@ -152,7 +155,7 @@ class Store(History):
 
         def plan(row: Row) -> tuple[Row, list[Write]]:
             now = self._exact_now()
-            if row.lease > now and not takeover:
+            if row.lease > now and not takeover and row.owner != gone:
                 raise ClaimedError(run_id, row.owner, row.lease)
             return row.revised(epoch=row.epoch + 1, owner=owner, lease=now + seconds, changed=now), []
 

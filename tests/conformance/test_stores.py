@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError
+from gpu_pregel.host.stores.leases import claim_run
+from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.sealing import PART
 from gpu_pregel.host.stores.store import Store
-from tests.stores import Open, begin, contents, run_to
+from tests.stores import Open, begin, contents, output, python, run_to
 
 # A run
 
@@ -207,6 +209,25 @@ def test_the_next_claim_fences_the_one_before(store: Store, opened: Open, way: s
     run_to(other, second, 2, 4)
     assert store.run("run").head == 3
     assert [row.epoch for row in store.history("run")] == [1, 1, 2, 2]
+
+
+def test_of_two_programs_that_find_an_owner_gone_one_has_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = output(python("from gpu_pregel.host.stores.leases import owner; print(owner())")).strip()
+    begin(store, owner=gone, lease_seconds=1000)
+    for other in (None, "another"):
+        with pytest.raises(ClaimedError, match="ticks"):
+            store.claim("run", owner="second", gone=other)
+    claim = store.claim
+
+    def claim_late(*arguments: Any, gone: str | None, **options: Any) -> Claim:
+        if gone:
+            claim("run", owner="faster", gone=gone)
+        return claim(*arguments, gone=gone, **options)
+
+    monkeypatch.setattr(store, "claim", claim_late)
+    with pytest.raises(ClaimedError, match="by faster"):
+        claim_run(store, "run", lease_seconds=1000, durability="process", takeover=False)
+    assert store.run("run").epoch == 2
 
 
 def test_claims_are_renewed_by_work_and_end_with_their_release(store: Store) -> None:
