@@ -181,10 +181,12 @@ class Journal:
 
     def close(self) -> None:
         """Write what waits, and give the claim back, so that anybody may go on with the run at once."""
-        if not self._lease.is_released:
-            with suppress(FencedError, StoreError):  # somebody else has the run; or the store is away
-                self.flush("stopped" if self._status == "running" else None)
-        self._lease.release()
+        try:
+            if not self._lease.is_released:
+                with suppress(FencedError, StoreError):  # somebody else has the run; or the store is away
+                    self.flush("stopped" if self._status == "running" else None)
+        finally:
+            self._lease.release()
 
 
 def _packed_commit(after: Next, row: dict[str, Any], segment: Segment) -> tuple[bytes, list[bytes]]:

@@ -441,6 +441,22 @@ def test_a_run_that_cannot_go_on_is_let_go(opened: Open) -> None:
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
 
 
+def test_a_run_whose_last_records_cannot_be_written_is_let_go(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ValueError("cannot be encrypted")
+
+    agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=store, run_id="run")
+    agents.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "commit", refuse)
+        patch.setattr(store, "flush", refuse)
+        for attempt in (agents.step, agents.stop):
+            with pytest.raises(ValueError, match="cannot be encrypted"):
+                attempt()
+    assert store.run("run").lease == 0
+    assert gp.agents.resume(store, "run", **COUNTING).values == {1: 10}
+
+
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 201])
 def test_ids_that_cannot_be(store: Store, run_id: str) -> None:
     with pytest.raises(ArgumentError, match="run_id"):
