@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import FencedError, StoreError
+from gpu_pregel.errors import ArgumentError, FencedError, StoreError
 from gpu_pregel.host.agents.folding import Next, state_after
 from gpu_pregel.host.agents.records import Id, Outcome
 from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
@@ -169,7 +169,7 @@ class Journal:
 
     def _is_committed(self, step: int) -> bool:
         """Whether the store has a superstep under this claim, as far as it can be asked."""
-        with suppress(StoreError):
+        with suppress(StoreError, ArgumentError):  # it is away; or the run was deleted
             row = self._store.run(self._claim.run_id)
             return row.head == step and row.epoch == self._claim.epoch
         return False

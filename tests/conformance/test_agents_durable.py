@@ -457,6 +457,17 @@ def test_a_run_whose_last_records_cannot_be_written_is_let_go(store: Store, monk
     assert gp.agents.resume(store, "run", **COUNTING).values == {1: 10}
 
 
+def test_a_run_that_is_deleted_meanwhile_is_fenced_off(opened: Open) -> None:
+    with gp.agents.start([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run") as agents:
+        agents.step()
+        with pytest.raises(ClaimedError):
+            opened().delete("run")
+        opened().delete("run", force=True)
+        with pytest.raises(FencedError, match="run 'run' was deleted"):
+            agents.step()
+    assert opened().runs() == []
+
+
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 201])
 def test_ids_that_cannot_be(store: Store, run_id: str) -> None:
     with pytest.raises(ArgumentError, match="run_id"):
