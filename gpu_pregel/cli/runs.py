@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
     actions = parser.add_subparsers(metavar="{list,show,fork,prune,delete}")
     _add(actions, "list", _list, "list the runs")
     show = _add(actions, "show", _show, "show a run's history, and with --values what its vertices were", "run_id")
-    show.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
+    show.add_argument("--at", type=int, metavar="SUPERSTEP", help="of --values; default: the last one committed")
     show.add_argument("--values", action="store_true", help="print vertices and their values, too")
     fork = _add(actions, "fork", _fork, "begin a run where another one was", "run_id", writes=True)
     fork.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
@@ -80,6 +80,8 @@ def _list(store: Store, options: argparse.Namespace) -> None:
 
 
 def _show(store: Store, options: argparse.Namespace) -> None:
+    if options.at is not None and not options.values:
+        raise ArgumentError("--at says of which superstep the values are: give --values, too")
     row, history = store.run(options.run_id), store.history(options.run_id)
     facts = _facts(row)
     facts["supersteps"] = [
@@ -114,6 +116,8 @@ def _values(store: Store, row: RunRow, superstep: int | None) -> dict[str, Any]:
 
 
 def _fork(store: Store, options: argparse.Namespace) -> None:
+    from uuid import uuid4
+
     from gpu_pregel import agents
 
     row = store.run(options.run_id)
@@ -126,7 +130,7 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
             raise ArgumentError(
                 f"run {row.id!r} has no checkpoint after superstep {superstep}: the one before is {saved.base_step}"
             )
-        new_id = options.new_id or f"{row.id} from {superstep}"
+        new_id = uuid4().hex if options.new_id is None else options.new_id
         store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
     _common.print_json({"run": new_id}) if options.json else print(new_id)
 

@@ -73,10 +73,11 @@ def test_a_fork_goes_on_from_where_it_was_made(store: str, capsys: pytest.Captur
     with gp.SQLiteStore(store) as opened:
         result = gp.agents.resume(opened, "other", count, max_supersteps=3)
         assert (result.superstep, result.values) == (3, {"a": 3, ("b", 1): 13})
-    new = call(capsys, store, "fork", "numeric", "--at", "3", "--json")["run"]
+    new, another = (call(capsys, store, "fork", "numeric", "--at", "3", "--json")["run"] for _ in range(2))
+    assert new != another
     listed = call(capsys, store, "--json")["runs"]
-    assert [run["from"] for run in listed] == [None, None, "counting, superstep 1", "numeric, superstep 3"]
-    assert listed[3]["run"] == new
+    assert [run["from"] for run in listed] == [None, None, "counting, superstep 1", *["numeric, superstep 3"] * 2]
+    assert [run["run"] for run in listed[3:]] == [new, another]
 
 
 def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,6 +94,8 @@ def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureF
         (["nowhere.db"], 1, "nowhere.db"),
         (["STORE", "show", "nobody"], 2, "nobody"),
         (["STORE", "show", "numeric", "--values"], 2, "numeric"),
+        (["STORE", "show", "counting", "--at", "1"], 2, "give --values, too"),
+        (["STORE", "fork", "numeric", "--id", ""], 2, "new_id must have from 1 to 200 printable characters"),
         (["STORE", "fork", "counting", "--at", "77"], 2, "no superstep 77"),
         (["STORE", "fork", "numeric", "--at", "0"], 2, "superstep 0"),
         (["STORE", "fork", "counting", "--id", "numeric"], 2, "there is a run 'numeric'"),
