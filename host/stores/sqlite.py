@@ -205,9 +205,10 @@ class SQLiteStore(SQLiteBase):
     ) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentTypeError(f"path must be the path of a file, not {path!r}")
-        if not os.fspath(path) or os.fspath(path).startswith(":"):
+        name = os.fsdecode(path)
+        if not name or name.startswith(":") or "\0" in name:
             raise ArgumentError(f"path must be the path of a file, not {path!r}: gp.MemoryStore() keeps runs in memory")
-        self._path = Path(path).absolute()
+        self._path = Path(name).absolute()
         super().__init__(str(self._path), cipher)
         self._busy_timeout = check_seconds("busy_timeout", busy_timeout)
         self._read_only = read_only
@@ -274,7 +275,7 @@ class SQLiteStore(SQLiteBase):
     def _opened(self, mode: str) -> sqlite3.Connection:
         """A connection to a file that is a store, of this release's version."""
         connection = sqlite3.connect(
-            f"file:{quote(str(self._path))}?mode={mode}",
+            f"file://{quote(os.fsencode(self._path))}?mode={mode}",
             uri=True,
             timeout=self._busy_timeout,
             isolation_level=None,

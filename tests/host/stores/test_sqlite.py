@@ -369,16 +369,22 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         other.bind("socket")
         with pytest.raises(StoreError, match="is no file"):
             gp.SQLiteStore("socket")
-    for given, error in ((3, ArgumentTypeError), ("", ArgumentError), (":memory:", ArgumentError)):
+    for given, error in (
+        (3, ArgumentTypeError),
+        ("", ArgumentError),
+        (":memory:", ArgumentError),
+        ("a\0b", ArgumentError),
+    ):
         with pytest.raises(error, match="path must be the path of a file"):
             gp.SQLiteStore(given)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="busy_timeout must be a number of seconds above 0, not 0"):
         gp.SQLiteStore(tmp_path / "runs.db", busy_timeout=0)
 
 
-@pytest.mark.parametrize("name", ["with space?.db", "100%.db", "#1&x=y.db", "ü.db"])
-def test_any_path_will_do(tmp_path: Path, name: str) -> None:
-    with gp.SQLiteStore(tmp_path / name) as store:
+@pytest.mark.parametrize("name", ["with space?.db", "100%.db", "#1&x=y.db", "ü.db", os.fsdecode(b"\xff.db")])
+@pytest.mark.parametrize("before", ["", "/"])
+def test_any_path_will_do(tmp_path: Path, name: str, before: str) -> None:
+    with gp.SQLiteStore(f"{before}{tmp_path}/{name}") as store:
         begin(store)
         assert [entry for entry in os.listdir(tmp_path) if "-" not in entry] == [name]
 
