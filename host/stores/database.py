@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
+from weakref import WeakSet
 
 from gpu_pregel.errors import ArgumentError, StoreError
 from gpu_pregel.host.stores.rows import Counts
@@ -84,6 +85,7 @@ class Database(ABC):
         """Rows of runs claimed here, as they were written last: a commit need not read them."""
         self._connection: Any = None
         self._process = os.getpid()
+        _FORKING.add(self)
 
     def __del__(self) -> None:
         with suppress(Exception):
@@ -178,3 +180,33 @@ class Database(ABC):
             return self._sealer.open(context, seal, data)
         except DamagedError as error:
             raise self._damaged(run, str(error), step, segment) from error.__cause__
+
+
+class _Forking:
+    """Keeps other threads out of all stores while this one forks: the child would wait for them forever."""
+
+    def __init__(self) -> None:
+        self._stores: WeakSet[Database] = WeakSet()
+        self._held: list[Database] = []
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self._begin, after_in_parent=self._end, after_in_child=self._end)
+
+    def add(self, store: Database) -> None:
+        """A store that was opened."""
+        with self._lock:
+            self._stores.add(store)
+
+    def _begin(self) -> None:
+        self._lock.acquire()
+        for store in list(self._stores):
+            store._lock.acquire()
+            self._held.append(store)
+
+    def _end(self) -> None:
+        while self._held:
+            self._held.pop()._lock.release()
+        self._lock.release()
+
+
+_FORKING = _Forking()

@@ -224,6 +224,33 @@ def test_a_forked_process_opens_the_store_anew(path: Path) -> None:
     assert output(python(program, path)) == "[b'from the child']\n"
 
 
+def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
+    program = """
+        import os, signal, sys, threading
+        import gpu_pregel as gp
+        store = gp.SQLiteStore(sys.argv[1])
+        claim = store.create("run", "agents", b"base", owner="me", durability="process")
+
+        def renew():
+            while not over:
+                store.renew(claim)
+
+        over = False
+        thread = threading.Thread(target=renew, daemon=True)
+        thread.start()
+        for _ in range(10):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(20)
+                store.run("run")
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        over = True
+        thread.join()
+    """
+    assert output(python(program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
