@@ -10,7 +10,8 @@ from gpu_pregel.agents._given import Compute, new_run_id
 from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.saving import pack_state
 from gpu_pregel.trace import Trace
 
@@ -41,7 +42,8 @@ def resume(
     compute : callable
         And all other arguments of :func:`run` but ``vertices``, ``run_id`` and ``store``: functions are not stored.
     answers : mapping, optional
-        By vertex, the answers to interrupts that the run waits for; giving one again does no harm.
+        By vertex, the answers to interrupts that the run waits for. Giving a vertex its last answer again does no
+        harm, unless it was pruned or the vertex asks again, which that then answers.
     retry_failed : bool, default False
         Give vertices that failed in the superstep that is held a fresh set of attempts.
     takeover : bool, default False
@@ -75,13 +77,28 @@ def resume(
     agents = reopen(store, run_id, compute, takeover=takeover, **options)
     try:
         for vertex, answer in (answers or {}).items():
-            agents.answer(vertex, answer)
+            try:
+                agents.answer(vertex, answer)
+            except ArgumentError:
+                if not _was_given(store, run_id, vertex, answer):
+                    raise
         if retry_failed:
             agents.retry()
     except BaseException:
         agents.__exit__()
         raise
     return finish(agents)
+
+
+def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
+    """Whether the last answer to a vertex was this one: it has gone on since."""
+    key, data = encode(vertex), encode(answer)
+    steps = [row.step for row in store.history(run_id)]
+    for step in (store.run(run_id).head + 1, *reversed(steps)):
+        given = [one.data for one in store.answers(run_id, step) if one.vertex == key]
+        if given:
+            return given[-1] == data
+    return False
 
 
 def reopen(

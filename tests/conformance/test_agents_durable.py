@@ -611,6 +611,28 @@ def test_an_answer_is_durable_before_the_vertex_runs(opened: Open) -> None:
     assert gp.agents.resume(opened(), "run", **options, answers={"a": [1, "yes"]}).status == "completed"
 
 
+def test_an_answer_may_be_given_again_when_the_vertex_has_gone_on(opened: Open) -> None:
+    asks = {"a": 1, "late": 1, "b": 2}
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == asks[ctx.vertex_id]:
+            ctx.value = ctx.interrupt()
+        if ctx.superstep == 3:
+            ctx.vote_to_halt()
+
+    gp.agents.run([Vertex(name) for name in asks], compute, store=opened(), run_id="run")
+    answers = {}
+    # First "a" has completed in the superstep that is held, then in ones that are committed.
+    for vertex, waiting in (("a", {"late": None}), ("late", {"b": None}), ("b", {})):
+        answers[vertex] = f"to {vertex}"
+        for _ in range(2):
+            assert gp.agents.resume(opened(), "run", compute, answers=answers).interrupts == waiting
+        for wrong in ({"a": "another"}, {"nobody": "to a"}):
+            with pytest.raises(ArgumentError, match="waits for no answer"):
+                gp.agents.resume(opened(), "run", compute, answers=wrong)
+    assert gp.agents.state_at(opened(), "run").values == answers
+
+
 def test_a_second_answer_to_one_question_is_refused(opened: Open) -> None:
     gp.agents.run([Vertex("a"), Vertex("b")], echo, store=opened(), run_id="run")
     with gp.agents.reopen(opened(), "run", echo) as agents:
