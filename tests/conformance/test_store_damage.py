@@ -37,6 +37,8 @@ def test_a_store_that_is_encrypted_says_so(opened: Open) -> None:
         opened().load("run")
     with pytest.raises(StoreError, match=r"superstep -1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
         opened(cipher=Xor(9)).load("run")
+    assert [(row.id, row.head, row.status) for row in opened().runs()] == [("run", 0, "running")]
+    assert opened().run("run") == store.run("run")
 
 
 # Blobs that are not what was written
