@@ -136,10 +136,7 @@ class Call:
 
     def _check_store(self) -> None:
         if self.store is not None:
-            from gpu_pregel.host.stores.store import Store
-
-            if not isinstance(self.store, Store):
-                raise ArgumentTypeError(f"store must be a gp.SQLiteStore or another store, not {self.store!r}")
+            check_store(self.store)
         check_choice("durability", self.durability, DURABILITIES)
         check_integer("base_every", self.base_every, 1, 1 << 62)
         check_seconds("lease_seconds", self.lease_seconds)
@@ -240,6 +237,15 @@ class Call:
             except CodecError as error:
                 raise CodecError(f"what aggregator {name!r} is at first: {error}") from None
         return first
+
+
+def check_store(store: Any) -> Store:
+    """Return ``store``, which is one."""
+    from gpu_pregel.host.stores.store import Store
+
+    if not isinstance(store, Store):
+        raise ArgumentTypeError(f"store must be a gp.SQLiteStore or another store, not {store!r}")
+    return store
 
 
 def new_run_id() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.agents._beginning import begin_from_store, read_run
-from gpu_pregel.agents._given import Compute, new_run_id
+from gpu_pregel.agents._given import Compute, check_store, new_run_id
 from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
@@ -105,7 +105,7 @@ def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
     """Go on with a run that a store has, step by step: this is to :func:`resume` as :func:`start` is to :func:`run`."""
-    call = make_call("reopen", compute, {**options, "store": store, "run_id": run_id})
+    call = make_call("reopen", compute, {**options, "store": check_store(store), "run_id": run_id})
     return AgentRun(call, begin_from_store(store, run_id, call, takeover=takeover))
 
 
@@ -124,7 +124,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     AgentResult
         Its trace begins with the superstep after which the state was last kept as a whole.
     """
-    saved = store.load(run_id, superstep)
+    saved = check_store(store).load(run_id, superstep)
     found, _ = read_run(store, saved)
     state = found.state
     return AgentResult(
@@ -156,7 +156,7 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
     str
         The id of the new run.
     """
-    found, _ = read_run(store, store.load(run_id, superstep))
+    found, _ = read_run(store, check_store(store).load(run_id, superstep))
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new

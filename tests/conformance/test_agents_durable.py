@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex
 from gpu_pregel.errors import (
     AgentsFailedError,
     ArgumentError,
+    ArgumentTypeError,
     ClaimedError,
     CodecError,
     FencedError,
@@ -393,6 +395,19 @@ def test_forks_that_cannot_be(store: Store, log: str) -> None:
 
 
 # Claims, and what is refused
+
+
+@pytest.mark.parametrize("given", [None, "runs.db"])
+def test_what_is_no_store_is_told(given: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: gp.agents.resume(given, "run", **COUNTING),
+        lambda: gp.agents.reopen(given, "run", **COUNTING),
+        lambda: gp.agents.state_at(given, "run"),
+        lambda: gp.agents.fork(given, "run", 0),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentTypeError, match=f"store must be a gp.SQLiteStore or another store, not {given!r}"):
+            call()
 
 
 def test_a_run_that_somebody_has_is_theirs_until_it_is_taken_over(opened: Open) -> None:
