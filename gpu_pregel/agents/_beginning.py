@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.agents._given import Call, Vertex, new_run_id
 from gpu_pregel.errors import ArgumentError, CodecError, StoreError
 from gpu_pregel.host.agents.journal import SCHEMA, Journal
+from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.saving import Checkpoint, Commit, Segment, pack_state, unpack_state
 from gpu_pregel.host.agents.state import State
@@ -48,6 +49,15 @@ class Beginning:
     status: str = "running"
     rows: list[dict[str, Any]] = field(default_factory=list)
     journal: Journal | None = None
+
+    def ledger(self) -> Ledger:
+        """What is known of those that failed, wait for an answer or have completed in that superstep."""
+        ledger = Ledger(self.superstep, [], self.state.inbox)
+        for segment in self.segments:
+            segment.replay(ledger)
+        for vertex, answer in self.answers:
+            ledger.answer(vertex, answer)
+        return ledger
 
 
 def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:

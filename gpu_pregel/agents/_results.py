@@ -59,6 +59,11 @@ def tell_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> 
     }
 
 
+def tell_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
+    """What vertices ask, by id, as users see it."""
+    return {decode(vertex): decode(payload) for vertex, payload in interrupts.items()}
+
+
 def _decode_or_keep(data: bytes) -> Any:
     """What bytes are of, or the bytes if that is not known here."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_pregel.agents._beginning import Beginning
 from gpu_pregel.agents._given import Call
-from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
+from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.collecting import patience
@@ -111,7 +111,8 @@ class AgentRun:
 
         The same answer once more, before that, changes nothing.
         """
-        waiting = [encode(one) for one in self._policy.interrupts()]
+        ledger = self._policy.ledger
+        waiting = [] if ledger is None else list(ledger.interrupts())
         key, data = id_key(vertex), encode(answer, name="answer")
         if self._policy.is_answered(key, data):
             return
@@ -174,14 +175,14 @@ class AgentRun:
         """What there is now."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
-        held = {} if ledger is None else ledger.failures()
+        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
         return AgentResult(
             vertices=Vertices(dict(state.vertices)),
             status=self.status,
-            failed=tell_failures({**state.failed, **held}),
+            failed=tell_failures({**state.failed, **failed}),
             superstep=superstep,
             aggregates={name: decode(value) for name, value in state.aggregates.items()},
-            interrupts=policy.interrupts(),
+            interrupts=tell_interrupts(interrupts),
             trace=Trace(self._master.trace),
         )
 

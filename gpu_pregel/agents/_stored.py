@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.agents._beginning import begin_from_store, read_run
 from gpu_pregel.agents._given import Compute, check_store, new_run_id
-from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures
+from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
 from gpu_pregel.errors import ArgumentError
@@ -122,18 +122,21 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     Returns
     -------
     AgentResult
-        Its trace begins with the superstep after which the state was last kept as a whole.
+        Its trace begins with the superstep after which the state was last kept as a whole. If no superstep is given and
+        one is held, ``failed`` and ``interrupts`` say who failed in it and what waits for an answer.
     """
     saved = check_store(store).load(run_id, superstep)
     found, _ = read_run(store, saved)
-    state = found.state
+    state, ledger = found.state, found.ledger()
+    # A run that is not held may try again.
+    failed = ledger.failures() if found.status == "failed" else {}
     return AgentResult(
         vertices=Vertices(state.vertices),
         status=found.status if saved.step == saved.run.head else "running",
-        failed=tell_failures(state.failed),
+        failed=tell_failures({**state.failed, **failed}),
         superstep=saved.step + 1,
         aggregates={name: decode(value) for name, value in state.aggregates.items()},
-        interrupts={},
+        interrupts=tell_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
     )
 

@@ -29,7 +29,7 @@ def add_parser(commands: Any) -> None:
     _add(actions, "list", _list, "list the runs")
     show = _add(actions, "show", _show, "show a run's history, and with --values what its vertices were", "run_id")
     show.add_argument("--at", type=int, metavar="SUPERSTEP", help="of --values; default: the last one committed")
-    show.add_argument("--values", action="store_true", help="print vertices and their values, too")
+    show.add_argument("--values", action="store_true", help="print vertices' values, failures and questions, too")
     fork = _add(actions, "fork", _fork, "begin a run where another one was", "run_id", writes=True)
     fork.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
     fork.add_argument("--id", dest="new_id", help="of the new run; default: one that no other run has")
@@ -89,7 +89,7 @@ def _show(store: Store, options: argparse.Namespace) -> None:
         for commit in history
     ]
     if options.values:
-        facts["vertices"] = _values(store, row, options.at)
+        facts |= _state(store, row, options.at)
     if options.json:
         _common.print_json(facts)
         return
@@ -104,15 +104,23 @@ def _show(store: Store, options: argparse.Namespace) -> None:
     )
     for vertex, value in facts.get("vertices", {}).items():
         print(f"{vertex}: {value}")
+    for vertex, failure in facts.get("failed", {}).items():
+        print(f"{vertex} failed: {failure}")
+    for vertex, question in facts.get("interrupts", {}).items():
+        print(f"{vertex} waits for an answer to {question}")
 
 
-def _values(store: Store, row: RunRow, superstep: int | None) -> dict[str, Any]:
+def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[str, str]]:
     if row.kind != "agents":
         raise ArgumentError(f"run {row.id!r} is one of {row.kind} vertices: gp.run(…, resume=True) has its values")
     from gpu_pregel import agents
 
     result = agents.state_at(store, row.id, superstep)
-    return {repr(vertex): repr(value) for vertex, value in result.values.items()}
+    return {
+        "vertices": {repr(vertex): repr(value) for vertex, value in result.values.items()},
+        "failed": {repr(vertex): f"{why.type}: {why.text}" for vertex, why in result.failed.items()},
+        "interrupts": {repr(vertex): repr(question) for vertex, question in result.interrupts.items()},
+    }
 
 
 def _fork(store: Store, options: argparse.Namespace) -> None:

@@ -115,6 +115,11 @@ class Ledger:
                 failed[vertex] = (self.step, entry.failure, list(entry.messages))
         return failed
 
+    def interrupts(self) -> dict[Id, bytes]:
+        """The vertices that wait for an answer, and what they ask."""
+        entries = self._entries
+        return {vertex: entries[vertex].payload or b"" for vertex in self.of_status("interrupted")}
+
     def begin(self, vertices: list[Id]) -> list[TaskFields]:
         """Tasks of attempts that begin now; the first call of all begins with every vertex."""
         inbox = self._inbox

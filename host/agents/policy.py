@@ -299,15 +299,6 @@ class AgentPolicy:
         failed = {vertex: self.ledger.entry(vertex).failure for vertex in self.ledger.of_status("failed")}
         return {decode(vertex): failure for vertex, failure in failed.items() if failure is not None}
 
-    def interrupts(self) -> dict[Any, Any]:
-        """The vertices of the held superstep that wait for an answer, and what they ask."""
-        if self.ledger is None:
-            return {}
-        ledger = self.ledger
-        return {
-            decode(vertex): decode(ledger.entry(vertex).payload or b"") for vertex in ledger.of_status("interrupted")
-        }
-
     def retry(self, vertices: list[Id]) -> None:
         """Give failed vertices of the held superstep a fresh set of attempts."""
         if self.ledger is not None:

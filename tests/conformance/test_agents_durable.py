@@ -194,17 +194,23 @@ def test_a_held_superstep_goes_on_and_computes_only_what_is_left(opened: Open, l
     assert (held.superstep, held.interrupts) == (1, {"asks": "which?"})
     assert held.failed["fails"].text == "broken 1"
     assert held.failed["fails"].messages == ["asks", "good", "fails"]
+    found = gp.agents.state_at(opened(), "run")
+    assert (found.status, found.interrupts, found.failed) == ("failed", held.interrupts, held.failed)
+    found = gp.agents.state_at(opened(), "run", 0)
+    assert (found.status, found.interrupts, found.failed) == ("failed", {}, {})
     before = Counter({f"{step} {name}": 1 for step in (0, 1) for name in ("asks", "fails", "good")})
     assert made(log) == before
     Path(log + ".mended").touch()
     result = gp.agents.resume(opened(), "run", **options, answers={"asks": "this "}, retry_failed=True)
     assert (result.status, result.interrupts) == ("interrupted", {"asks": "really?"})
-    assert opened().run("run").status == "interrupted"
+    found = gp.agents.state_at(opened(), "run")
+    assert (found.status, found.interrupts, found.failed) == ("interrupted", {"asks": "really?"}, {})
     with pytest.raises(ArgumentError, match="vertex 'good' waits for no answer: waiting are \\['asks'\\]"):
         gp.agents.resume(opened(), "run", **options, answers={"good": 1})
     with gp.agents.reopen(opened(), "run", **options) as agents:  # the claim was given back
         assert agents.status == "interrupted"
         agents.answer("asks", "yes")
+    assert gp.agents.state_at(opened(), "run").interrupts == {}
     result = gp.agents.resume(opened(), "run", **options)  # the answer was durable
     assert result.status == "completed"
     assert result.aggregates == {"answers": ["this yes"]}

@@ -11,6 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.cli import main
+from gpu_pregel.errors import AgentsFailedError
 
 Vertex = gp.agents.Vertex
 
@@ -66,6 +67,28 @@ def test_a_run_is_shown_with_its_history_and_its_values(store: str, capsys: pyte
     text = call(capsys, store, "show", "counting", "--values")
     assert text.startswith("run           counting\n")
     assert text.endswith("'a': 6\n('b', 1): 16\n")
+
+
+def test_what_a_held_run_waits_for_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "asks":
+            ctx.value = ctx.interrupt({"which": 2})
+        elif ctx.vertex_id == "fails":
+            raise OSError("no such place")
+        ctx.vote_to_halt()
+
+    path, names = str(tmp_path / "runs.db"), ["asks", "fails", "good"]
+    with gp.SQLiteStore(path) as opened, pytest.raises(AgentsFailedError):
+        gp.agents.run([Vertex(name, 0) for name in names], compute, store=opened, run_id="held")
+    shown = call(capsys, path, "show", "held", "--json", "--values")
+    assert (shown["status"], shown["superstep"]) == ("failed", -1)
+    assert shown["vertices"] == {repr(name): "0" for name in names}
+    assert shown["failed"] == {"'fails'": "OSError: no such place"}
+    assert shown["interrupts"] == {"'asks'": "{'which': 2}"}
+    assert call(capsys, path, "show", "held", "--values").splitlines()[-2:] == [
+        "'fails' failed: OSError: no such place",
+        "'asks' waits for an answer to {'which': 2}",
+    ]
 
 
 def test_a_fork_goes_on_from_where_it_was_made(store: str, capsys: pytest.CaptureFixture[str]) -> None:
