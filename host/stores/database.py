@@ -173,11 +173,19 @@ class Database(ABC):
         return row
 
     def _open(
-        self, run: str, context: bytes, seal: Any, data: Any, step: int | None = None, segment: int | None = None
+        self,
+        run: str,
+        context: bytes,
+        seal: Any,
+        data: Any,
+        step: int | None = None,
+        segment: int | None = None,
+        *,
+        sealed: bool = False,
     ) -> bytes:
-        """The contents of a sealed blob."""
+        """The contents of a blob; or, with ``sealed``, what is stored, which needs no key to be checked."""
         try:
-            return self._sealer.open(context, seal, data)
+            return (self._sealer.check if sealed else self._sealer.open)(context, seal, data)
         except DamagedError as error:
             raise self._damaged(run, str(error), step, segment) from error.__cause__
 

@@ -82,14 +82,14 @@ class Reading(Database):
     def _history(self, row: Row) -> list[CommitRow]:
         bases = {step for (step,) in self._query(self._sql.base_steps, (row.key,))}
         for step in bases:
-            self._parts_of(row, step)
+            self._base_part(row, step, 0, sealed=True)
         oldest = self._query(self._sql.oldest_commit, (row.key,))[0][0]
         if oldest is None:
             self._require(row, row.head in bases, row.head)
             return []
         self._require(row, oldest <= row.head, row.head)
         rows = []
-        for commit, segments, size in self._chain(row, oldest - 1, row.head, after=None):
+        for commit, segments, size in self._chain(row, oldest - 1, row.head, after=None, sealed=True):
             listed = (commit.step, commit.after, commit.epoch, commit.status, commit.time)
             rows.append(CommitRow(*listed, segments, size, commit.step in bases))
         self._require(row, oldest in bases or rows[0].after in bases, oldest)
@@ -172,6 +172,8 @@ class Reading(Database):
         found = self._query(self._sql.meta, (row.key,))
         if not found:
             raise self._damaged(row.id, "has lost its meta")
+        seal, data = found[0]
+        meta = self._open(row.id, context_of("meta", row.id), seal, data, sealed=self._sealer.hides(seal))
         parent = None if row.parent is None or row.parent_step is None else (row.parent, row.parent_step)
         return RunRow(
             row.id,
@@ -186,7 +188,7 @@ class Reading(Database):
             row.created,
             row.changed,
             row.schema,
-            self._open(row.id, context_of("meta", row.id), *found[0]),
+            None if self._sealer.hides(seal) else meta,
         )
 
     def _require(self, row: Row, there: bool, step: int) -> None:
@@ -229,15 +231,17 @@ class Reading(Database):
             whole += self._base_part(row, step, part)
         return whole
 
-    def _base_part(self, row: Row, step: int, part: int) -> bytes:
+    def _base_part(self, row: Row, step: int, part: int, *, sealed: bool = False) -> bytes:
         found = self._query(self._sql.base_part, (row.key, step, part))
         self._require(row, bool(found), step)
         seal, data = found[0]
-        return self._open(row.id, context_of("base", row.id, step, part), seal, data, step)
+        return self._open(row.id, context_of("base", row.id, step, part), seal, data, step, sealed=sealed)
 
     # Commits, segments and answers
 
-    def _chain(self, row: Row, low: int, high: int, after: int | None) -> Iterator[tuple[SavedCommit, int, int]]:
+    def _chain(
+        self, row: Row, low: int, high: int, after: int | None, *, sealed: bool = False
+    ) -> Iterator[tuple[SavedCommit, int, int]]:
         """Commits after ``low`` up to ``high`` with numbers and bytes of segments; the first follows ``after``."""
         step = low
         while step < high:
@@ -245,13 +249,15 @@ class Reading(Database):
             self._require(row, bool(found), high)
             for *place, seal, data in found:
                 self._require(row, after in (None, place[1]), step)
-                commit, segments, size = self._commit_of(row, place, seal, data)
+                commit, segments, size = self._commit_of(row, place, seal, data, sealed=sealed)
                 after = step = commit.step
                 yield commit, segments, size
 
-    def _commit_of(self, row: Row, place: list[Any], seal: Any, data: Any) -> tuple[SavedCommit, int, int]:
+    def _commit_of(
+        self, row: Row, place: list[Any], seal: Any, data: Any, *, sealed: bool
+    ) -> tuple[SavedCommit, int, int]:
         step, previous, epoch, status, time, segments, size, _token = place
-        data = self._open(row.id, context_of("commit", row.id, *place), seal, data, step)
+        data = self._open(row.id, context_of("commit", row.id, *place), seal, data, step, sealed=sealed)
         read = partial(self._segments, row, step, segments)
         return SavedCommit(step, previous, epoch, status, time, data, read), segments, size
 

@@ -37,7 +37,8 @@ class RunRow(NamedTuple):
         Seconds since 1970.
     schema : int
         Version of what the caller writes in ``meta``, bases, commits and segments.
-    meta : bytes
+    meta : bytes or None
+        None if it is encrypted and the store was opened without its cipher.
     """
 
     id: str
@@ -52,7 +53,7 @@ class RunRow(NamedTuple):
     created: float
     changed: float
     schema: int
-    meta: bytes
+    meta: bytes | None
 
 
 class CommitRow(NamedTuple):

@@ -59,30 +59,42 @@ class Sealer:
     """Seals and opens blobs; a seal is stored beside the data, so that these are not copied to prepend it."""
 
     def __init__(self, cipher: Cipher | None) -> None:
+        if cipher is not None and not all(callable(getattr(cipher, name, None)) for name in ("encrypt", "decrypt")):
+            raise ArgumentTypeError(f"cipher must have the methods encrypt and decrypt, unlike {cipher!r:.80}")
         self._cipher = cipher
 
     def seal(self, context: bytes, data: Blob) -> tuple[bytes, Blob]:
         """The seal, and the data as they are to be stored."""
         flag = _PLAIN
-        # Nothing has nothing to hide, and most runs have no meta: so a store's runs are listed without its key.
-        if self._cipher is not None and len(data):
-            flag = _ENCRYPTED
-            data = self._cipher.encrypt(bytes(data), context)
+        if self._cipher is not None:
+            flag, data = _ENCRYPTED, self._cipher.encrypt(bytes(data), context)
+            if not isinstance(data, bytes):
+                raise ArgumentTypeError(f"encrypt of the store's cipher must return bytes, not {data!r:.80}")
         return flag + digest(context, flag, data), data
 
-    def open(self, context: bytes, seal: object, data: object) -> bytes:
-        """The data, or ``DamagedError``."""
+    def check(self, context: bytes, seal: object, data: object) -> bytes:
+        """The data as they are stored, or ``DamagedError``."""
         if not isinstance(seal, bytes) or not isinstance(data, bytes) or len(seal) != 1 + _DIGEST_SIZE:
             raise DamagedError("is damaged (it is no sealed blob)")
-        flag = seal[:1]
-        if digest(context, flag, data) != seal[1:]:
+        if digest(context, seal[:1], data) != seal[1:]:
             raise DamagedError("is damaged (its checksum does not match)")
-        if flag == _PLAIN:
-            return data
+        return data
+
+    def hides(self, seal: bytes) -> bool:
+        """Whether data are encrypted, and there is nothing to decrypt them."""
+        return self._cipher is None and seal[:1] != _PLAIN
+
+    def open(self, context: bytes, seal: bytes, data: object) -> bytes:
+        """The data as they were given to ``seal``, or ``DamagedError``."""
+        found = self.check(context, seal, data)
         if self._cipher is None:
+            if seal[:1] == _PLAIN:
+                return found
             raise DamagedError("is encrypted: open the store with the cipher= that it was written with")
+        if seal[:1] == _PLAIN:  # or whoever can write to the store could replace what is encrypted
+            raise DamagedError("is not encrypted: open the store without cipher=, if that is how it was written")
         try:
-            return self._cipher.decrypt(data, context)
+            return self._cipher.decrypt(found, context)
         except Exception as error:
             raise DamagedError(f"cannot be decrypted ({error!r:.200}): pass the cipher= it was written with") from error
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from gpu_pregel.errors import StoreError
+from gpu_pregel.errors import ArgumentTypeError, StoreError
 from gpu_pregel.host.stores.store import Store
 from tests.stores import STORES, Open, Xor, begin, contents, execute, run_to
 
@@ -30,15 +32,55 @@ def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("opened", STORES[1:], indirect=True)
-def test_a_store_that_is_encrypted_says_so(opened: Open) -> None:
+@pytest.mark.parametrize("meta", [b"", b"meta"])
+def test_a_store_that_is_encrypted_says_so(opened: Open, meta: bytes) -> None:
     store = opened(cipher=Xor())
-    store.commit(begin(store), 0, b"")
-    with pytest.raises(StoreError, match="superstep -1: is encrypted: open the store with the cipher="):
+    claim = begin(store, meta=meta)
+    store.commit(claim, 0, b"")
+    store.commit(claim, 1, b"commit", [b"segment"], base=b"state")
+    with pytest.raises(StoreError, match="superstep 1: is encrypted: open the store with the cipher="):
         opened().load("run")
-    with pytest.raises(StoreError, match=r"superstep -1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
-        opened(cipher=Xor(9)).load("run")
-    assert [(row.id, row.head, row.status) for row in opened().runs()] == [("run", 0, "running")]
-    assert opened().run("run") == store.run("run")
+    with pytest.raises(StoreError, match=r"superstep 1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
+        opened(cipher=Xor(9)).load("run", 1)
+    # What is readable without its key: which runs there are, how they stand, and their histories.
+    assert [(row.id, row.head, row.status, row.meta) for row in opened().runs()] == [("run", 1, "running", None)]
+    assert opened().run("run")._replace(meta=meta) == store.run("run")
+    assert opened().history("run") == store.history("run")
+    execute(store, "UPDATE @commits SET data = seal WHERE step = 0")
+    with pytest.raises(StoreError, match="superstep 0: is damaged"):
+        opened().history("run")
+
+
+@pytest.mark.parametrize("opened", STORES[1:], indirect=True)
+def test_plain_data_in_an_encrypted_store_are_refused(opened: Open) -> None:
+    store = opened()
+    claim = begin(store)
+    run_to(store, claim, 0, 2)
+    store.answer("run", 2, b"vertex", 0, b"answer")
+    reads: list[Callable[[Store], Any]] = [
+        lambda store: store.runs(),
+        lambda store: store.load("run", 1),
+        lambda store: store.answers("run", 2),
+    ]
+    for read in reads:
+        with pytest.raises(StoreError, match="is not encrypted: open the store without cipher="):
+            read(opened(cipher=Xor()))
+    assert opened().load("run").step == 1
+
+
+def test_what_is_no_cipher(opened: Open) -> None:
+    class Encrypts:
+        def encrypt(self, data: bytes, context: bytes) -> str:
+            return f"{data!r} {context!r}"
+
+    for cipher in (3, Encrypts, Encrypts()):
+        with pytest.raises(ArgumentTypeError, match="cipher must have the methods encrypt and decrypt"):
+            opened(cipher=cipher)
+    Encrypts.decrypt = Encrypts.encrypt  # type: ignore[attr-defined]
+    store = opened(cipher=Encrypts())
+    with pytest.raises(ArgumentTypeError, match="encrypt of the store's cipher must return bytes, not"):
+        begin(store)
+    assert store.runs() == []
 
 
 # Blobs that are not what was written
