@@ -141,20 +141,22 @@ class ClaimedError(GpuPregelError, RuntimeError):
         Who holds it.
     until : float
         When its lease ends, in seconds since 1970, if it is not renewed.
+    option : str, default "takeover=True"
+        What disregards that.
     """
 
-    def __init__(self, run: str, owner: str, until: float) -> None:
+    def __init__(self, run: str, owner: str, until: float, option: str = "takeover=True") -> None:
         self.run = run
         self.owner = owner
         self.until = until
+        self._option = option
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until))
         super().__init__(
-            f"run {run!r} is claimed by {owner} until {when}: wait until then, or pass takeover=True if that program "
-            f"is gone"
+            f"run {run!r} is claimed by {owner} until {when}: wait until then, or pass {option} if that program is gone"
         )
 
-    def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float]]:
-        return type(self), (self.run, self.owner, self.until)
+    def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float, str]]:
+        return type(self), (self.run, self.owner, self.until, self._option)
 
 
 class FencedError(GpuPregelError, RuntimeError):

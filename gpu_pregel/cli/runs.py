@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ClaimedError
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
@@ -149,7 +149,10 @@ def _prune(store: Store, options: argparse.Namespace) -> None:
 
 
 def _delete(store: Store, options: argparse.Namespace) -> None:
-    store.delete(options.run_id, force=options.force)
+    try:
+        store.delete(options.run_id, force=options.force)
+    except ClaimedError as error:
+        raise ClaimedError(error.run, error.owner, error.until, "--force") from None
     _common.print_json({"deleted": options.run_id}) if options.json else print(f"run {options.run_id!r} is removed")
 
 

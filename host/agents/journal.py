@@ -11,13 +11,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError, FencedError, StoreError
+from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
+from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.folding import Next, state_after
 from gpu_pregel.host.agents.records import Id, Outcome
 from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.master import Folded
 from gpu_pregel.host.stores.leases import Lease
+from gpu_pregel.host.stores.sealing import MAX_BLOB
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import Claim
@@ -183,7 +185,8 @@ class Journal:
         """Write what waits, and give the claim back, so that anybody may go on with the run at once."""
         try:
             if not self._lease.is_released:
-                with suppress(FencedError, StoreError):  # somebody else has the run; or the store is away
+                # Somebody else has the run; or the store is away, or cannot hold what waits: it is computed again.
+                with suppress(FencedError, StoreError, AgentError):
                     self.flush("stopped" if self._status == "running" else None)
         finally:
             self._lease.release()
@@ -203,6 +206,12 @@ def _packed(segment: Segment) -> list[bytes]:
     if not segment:
         return []
     data = segment.pack()
+    if len(data) > MAX_BLOB and len(segment) == 1:
+        vertex = [*segment.records, *(other[1:] for other in segment.others)][0][0]
+        raise AgentError(
+            f"what vertex {decode(vertex)!r} leaves, or is sent, takes {len(data):,} bytes, and a store holds "
+            f"{MAX_BLOB:,} in one piece: let it be less; with max_record= such a vertex fails alone"
+        )
     if len(data) <= _MAX_SEGMENT or len(segment.records) < 2:
         return [data]
     half = len(segment.records) // 2

@@ -163,7 +163,7 @@ class History(Swapping):
         while row is not None and row.key == key:
             left = self._again(left)
             if row.lease > self._exact_now() and not force:
-                raise ClaimedError(run_id, row.owner, row.lease)
+                raise ClaimedError(run_id, row.owner, row.lease, "force=True")
             outcome = self._apply(True, (self._sql.delete_run, (row.key, row.seal)), ())
             row = None if outcome is Outcome.DONE else self._lookup(run_id)
 

@@ -218,6 +218,7 @@ class SQLiteStore(SQLiteBase):
 
     def compact(self) -> None:
         """Give room that pruned and deleted rows left back to the file system; takes a copy of the file meanwhile."""
+        self._check_writable()
         self._query("VACUUM", ())
         self._query("PRAGMA wal_checkpoint(TRUNCATE)", ())
 
@@ -336,13 +337,13 @@ class SQLiteStore(SQLiteBase):
             )
 
     def _apply(self, forced: bool, first: Write, rest: Iterable[Write]) -> Outcome:
-        if self._read_only:
-            raise StoreError(self.name, "was opened with read_only=True")
-        self._check_place()
+        self._check_writable()
         return super()._apply(forced, first, rest)
 
-    def _check_place(self) -> None:
-        """Raise ``StoreError`` where the open file is no longer at its path: what is written to it would be lost."""
+    def _check_writable(self) -> None:
+        """Refuse to write where nothing may be, or to a file that is no longer at its path: that would be lost."""
+        if self._read_only:
+            raise StoreError(self.name, "was opened with read_only=True")
         try:
             status = os.stat(self.name)
         except OSError:

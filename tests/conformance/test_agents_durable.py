@@ -15,6 +15,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex
 from gpu_pregel.errors import (
+    AgentError,
     AgentsFailedError,
     ArgumentError,
     ArgumentTypeError,
@@ -23,7 +24,7 @@ from gpu_pregel.errors import (
     FencedError,
     StoreError,
 )
-from gpu_pregel.host.agents import codec_types
+from gpu_pregel.host.agents import codec_types, journal
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.saving import FAILED, Commit, Segment
 from gpu_pregel.host.stores.store import Store
@@ -571,6 +572,29 @@ def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value
     assert gp.agents.state_at(opened(), "run").values == result.values == {k: (value or k) * 8 for k in range(count)}
     gp.agents.fork(opened(), "run", 1, "fork")
     assert gp.agents.resume(opened(), "fork", compute).values == result.values
+
+
+def test_segments_are_divided_and_what_is_too_large_for_one_is_named(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value = "x" * (200 if ctx.superstep == 0 else 2000 if ctx.vertex_id == 7 else 1)
+
+    monkeypatch.setattr(journal, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(journal, "MAX_BLOB", 1500)
+    with gp.agents.start([Vertex(k) for k in range(20)], compute, store=opened(), run_id="run") as agents:
+        agents.step()
+        segments = [Segment.unpack(one) for commit in opened().load("run").commits() for one in commit.segments()]
+        assert sorted(decode(vertex) for segment in segments for vertex, _ in segment.records) == list(range(20))
+        assert 4 < len(segments) <= 20
+        with pytest.raises(
+            AgentError, match=r"what vertex 7 leaves, or is sent, takes 2,\d\d\d bytes, and a store holds"
+        ):
+            agents.step()
+    monkeypatch.undo()
+    assert gp.agents.resume(opened(), "run", compute, max_supersteps=2).values == {
+        k: "x" * (2000 if k == 7 else 1) for k in range(20)
+    }
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -140,6 +140,8 @@ def test_what_cannot_be(
 def test_a_run_that_somebody_holds_is_not_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with gp.SQLiteStore(store) as opened, gp.agents.start([Vertex(1, 0)], count, store=opened, run_id="held"):
         assert main(["runs", store, "delete", "held"]) == 1
-        assert "claimed by process" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "claimed by process" in told
+        assert "pass --force if that program is gone" in told
         assert call(capsys, store, "show", "held", "--json")["claimed until"] is not None
         call(capsys, store, "delete", "held", "--force")

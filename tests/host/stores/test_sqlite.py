@@ -349,6 +349,8 @@ def test_a_folder_or_file_that_must_not_be_written_can_be_read(public: Path) -> 
             assert [row.id for row in store.runs()] == ["run"]
             with pytest.raises(StoreError, match="was opened with read_only=True"):
                 store.claim("run", owner="x")
+            with pytest.raises(StoreError, match="was opened with read_only=True"):
+                store.compact()
         with pytest.raises(StoreError, match=r"cannot be written to, as no files can be made in"):
             gp.SQLiteStore(public / "other.db")
     public.chmod(0o755)
