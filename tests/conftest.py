@@ -19,10 +19,22 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
+_MOST_PROCESSES = 4
+"""Each compiles kernels of its own, and has a PostgreSQL server of its own."""
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Folders are run in several processes, single files and tests in this one."""
+    if not any(Path(name).is_dir() for name in config.args):
+        return 0
+    return min(os.cpu_count() or 1, _MOST_PROCESSES)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU where there is none, and say why."""
+    """Run what is quick first; skip what needs a GPU where there is none, and say why."""
     from gpu_pregel.host.devices.cuda import why_unusable
 
+    items.sort(key=lambda item: "conformance" in item.path.parts)
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if on_gpu and (reason := why_unusable()):
         for item in on_gpu:
