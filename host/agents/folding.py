@@ -46,7 +46,8 @@ class Next:
 
 def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
-    records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
+    records = ledger.completed()
+    failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
     values = _fold_aggregates(rules, state, ledger.step, records)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
@@ -66,7 +67,7 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
             changed.pop(vertex, None)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
-    aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
+    aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()} if values else {}
     return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
 
 
@@ -80,6 +81,8 @@ def state_after(state: State, after: Next) -> State:
 
 def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) -> dict[str, Any]:
     """Fold the contributions of completed attempts, in the order of (vertex, sequence)."""
+    if not rules.aggregates:
+        return {}
     contributions: dict[str, list[Any]] = {}
     for _, record in records:
         for name, data in record.aggregates:

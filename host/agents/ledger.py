@@ -225,4 +225,5 @@ class Ledger:
 
     def retries(self) -> int:
         """Attempts beyond each vertex's first."""
-        return sum(max(0, entry.attempts - 1) for entry in self._entries.values())
+        entries = self._entries
+        return sum([max(0, entry.attempts - 1) for entry in entries.values()]) if entries else 0

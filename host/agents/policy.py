@@ -97,27 +97,30 @@ class AgentPolicy:
     def execute(self, superstep: int, order: Ledger, most: int) -> Ledger:  # noqa: ARG002
         """Let the partitions compute until no attempt is under way or due."""
         self._begin_waiting(order)
-        state, count, journal = self.state, len(self.state.vertices), self._journal
-        while True:
+        state, waiting, transport, journal = self.state, self._waiting, self._transport, self._journal
+        count = len(state.vertices)
+        while not waiting.is_over():
             if journal is not None:
-                journal.flush_if_due(at_once=self._transport.blocks)
-            for partition, vertices in self._waiting.take(time.monotonic()):
+                journal.flush_if_due(at_once=transport.blocks)
+            for partition, vertices in waiting.take(time.monotonic()):
                 tasks = order.begin(vertices)
-                self._transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
-            if self._waiting.is_over():
-                return order
-            until = self._waiting.next_time()
+                transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
+            until = waiting.next_time()
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
-            self._arrivals += self._transport.wait(until)
+            self._arrivals += transport.wait(until)
             self._take_arrivals(order)
+        return order
 
     def _begin_waiting(self, ledger: Ledger) -> None:
         """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
-        place = self._place
+        place, due = self._place, self._waiting.due
         if not ledger.has_begun:
-            for vertex in ledger.vertices:
-                self._waiting.due[place[vertex]].append(vertex)
+            if len(due) == 1:
+                due[0] += ledger.vertices
+            else:
+                for vertex in ledger.vertices:
+                    due[place[vertex]].append(vertex)
             return
         # Where the last call was cut off, attempts are still under way, and others wait.
         self._take_arrivals(ledger)
@@ -222,10 +225,11 @@ class AgentPolicy:
         after = fold_superstep(self.state, reports, self._rules, self._job.functions)
         self._is_partial = bool(self.state.failed or after.failed)
         awake = {vertex for vertex, record in after.records if not record.halted}  # whoever was awake was active
-        for vertex, one in after.mutated.set.items():
-            (awake.discard if one.halted else awake.add)(vertex)
-        awake.difference_update(after.mutated.remove)
-        active = awake | after.inbox.keys()
+        if after.mutated is not NOTHING:
+            for vertex, one in after.mutated.set.items():
+                (awake.discard if one.halted else awake.add)(vertex)
+            awake.difference_update(after.mutated.remove)
+        active = awake.union(after.inbox)
         row = {
             "superstep": reports.step,
             "computed": len(reports.vertices),
@@ -252,9 +256,9 @@ class AgentPolicy:
         self._send_change(ledger.step, change)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)
-        for vertex in after.mutated.remove:
-            state.vertices.pop(vertex, None)
-        if after.mutated.set or after.mutated.remove:
+        if after.mutated is not NOTHING:
+            for vertex in after.mutated.remove:
+                state.vertices.pop(vertex, None)
             self._sorted = []
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         self.ledger = None
@@ -263,9 +267,8 @@ class AgentPolicy:
         """Tell the partitions; each gets what concerns its own vertices."""
         place, count = self._place, self._transport.partitions
         parts = [change] * count
-        for vertex in change.set:
-            if vertex not in place:
-                place[vertex] = self._transport.place(vertex)
+        if change is not NOTHING:
+            place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
         if change is not NOTHING and count > 1:
             parts = [Change() for _ in range(count)]
             for vertex, one in change.set.items():

@@ -92,6 +92,7 @@ class InProcess:
         self._executor = Executor(job)
         self._in_slices = in_slices
         """Whether the master looks at what is done now and then, so that it is on record before what takes long."""
+        self._begun = 0.0
         self._timeout = job.timeout
         self._is_closed = False
         self._running: Running | None = None
@@ -124,17 +125,17 @@ class InProcess:
             return []
         if self._under_way or self._executor.is_async(self._batches[0]):
             return self._wait_on_loop(until)
-        begun = time.monotonic()
-
-        def is_enough(index: int) -> bool:  # noqa: ARG001
-            return bool(self._outcomes) and time.monotonic() - begun >= _SLICE_SECONDS
-
-        while self._batches and not (self._in_slices and is_enough(0)):
-            self._compute(self._batches[0], is_enough if self._in_slices else None)
+        self._begun = time.monotonic()
+        is_enough = self._is_slice_over if self._in_slices else None
+        while self._batches and not (is_enough is not None and is_enough(0)):
+            self._compute(self._batches[0], is_enough)
             if not self._batches[0].tasks:
                 del self._batches[0]
         outcomes, self._outcomes = self._outcomes, []
         return [Done(0, 0, outcomes)]
+
+    def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
+        return bool(self._outcomes) and time.monotonic() - self._begun >= _SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:
