@@ -249,7 +249,11 @@ class PostgresStore(Store):
                 for sql, parameters in rest:
                     connection.execute(sql.encode(), parameters)
         except self._psycopg.Error as error:
-            connection.rollback()
+            with suppress(self._psycopg.Error):
+                connection.rollback()
+            info, pq = connection.info, self._psycopg.pq
+            if info.transaction_status != pq.TransactionStatus.IDLE or info.pipeline_status != pq.PipelineStatus.OFF:
+                connection.close()  # a server that shuts down may leave it open, and of no use
             # Statements after one that hit no row fail for want of it.
             if not isinstance(error, self._psycopg.IntegrityError) or cursor.rowcount == 1:
                 raise

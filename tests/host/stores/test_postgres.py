@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -215,13 +216,34 @@ def test_a_server_that_starts_again_loses_nothing(store: gp.PostgresStore, clust
     thread = threading.Thread(target=restart)
     thread.start()
     step = 0
-    while thread.is_alive() or step < 20:
-        store.commit(claim, step, b"commit %d" % step, [b"segment"])
-        step += 1
-    thread.join()
+    try:
+        while thread.is_alive() or step < 20:
+            store.commit(claim, step, b"commit %d" % step, [b"segment"])
+            step += 1
+    finally:
+        thread.join()
     assert [(commit.step, commit.data) for commit in store.load("run").commits()] == [
         (k, b"commit %d" % k) for k in range(step)
     ]
+
+
+def test_a_connection_that_is_of_no_use_any_more_is_made_again(store: gp.PostgresStore) -> None:
+    import psycopg
+
+    claim = begin(store)
+    store.commit(claim, 0, b"commit 0")
+    connection = store._connection
+
+    @contextmanager
+    def stuck() -> Iterator[None]:
+        connection.pgconn.enter_pipeline_mode()
+        yield
+        raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+
+    connection.pipeline = stuck
+    store.commit(claim, 1, b"commit 1", [b"segment"])
+    assert store._connection is not connection
+    assert [commit.data for commit in store.load("run").commits()] == [b"commit 0", b"commit 1"]
 
 
 def test_patience_ends(proxy: Proxy, schema: str) -> None:
