@@ -19,17 +19,6 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
-_MOST_PROCESSES = 4
-"""Each compiles kernels of its own, and has a PostgreSQL server of its own."""
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Folders are run in several processes, single files and tests in this one."""
-    if not any(Path(name).is_dir() for name in config.args):
-        return 0
-    return min(os.cpu_count() or 1, _MOST_PROCESSES)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what is quick first; skip what needs a GPU where there is none, and say why."""
     from gpu_pregel.host.devices.cuda import why_unusable

@@ -61,7 +61,7 @@ def tell_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> 
 
 def tell_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
     """What vertices ask, by id, as users see it."""
-    return {decode(vertex): decode(payload) for vertex, payload in interrupts.items()}
+    return {decode(vertex): _decode_or_keep(payload) for vertex, payload in interrupts.items()}
 
 
 def _decode_or_keep(data: bytes) -> Any:
@@ -112,7 +112,7 @@ class AgentResult:
     aggregates : dict
         The last superstep's.
     interrupts : dict from id to payload
-        Who waits for an answer.
+        Who waits for an answer; as bytes what is of a type that is not registered here.
     trace : Trace
         A row per superstep.
     """

@@ -111,14 +111,17 @@ class AgentRun:
 
         The same answer once more, before that, changes nothing.
         """
-        ledger = self._policy.ledger
-        waiting = [] if ledger is None else list(ledger.interrupts())
         key, data = id_key(vertex), encode(answer, name="answer")
         if self._policy.is_answered(key, data):
             return
-        if key not in waiting:
-            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(map(decode, waiting))}")
+        if not self._is_asked(vertex):
+            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
         self._policy.answer(key, data)
+
+    def _is_asked(self, vertex: Any) -> bool:
+        """Whether a vertex waits for an answer."""
+        ledger = self._policy.ledger
+        return ledger is not None and id_key(vertex) in ledger.interrupts()
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside, for the next superstep; a run that had completed goes on.

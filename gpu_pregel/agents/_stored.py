@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.agents._beginning import begin_from_store, read_run
+from gpu_pregel.agents._beginning import Beginning, begin_from_store, read_run
 from gpu_pregel.agents._given import Compute, check_store, new_run_id
 from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
-from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.errors import StoreError
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.saving import pack_state
 from gpu_pregel.trace import Trace
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.stores.saved import Saved
     from gpu_pregel.host.stores.store import Store
 
 
@@ -43,7 +44,7 @@ def resume(
         And all other arguments of :func:`run` but ``vertices``, ``run_id`` and ``store``: functions are not stored.
     answers : mapping, optional
         By vertex, the answers to interrupts that the run waits for. Giving a vertex its last answer again does no
-        harm, unless it was pruned or the vertex asks again, which that then answers.
+        harm, as long as the vertex does not ask again, which that then answers, and nothing was pruned.
     retry_failed : bool, default False
         Give vertices that failed in the superstep that is held a fresh set of attempts.
     takeover : bool, default False
@@ -77,11 +78,8 @@ def resume(
     agents = reopen(store, run_id, compute, takeover=takeover, **options)
     try:
         for vertex, answer in (answers or {}).items():
-            try:
+            if agents._is_asked(vertex) or not _was_given(store, run_id, vertex, answer):
                 agents.answer(vertex, answer)
-            except ArgumentError:
-                if not _was_given(store, run_id, vertex, answer):
-                    raise
         if retry_failed:
             agents.retry()
     except BaseException:
@@ -92,13 +90,8 @@ def resume(
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
     """Whether the last answer to a vertex was this one: it has gone on since."""
-    key, data = encode(vertex), encode(answer)
-    steps = [row.step for row in store.history(run_id)]
-    for step in (store.run(run_id).head + 1, *reversed(steps)):
-        given = [one.data for one in store.answers(run_id, step) if one.vertex == key]
-        if given:
-            return given[-1] == data
-    return False
+    last = store.last_answer(run_id, id_key(vertex))
+    return last is not None and last.data == encode(answer, name="answer")
 
 
 def reopen(
@@ -125,15 +118,12 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         Its trace begins with the superstep after which the state was last kept as a whole. If no superstep is given and
         one is held, ``failed`` and ``interrupts`` say who failed in it and what waits for an answer.
     """
-    saved = check_store(store).load(run_id, superstep)
-    found, _ = read_run(store, saved)
+    saved, found = _read(store, run_id, superstep)
     state, ledger = found.state, found.ledger()
-    # A run that is not held may try again.
-    failed = ledger.failures() if found.status == "failed" else {}
     return AgentResult(
         vertices=Vertices(state.vertices),
         status=found.status if saved.step == saved.run.head else "running",
-        failed=tell_failures({**state.failed, **failed}),
+        failed=tell_failures({**state.failed, **ledger.failures()}),
         superstep=saved.step + 1,
         aggregates={name: decode(value) for name, value in state.aggregates.items()},
         interrupts=tell_interrupts(ledger.interrupts()),
@@ -159,7 +149,19 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
     str
         The id of the new run.
     """
-    found, _ = read_run(store, check_store(store).load(run_id, superstep))
+    _, found = _read(store, run_id, superstep)
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new
+
+
+def _read(store: Store, run_id: str, superstep: int | None) -> tuple[Saved, Beginning]:
+    """What a store has of a run up to a superstep; once more where the run changed between two of its parts."""
+    saved = check_store(store).load(run_id, superstep)
+    try:
+        return saved, read_run(store, saved)[0]
+    except StoreError:
+        again = store.load(run_id, superstep)
+        if again.run == saved.run:
+            raise
+        return again, read_run(store, again)[0]

@@ -124,9 +124,8 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
 
 
 def _fork(store: Store, options: argparse.Namespace) -> None:
-    from uuid import uuid4
-
     from gpu_pregel import agents
+    from gpu_pregel.agents._given import new_run_id
 
     row = store.run(options.run_id)
     superstep = row.head if options.at is None else options.at
@@ -138,7 +137,7 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
             raise ArgumentError(
                 f"run {row.id!r} has no checkpoint after superstep {superstep}: the one before is {saved.base_step}"
             )
-        new_id = uuid4().hex if options.new_id is None else options.new_id
+        new_id = new_run_id() if options.new_id is None else options.new_id
         store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
     _common.print_json({"run": new_id}) if options.json else print(new_id)
 

@@ -80,7 +80,7 @@ class Journal:
 
     def add_failure(self, vertex: Id, attempts: int, failure: Iterable[Any], again: bool) -> None:
         """So many attempts failed; it is to be on record before there is another."""
-        self._pending.others.append((FAILED, vertex, attempts, tuple(failure)))
+        self._pending.others.append((FAILED, vertex, attempts, tuple(failure), again))
         self._start()
         self._urgent |= again
 
@@ -194,11 +194,18 @@ class Journal:
 
 def _packed_commit(after: Next, row: dict[str, Any], segment: Segment) -> tuple[bytes, list[bytes]]:
     """A commit as bytes, and its last segment, unless that is in it."""
-    if 0 < len(segment) <= _MOST_INSIDE:
+    if _is_small(segment):
         data = pack_commit(after, row, segment)
         if len(data) <= _LARGEST_INSIDE:
             return data, []
     return pack_commit(after, row, None), _packed(segment)
+
+
+def _is_small(segment: Segment) -> bool:
+    """Whether it may be worth a trial to have a segment in its commit."""
+    if not 0 < len(segment) <= _MOST_INSIDE:
+        return False
+    return sum([len(record.value or b"") + len(record.outbox) for _, record in segment.records]) <= _LARGEST_INSIDE
 
 
 def _packed(segment: Segment) -> list[bytes]:
@@ -206,13 +213,14 @@ def _packed(segment: Segment) -> list[bytes]:
     if not segment:
         return []
     data = segment.pack()
-    if len(data) > MAX_BLOB and len(segment) == 1:
+    if len(data) <= _MAX_SEGMENT:
+        return [data]
+    if len(segment) > 1:
+        return [piece for half in segment.halves for piece in _packed(half)]
+    if len(data) > MAX_BLOB:
         vertex = [*segment.records, *(other[1:] for other in segment.others)][0][0]
         raise AgentError(
             f"what vertex {decode(vertex)!r} leaves, or is sent, takes {len(data):,} bytes, and a store holds "
             f"{MAX_BLOB:,} in one piece: let it be less; with max_record= such a vertex fails alone"
         )
-    if len(data) <= _MAX_SEGMENT or len(segment.records) < 2:
-        return [data]
-    half = len(segment.records) // 2
-    return [*_packed(Segment(segment.records[:half], segment.others)), *_packed(Segment(segment.records[half:]))]
+    return [data]

@@ -205,10 +205,17 @@ class Ledger:
             if vertex in self._entries:
                 self._entries[vertex].status, self._entries[vertex].failure = "completed", None
 
-    def set_failed(self, vertex: Id, attempts: int, failure: Failure) -> None:
-        """Take over that so many attempts at a vertex failed."""
+    def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
+        """Take over that so many attempts at a vertex failed, and whether there is to be another."""
         entry = self.entry(vertex)
-        entry.status, entry.attempts, entry.failure = "failed", attempts, failure
+        entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
+
+    def judge_again(self, most: int) -> None:
+        """Let those that failed elsewhere have as many attempts as is said here."""
+        for entry in self._entries.values():
+            if entry.failure is not None and entry.status in ("failed", "pending"):
+                is_over = not entry.failure.retryable or entry.attempts >= most
+                entry.status = "failed" if is_over else "pending"
 
     def set_interrupted(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:
         """Take over that a vertex waits for the answer of a number."""

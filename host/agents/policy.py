@@ -160,7 +160,7 @@ class AgentPolicy:
         """Try again, or leave it failed."""
         failure = entry.failure
         assert failure is not None
-        again = failure.retryable and entry.attempts < self._job.retry.attempts
+        again = bool(failure.retryable) and entry.attempts < self._job.retry.attempts
         if self._journal is not None:
             self._journal.add_failure(vertex, entry.attempts, failure, again)
         if again:
@@ -338,10 +338,7 @@ class AgentPolicy:
             segment.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        for vertex in ledger.of_status("failed"):
-            entry = ledger.entry(vertex)
-            if entry.failure is not None and entry.failure.retryable and entry.attempts < self._job.retry.attempts:
-                entry.status = "pending"
+        ledger.judge_again(self._job.retry.attempts)
         for vertex, answer in answers:
             ledger.answer(vertex, answer)
         return ledger

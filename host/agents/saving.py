@@ -19,6 +19,14 @@ from gpu_pregel.host.agents.state import Records, State, route
 
 _CHECKPOINT = "gpu-pregel agents 1"
 FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
+_EVENTS: dict[int, tuple[type, ...]] = {
+    FAILED: (bytes, int, tuple, bool),
+    INTERRUPTED: (bytes, int, bytes, int),
+    RETRIED: (bytes,),
+    SENT: (bytes, bytes),
+    RECEIVED: (bytes, bytes),
+}
+"""What ``Segment.others`` have behind their kind."""
 
 
 @dataclass
@@ -30,9 +38,9 @@ class Segment:
     records : list of (Id, Record)
         Of attempts that completed.
     others : list of tuple
-        In order: (``FAILED``, id, attempts, fields of the failure), (``INTERRUPTED``, id, attempts, payload,
-        number of the question), (``RETRIED``, id), (``SENT``, target, message) for the superstep after,
-        and (``RECEIVED``, target, message) for this one.
+        In order: (``FAILED``, id, attempts, fields of the failure, whether it is tried again), (``INTERRUPTED``, id,
+        attempts, payload, number of the question), (``RETRIED``, id), (``SENT``, target, message) for the superstep
+        after, and (``RECEIVED``, target, message) for this one.
     """
 
     records: list[tuple[Id, Record]] = field(default_factory=list)
@@ -40,6 +48,15 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.records) + len(self.others)
+
+    @property
+    def halves(self) -> tuple[Segment, Segment]:
+        """Two that happen one after the other as this does."""
+        if self.records and self.others:
+            return Segment([], self.others), Segment(self.records)
+        records, others = len(self.records) // 2, len(self.others) // 2
+        first, second = (self.records[:records], self.others[:others]), (self.records[records:], self.others[others:])
+        return Segment(*first), Segment(*second)
 
     def pack(self) -> bytes:
         """As bytes."""
@@ -70,6 +87,9 @@ class Segment:
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
         """From data."""
         ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
+        for kind, *rest in others:
+            if tuple(map(type, rest)) != _EVENTS[kind] or (kind == FAILED and len(rest[2]) != len(Failure._fields)):
+                raise CodecError("tells of what cannot have happened", "a segment")
         contributions, requests = dict(aggregates), dict(mutations)
         sent = list(zip(targets, messages, strict=True))
         records = [
@@ -88,7 +108,7 @@ class Segment:
                 continue
             if entry.failure is not None:
                 made = entry.attempts - (entry.status == "in_progress")
-                others.append((FAILED, vertex, made, tuple(entry.failure)))
+                others.append((FAILED, vertex, made, tuple(entry.failure), entry.status != "failed"))
             elif entry.status == "interrupted":
                 others.append((INTERRUPTED, vertex, entry.attempts, entry.payload, entry.asked))
         others += [(SENT, target, message) for target, messages in ledger.sent.items() for message in messages]
@@ -107,7 +127,7 @@ class Segment:
         """Let it have happened to a ledger."""
         for kind, vertex, *rest in self.others:
             if kind == FAILED:
-                ledger.set_failed(vertex, rest[0], Failure(*rest[1]))
+                ledger.set_failed(vertex, rest[0], Failure(*rest[1]), again=rest[2])
             elif kind == INTERRUPTED:
                 ledger.set_interrupted(vertex, *rest)
             elif kind == RETRIED:

@@ -71,6 +71,10 @@ class Row(NamedTuple):
         return digest(context_of("run", str(self.id), *self[:-1]))
 
 
+class MissingError(StoreError):
+    """Rows that others need are not there: they were lost, or the run was pruned between two queries."""
+
+
 class Database(ABC):
     """Transactions and queries; several processes and threads may have the same database open."""
 
@@ -135,9 +139,16 @@ class Database(ABC):
             )
         return left - 1
 
-    def _damaged(self, run: str, problem: str, step: int | None = None, segment: int | None = None) -> StoreError:
+    def _damaged(
+        self,
+        run: str,
+        problem: str,
+        step: int | None = None,
+        segment: int | None = None,
+        kind: type[StoreError] = StoreError,
+    ) -> StoreError:
         remedy = "" if "cipher=" in problem else ": restore a copy of the store, or fork from an earlier superstep"
-        return StoreError(self.name, problem + remedy, run, step, segment)
+        return kind(self.name, problem + remedy, run, step, segment)
 
     def _require_known(self, version: int, newest: int) -> None:
         """Refuse tables of a release to come."""
@@ -191,14 +202,20 @@ class Database(ABC):
 
 
 class _Forking:
-    """Keeps other threads out of all stores while this one forks: the child would wait for them forever."""
+    """Keeps other threads out of all stores while one forks: else the child might wait for them forever.
+
+    A store whose call takes longer than ``_PATIENCE`` has a new lock in the child, which connects anew in any case.
+    """
+
+    _PATIENCE = 1.0
 
     def __init__(self) -> None:
         self._stores: WeakSet[Database] = WeakSet()
         self._held: list[Database] = []
+        self._busy: list[Database] = []
         self._lock = threading.RLock()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self._begin, after_in_parent=self._end, after_in_child=self._end)
+            os.register_at_fork(before=self._begin, after_in_parent=self._end, after_in_child=self._begin_child)
 
     def add(self, store: Database) -> None:
         """A store that was opened."""
@@ -208,10 +225,15 @@ class _Forking:
     def _begin(self) -> None:
         self._lock.acquire()
         for store in list(self._stores):
-            store._lock.acquire()
-            self._held.append(store)
+            (self._held if store._lock.acquire(timeout=self._PATIENCE) else self._busy).append(store)
+
+    def _begin_child(self) -> None:
+        for store in self._busy:
+            store._lock = threading.RLock()
+        self._end()
 
     def _end(self) -> None:
+        self._busy.clear()
         while self._held:
             self._held.pop()._lock.release()
         self._lock.release()

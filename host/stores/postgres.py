@@ -63,7 +63,7 @@ class PostgresStore(Store):
     schema : str, default "gpu_pregel"
         Where the tables are; made if it is not there.
     cipher : Cipher, optional
-        Encrypts what is stored; ids, supersteps, statuses and times stay readable.
+        Encrypts what is stored, all of a store or nothing; ids, supersteps, statuses and times stay readable.
     patience : float, default 30
         Seconds to try for when the connection was lost, and to wait for others that write the same row.
     create : bool, default True

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
-from gpu_pregel.errors import ArgumentError, StoreError
-from gpu_pregel.host.stores.database import TRIES, Database, Row
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.stores.database import Database, MissingError, Row
 from gpu_pregel.host.stores.rows import Answer, CommitRow, RunRow, check_integer
 from gpu_pregel.host.stores.saved import Saved, SavedCommit
 from gpu_pregel.host.stores.sealing import context_of, read_contents
@@ -15,6 +15,8 @@ from gpu_pregel.host.stores.sealing import context_of, read_contents
 T = TypeVar("T")
 _COMMITS, _SEGMENTS = 64, 8
 """Rows that one query brings."""
+_READS = 20
+"""How often a run is read that others prune meanwhile."""
 
 
 class Reading(Database):
@@ -36,7 +38,7 @@ class Reading(Database):
         for row in map(self._whole, self._query(self._sql.runs, ())):
             try:
                 public.append(self._public(row))
-            except StoreError:
+            except MissingError:
                 if self._query(self._sql.run_by_key, (row.key,)):  # not deleted in between
                     raise
         return public
@@ -115,6 +117,29 @@ class Reading(Database):
         """
         return self._answers(self._find(run_id), check_integer("step", step, 0))
 
+    def last_answer(self, run_id: str, vertex: bytes) -> Answer | None:
+        """The answer that a vertex was given last, whatever became of it; None if there is none, or it was pruned.
+
+        Parameters
+        ----------
+        run_id : str
+        vertex : bytes
+            Its id as the codec's bytes.
+
+        Returns
+        -------
+        Answer or None
+
+        Raises
+        ------
+        ArgumentError
+            There is no such run.
+        StoreError
+        """
+        row = self._find(run_id)
+        found = self._query(self._sql.last_answer, (row.key, vertex))
+        return self._answer_of(row, found[0][0], vertex, *found[0][1:]) if found else None
+
     def load(self, run_id: str, step: int | None = None) -> Saved:
         """What there is of a run up to a superstep: the newest base that it is not before, and the commits since.
 
@@ -158,22 +183,23 @@ class Reading(Database):
 
     def _settled(self, run_id: str, read: Callable[[Row], T]) -> T:
         """What several queries say of a run; asked anew where it was pruned or deleted in between."""
-        left = TRIES
-        while True:
+        for _ in range(_READS):
             row = self._find(run_id)
             try:
                 return read(row)
-            except (ArgumentError, StoreError):
-                left -= 1
-                if left == 0 or self._lookup(run_id) == row:
-                    raise
+            except MissingError as error:
+                problem = error
+                if self._lookup(run_id) == row:
+                    break
+        raise problem
 
     def _public(self, row: Row) -> RunRow:
         found = self._query(self._sql.meta, (row.key,))
         if not found:
-            raise self._damaged(row.id, "has lost its meta")
+            raise self._damaged(row.id, "has lost its meta", kind=MissingError)
         seal, data = found[0]
-        meta = self._open(row.id, context_of("meta", row.id), seal, data, sealed=self._sealer.hides(seal))
+        is_hidden = not self._sealer.is_readable(seal)
+        meta = self._open(row.id, context_of("meta", row.id), seal, data, sealed=is_hidden)
         parent = None if row.parent is None or row.parent_step is None else (row.parent, row.parent_step)
         return RunRow(
             row.id,
@@ -188,12 +214,12 @@ class Reading(Database):
             row.created,
             row.changed,
             row.schema,
-            None if self._sealer.hides(seal) else meta,
+            None if is_hidden else meta,
         )
 
     def _require(self, row: Row, there: bool, step: int) -> None:
         if not there:
-            raise self._damaged(row.id, "the base or a commit that it needs is missing", step)
+            raise self._damaged(row.id, "the base or a commit that it needs is missing", step, kind=MissingError)
 
     # Bases
 
@@ -272,12 +298,12 @@ class Reading(Database):
             else:
                 expected = low + len(found)
             if expected != high:
-                raise self._damaged(row.id, f"is missing ({count:,} were written)", step, expected)
+                raise self._damaged(row.id, f"is missing ({count:,} were written)", step, expected, MissingError)
 
     def _answers(self, row: Row, step: int) -> list[Answer]:
         self._examine("answers")
-        answers = []
-        for vertex, number, time, seal, data in self._query(self._sql.answers, (row.key, step)):
-            context = context_of("answer", row.id, step, vertex, number, time)
-            answers.append(Answer(vertex, number, self._open(row.id, context, seal, data, step), time))
-        return answers
+        return [self._answer_of(row, step, *found) for found in self._query(self._sql.answers, (row.key, step))]
+
+    def _answer_of(self, row: Row, step: int, vertex: bytes, number: int, time: float, seal: Any, data: Any) -> Answer:
+        context = context_of("answer", row.id, step, vertex, number, time)
+        return Answer(vertex, number, self._open(row.id, context, seal, data, step), time)

@@ -38,7 +38,7 @@ class RunRow(NamedTuple):
     schema : int
         Version of what the caller writes in ``meta``, bases, commits and segments.
     meta : bytes or None
-        None if it is encrypted and the store was opened without its cipher.
+        None if it is encrypted and the store was opened without a cipher, or the other way round.
     """
 
     id: str
@@ -71,7 +71,7 @@ class CommitRow(NamedTuple):
     time : float
         Seconds since 1970.
     segments, size : int
-        How many segments it has, and how many bytes they and the commit take.
+        How many segments it has beside what is in the commit itself, and how many bytes all of it takes.
     base : bool
         Whether there is a base of this superstep.
     """

@@ -128,6 +128,11 @@ class Statements:
         "SELECT vertex, number, time, seal, data FROM @answers WHERE run = ? AND step = ? ORDER BY vertex, number"
     )
 
+    last_answer: str = (
+        "SELECT step, number, time, seal, data FROM @answers WHERE run = ? AND vertex = ? "
+        "ORDER BY step DESC, number DESC LIMIT 1"
+    )
+
     # A base stands for all that led to it; its own commit stays, for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"
     prune_commits: str = "DELETE FROM @commits WHERE run = ? AND step < ?"

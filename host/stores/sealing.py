@@ -80,9 +80,9 @@ class Sealer:
             raise DamagedError("is damaged (its checksum does not match)")
         return data
 
-    def hides(self, seal: bytes) -> bool:
-        """Whether data are encrypted, and there is nothing to decrypt them."""
-        return self._cipher is None and seal[:1] != _PLAIN
+    def is_readable(self, seal: object) -> bool:
+        """Whether data are encrypted just if there is a cipher."""
+        return isinstance(seal, bytes) and (seal[:1] == _PLAIN) == (self._cipher is None)
 
     def open(self, context: bytes, seal: bytes, data: object) -> bytes:
         """The data as they were given to ``seal``, or ``DamagedError``."""

@@ -170,7 +170,7 @@ class SQLiteStore(SQLiteBase):
         Beside it SQLite keeps ``path-wal`` and ``path-shm`` while the store is open, and after a crash: they hold the
         newest supersteps, so copy a store when it is closed.
     cipher : Cipher, optional
-        Encrypts what is stored; ids, supersteps, statuses and times stay readable.
+        Encrypts what is stored, all of a store or nothing; ids, supersteps, statuses and times stay readable.
     busy_timeout : float, default 5
         Seconds to wait for another program that writes.
     read_only : bool, default False

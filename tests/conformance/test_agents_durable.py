@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex
+from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex, _stored
 from gpu_pregel.errors import (
     AgentError,
     AgentsFailedError,
@@ -24,7 +24,7 @@ from gpu_pregel.errors import (
     FencedError,
     StoreError,
 )
-from gpu_pregel.host.agents import codec_types, journal
+from gpu_pregel.host.agents import codec_types, journal, transport
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.saving import FAILED, Commit, Segment
 from gpu_pregel.host.stores.store import Store
@@ -490,6 +490,70 @@ def test_a_run_that_is_deleted_meanwhile_is_fenced_off(opened: Open) -> None:
     assert opened().runs() == []
 
 
+def test_who_failed_and_who_asks_is_told_however_the_superstep_is_held(opened: Open) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "fails":
+            raise OSError("broken")
+        if ctx.vertex_id == "asks":
+            ctx.interrupt("which?")
+        ctx.vote_to_halt()
+
+    vertices = [Vertex(name) for name in ("asks", "fails", "good")]
+    for on_failure in ("continue", "raise"):
+        options: dict[str, Any] = {"on_failure": on_failure, "retry": ONCE}
+        with gp.agents.start(vertices, compute, **options, store=opened(), run_id=on_failure) as agents:
+            agents.step()
+            if on_failure == "raise":
+                agents.stop()
+            result = agents.result()
+        found = gp.agents.state_at(opened(), on_failure)
+        assert result.status == {"continue": "interrupted", "raise": "stopped"}[on_failure]
+        assert list(found.failed) == ["fails"]
+        assert (found.status, found.failed, found.interrupts) == (result.status, result.failed, result.interrupts)
+
+
+def test_who_is_tried_again_has_not_failed_yet(opened: Open) -> None:
+    seen: list[tuple[int, list[str]]] = []
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "fails":
+            seen.append((ctx.attempt, list(gp.agents.state_at(opened(), "run").failed)))
+            raise OSError("broken")
+        ctx.vote_to_halt()
+
+    options: dict[str, Any] = {"retry": RetryPolicy(attempts=3, wait=0)}
+    with pytest.raises(AgentsFailedError):
+        gp.agents.run([Vertex("fails"), Vertex("good")], compute, **options, store=opened(), run_id="run")
+    assert list(gp.agents.state_at(opened(), "run").failed) == ["fails"]
+    with pytest.raises(AgentsFailedError):
+        gp.agents.resume(opened(), "run", compute, **options, retry_failed=True)
+    assert seen == [(1, []), (2, []), (3, [])] * 2
+    # Another limit holds for those who have failed already; that they are tried again is on record with the next attempt.
+    with pytest.raises(AgentsFailedError):
+        gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0))
+    assert seen[6:] == [(4, ["fails"]), (5, [])]
+
+
+def test_an_answer_that_another_program_gave_meanwhile_is_told(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value = ctx.interrupt()
+        ctx.vote_to_halt()
+
+    def reopened(*arguments: Any, **options: Any) -> gp.agents.AgentRun:
+        agents = gp.agents.reopen(*arguments, **options)
+        opened().answer("run", 0, encode("asks"), 0, encode("yes"))
+        return agents
+
+    gp.agents.run([Vertex("asks")], compute, store=opened(), run_id="run")
+    monkeypatch.setattr(_stored, "reopen", reopened)
+    with pytest.raises(ArgumentError, match="has an answer"):
+        gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
+    monkeypatch.undo()
+    for _ in range(2):
+        result = gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
+        assert (result.status, result.values) == ("completed", {"asks": "yes"})
+
+
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 201])
 def test_ids_that_cannot_be(store: Store, run_id: str) -> None:
     with pytest.raises(ArgumentError, match="run_id"):
@@ -520,17 +584,20 @@ class Point:
 def test_types_that_are_not_registered_are_named(opened: Open) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 1:
-            ctx.interrupt()
+            ctx.interrupt(ctx.value)
         ctx.value = type(ctx.value)(ctx.value.x + 1)
         ctx.vote_to_halt() if ctx.superstep else ctx.send(1, ctx.value)
 
     gp.agents.register(Point, "a point of this test")
     try:
         gp.agents.run([Vertex(1, Point(1))], compute, store=opened(), run_id="run")
-        assert gp.agents.state_at(opened(), "run").values == {1: Point(2)}
+        found = gp.agents.state_at(opened(), "run")
+        assert (found.values, found.interrupts) == ({1: Point(2)}, {1: Point(2)})
+        asked = encode(Point(2))
     finally:
         codec_types._remove(codec_types._by_name["a point of this test"])
     found = gp.agents.state_at(opened(), "run")
+    assert found.interrupts == {1: asked}
     with pytest.raises(CodecError, match="a point of this test"):
         found.values  # noqa: B018
     with pytest.raises((AgentsFailedError, CodecError), match="a point of this test"):
@@ -557,7 +624,11 @@ def test_a_quick_superstep_is_forced_only_where_that_is_wanted(store: Store) -> 
 
 
 @pytest.mark.parametrize(("count", "value", "rows"), [(1, 0, 0), (16, 0, 0), (17, 0, 1), (1, "x" * 4000, 1)])
-def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value: Any, rows: int) -> None:
+def test_a_small_last_segment_lies_in_its_commit(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, count: int, value: Any, rows: int
+) -> None:
+    monkeypatch.setattr(transport, "_SLICE_SECONDS", 60)
+
     def compute(ctx: Any) -> None:
         ctx.value *= 2
         ctx.send((ctx.vertex_id + 1) % count, ctx.value) if ctx.superstep < 2 else ctx.vote_to_halt()
@@ -595,6 +666,28 @@ def test_segments_are_divided_and_what_is_too_large_for_one_is_named(
     assert gp.agents.resume(opened(), "run", compute, max_supersteps=2).values == {
         k: "x" * (2000 if k == 7 else 1) for k in range(20)
     }
+
+
+def test_what_is_too_large_is_named_beside_other_events(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "large":
+            ctx.value = "x" * 4000
+        else:
+            raise OSError("x" * 300)
+
+    monkeypatch.setattr(journal, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(journal, "MAX_BLOB", 3000)
+    options: dict[str, Any] = {"retry": ONCE, "store": opened()}
+    with (
+        gp.agents.start([Vertex("large"), Vertex("fails")], compute, run_id="large", **options) as agents,
+        pytest.raises(AgentError, match=r"what vertex 'large' leaves, or is sent, takes 4,\d\d\d bytes"),
+    ):
+        agents.step()
+    names = [f"fails {k}" for k in range(20)]
+    with pytest.raises(AgentsFailedError):
+        gp.agents.run([Vertex(name) for name in names], compute, run_id="many", **options)
+    assert len(list(opened().load("many").held())) > 5
+    assert sorted(gp.agents.state_at(opened(), "many").failed) == sorted(names)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -22,7 +22,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
-from gpu_pregel.host.agents import codec_types
+from gpu_pregel.host.agents import codec_types, saving
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.journal import SCHEMA
 from gpu_pregel.host.agents.records import Record
@@ -365,6 +365,33 @@ def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
                 assert caught.value.run == run_id
             modules = modules or set(sys.modules)
             check_nothing_happened(mark, modules)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        (),
+        (9, b"vertex"),
+        (saving.FAILED, encode(1)),
+        (saving.FAILED, encode(1), 1, None, False),
+        (saving.FAILED, encode(1), 1, ("exception",), False),
+        (saving.INTERRUPTED, encode(1), 1, None, 0),
+        (saving.RETRIED, 1),
+        (saving.SENT, encode(1), "message"),
+        (saving.RECEIVED, encode(1)),
+        "event",
+        [0],
+    ],
+    ids=str,
+)
+def test_events_that_cannot_be_are_refused(event: Any) -> None:
+    store, state = gp.MemoryStore(), State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute")
+    claim = store.create("run", "agents", pack_state(state), owner="somebody", schema=SCHEMA)
+    store.flush(claim, 0, [encode((*Segment().columns()[:-1], [event]))])
+    store.release(claim)
+    for read in (gp.agents.state_at, partial(gp.agents.resume, compute=lambda ctx: None)):
+        with pytest.raises(StoreError, match="superstep 0: holds what cannot be read"):
+            read(store, "run")
 
 
 def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:

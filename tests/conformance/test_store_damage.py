@@ -58,13 +58,14 @@ def test_plain_data_in_an_encrypted_store_are_refused(opened: Open) -> None:
     run_to(store, claim, 0, 2)
     store.answer("run", 2, b"vertex", 0, b"answer")
     reads: list[Callable[[Store], Any]] = [
-        lambda store: store.runs(),
         lambda store: store.load("run", 1),
         lambda store: store.answers("run", 2),
+        lambda store: store.last_answer("run", b"vertex"),
     ]
     for read in reads:
         with pytest.raises(StoreError, match="is not encrypted: open the store without cipher="):
             read(opened(cipher=Xor()))
+    assert opened(cipher=Xor()).run("run") == opened().run("run")._replace(meta=None)
     assert opened().load("run").step == 1
 
 

@@ -86,6 +86,13 @@ def test_a_held_superstep_is_read_with_its_status_and_answers(store: Store, open
     store.commit(claim, 3, b"three", [b"z"])
     assert [list(commit.segments()) for commit in store.load("run").commits()][-1] == [b"x", b"y", b"z"]
     assert store.load("run").answers == []
+    # The last one to a vertex is there still.
+    store.answer("run", 4, b"vertex a", 0, b"perhaps")
+    for vertex, expected in ((b"vertex a", b"perhaps"), (b"vertex b", b"yes")):
+        last = opened().last_answer("run", vertex)
+        assert last is not None
+        assert (last.vertex, last.data) == (vertex, expected)
+    assert store.last_answer("run", b"vertex") is None
 
 
 def test_an_answer_is_given_once_and_to_what_is_held(store: Store) -> None:

@@ -251,6 +251,31 @@ def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
     assert output(python(program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
 
 
+def test_a_process_forks_while_a_store_waits_for_long(path: Path) -> None:
+    program = """
+        import os, signal, sqlite3, sys, threading
+        import gpu_pregel as gp
+        store = gp.SQLiteStore(sys.argv[1], busy_timeout=20)
+        claim = store.create("run", "agents", b"base", owner="me", durability="process")
+        other = sqlite3.connect(sys.argv[1], isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        thread = threading.Thread(target=store.renew, args=(claim,))
+        thread.start()
+        while not store._lock.acquire(blocking=False) is False:
+            store._lock.release()
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(15)
+            store.run("run")
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        other.execute("ROLLBACK")
+        thread.join()
+        store.renew(claim)
+    """
+    assert output(python(program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
