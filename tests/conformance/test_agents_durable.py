@@ -528,7 +528,7 @@ def test_who_is_tried_again_has_not_failed_yet(opened: Open) -> None:
     with pytest.raises(AgentsFailedError):
         gp.agents.resume(opened(), "run", compute, **options, retry_failed=True)
     assert seen == [(1, []), (2, []), (3, [])] * 2
-    # Another limit holds for those who have failed already; that they are tried again is on record with the next attempt.
+    # Another limit holds for those who have failed; that is on record with the next attempt.
     with pytest.raises(AgentsFailedError):
         gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0))
     assert seen[6:] == [(4, ["fails"]), (5, [])]
