@@ -607,6 +607,13 @@ def test_types_that_are_not_registered_are_named(opened: Open) -> None:
 # What is written, and when
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow this machine is, supersteps in process count as quick."""
+    monkeypatch.setattr(transport, "_SLICE_SECONDS", 60)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_quick_superstep_is_one_forced_transaction(store: Store) -> None:
     with gp.agents.start([Vertex(k, 0) for k in range(100)], **COUNTING, store=store, run_id="run") as agents:
         for _ in range(8):
@@ -615,6 +622,7 @@ def test_a_quick_superstep_is_one_forced_transaction(store: Store) -> None:
             assert (store.counts.transactions, store.counts.forced) == (before[0] + 1, before[1] + 1)
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_quick_superstep_is_forced_only_where_that_is_wanted(store: Store) -> None:
     options = {**COUNTING, "durability": "process", "store": store}
     with gp.agents.start([Vertex(1, 0)], run_id="run", **options) as agents:
@@ -623,11 +631,9 @@ def test_a_quick_superstep_is_forced_only_where_that_is_wanted(store: Store) -> 
     assert (store.counts.transactions, store.counts.forced) == (12, 0)  # create, 10 commits, release
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("count", "value", "rows"), [(1, 0, 0), (16, 0, 0), (17, 0, 1), (1, "x" * 4000, 1)])
-def test_a_small_last_segment_lies_in_its_commit(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, count: int, value: Any, rows: int
-) -> None:
-    monkeypatch.setattr(transport, "_SLICE_SECONDS", 60)
+def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value: Any, rows: int) -> None:
 
     def compute(ctx: Any) -> None:
         ctx.value *= 2
