@@ -293,7 +293,7 @@ def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) 
 
 
 def _size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """1,000 supersteps in each of which one of 1,000 vertices changes: bytes of the SQLite file."""
+    """1,000 supersteps in each of which one of 1,000 vertices changes: bytes of the SQLite file and its log."""
     n = 1000
 
     def compute(ctx: gp.agents.Context) -> None:
@@ -303,10 +303,9 @@ def _size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> lis
         ctx.vote_to_halt()
 
     title = "1,000 supersteps, one of 1,000 changes"
-    with _folder(arguments) as folder:
-        with gp.SQLiteStore(folder / "ours.db") as store:
-            vertices = [gp.agents.Vertex(v, 0, halted=v > 0) for v in range(n)]
-            result = gp.agents.run(vertices, compute, store=store, max_supersteps=n, durability="process")
+    with _folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
+        vertices = [gp.agents.Vertex(v, 0, halted=v > 0) for v in range(n)]
+        result = gp.agents.run(vertices, compute, store=store, max_supersteps=n, durability="process")
         size = float(sum(file.stat().st_size for file in folder.iterdir()))
     if set(result.values.values()) != {1}:
         errors.append(f"{title}: values are {set(result.values.values())}, not 1")

@@ -216,7 +216,12 @@ def without_tags(items: Sequence[Any]) -> tuple[int, bytes] | None:
 
 
 def _sequence_writer(general: int, special: int) -> Writer:
+    empty = bytes((general, 0))
+
     def write(x: Sequence[Any], out: Out, depth: int) -> None:
+        if not x and depth:
+            out.append(empty)
+            return
         n = len(x)
         if n > _CHUNK:
             out.want(n)
