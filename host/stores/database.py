@@ -64,7 +64,7 @@ class Row(NamedTuple):
     def revised(self, **changes: Any) -> Row:
         """The row's successor."""
         row = self._replace(nonce=os.urandom(_NONCE_SIZE), **changes)
-        return self._make((*row[:-1], row.checksum()))
+        return Row(*row[:-1], row.checksum())
 
     def checksum(self) -> bytes:
         """What ``seal`` is, if the row is whole."""

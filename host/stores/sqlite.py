@@ -25,8 +25,8 @@ APPLICATION_ID = 0x67507265
 OLDEST_SQLITE = (3, 37, 0)
 """The first with STRICT tables."""
 _CHECKPOINT_PAGES = 500
-"""Pages of 4 kB in the log before they are moved into the file, which takes three more forced writes: that is after some
-250 quick supersteps."""
+"""Pages of 4 kB in the log before they are moved into the file, which takes three more forced writes: after some 250
+quick supersteps."""
 _LOG_BYTES = 64 << 20
 _CACHE_KB = 16 << 10
 
