@@ -186,7 +186,6 @@ def _ring(n: int) -> Callable[[gp.agents.Context], None]:
 def _many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
     """Vertices in a ring that send a message in each superstep, and take one in: how many are computed in a second."""
     n: int = arguments.vertices
-
     send = _ring(n)
 
     def add(ctx: gp.agents.Context) -> None:

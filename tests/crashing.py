@@ -323,7 +323,7 @@ def main(given: dict[str, Any]) -> None:
     elif given["do"] == "fork":
         gp.agents.fork(store, RUN, STEP, "fork")
     elif given["do"] == "fold":
-        found, _ = _beginning.read_run(store, store.load(RUN, HELD))
+        found = _beginning.read_run(store, RUN, HELD)
         claim = store.claim(RUN, owner="folding", takeover=True)
         store.put_base(claim, HELD, pack_state(found.state), prune=True)
 

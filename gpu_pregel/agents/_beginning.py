@@ -89,18 +89,32 @@ def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -
     """Claim a run, and read what there is of it."""
     claim = claim_run(store, run_id, lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover)
     try:
-        result, commits = read_run(store, store.load(run_id))
+        result = read_run(store, run_id)
         call.check_fits(result.state)
     except BaseException:
         store.release(claim)
         raise
-    head, status = result.superstep - 1, result.status
-    result.journal = Journal(store, claim, head, result.state, call.base_every, commits, status)
+    head, since_base = result.superstep - 1, len(result.rows)
+    result.journal = Journal(store, claim, head, result.state, call.base_every, since_base, result.status)
     return result
 
 
-def read_run(store: Store, saved: Saved) -> tuple[Beginning, int]:
-    """What a store has of a run of agents, and how many commits there are since its base."""
+def read_run(store: Store, run_id: str, superstep: int | None = None) -> Beginning:
+    """What a store has of a run of agents up to a superstep; its rows are those of the commits since the base.
+
+    It is read once more where the run changed between two of its parts.
+    """
+    saved = store.load(run_id, superstep)
+    try:
+        return _read(store, saved)
+    except StoreError:
+        again = store.load(run_id, superstep)
+        if again.run == saved.run:
+            raise
+        return _read(store, again)
+
+
+def _read(store: Store, saved: Saved) -> Beginning:
     run = saved.run
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} is one of {run.kind} vertices: gp.run goes on with it")
@@ -119,24 +133,19 @@ def read_run(store: Store, saved: Saved) -> tuple[Beginning, int]:
             raise StoreError(store.name, problem, run.id, step) from error
 
     state: State = reading(saved.base_step, lambda: unpack_state(saved.base()))
-    result = Beginning(run.id, run.branch, saved.step + 1, state, status=run.status)
-    commits = 0
+    status = run.status if saved.step == run.head else "running"
+    result = Beginning(run.id, run.branch, saved.step + 1, state, status=status)
     for commit in saved.commits():
         read = reading(commit.step, partial(Commit.unpack, commit.step, commit.segments(), commit.data))
         reading(commit.step, partial(read.advance, state))
         result.rows.append(read.row)
-        result.status = commit.status
-        commits += 1
-    if saved.step == run.head:
-        result.status = run.status
     held = reading(saved.step + 1, partial(_unpack, saved.held))
     for segment in held:
-        for target, message in segment.received():
-            state.inbox.setdefault(target, []).append(message)
+        segment.receive(state.inbox)
     if any(segment.is_begun for segment in held):
         result.segments = held
     result.answers = [(answer.vertex, answer.data) for answer in saved.answers]
-    return result, commits
+    return result
 
 
 def _unpack(segments: Callable[[], Iterable[bytes]]) -> list[Segment]:

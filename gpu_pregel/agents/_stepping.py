@@ -96,13 +96,14 @@ class AgentRun:
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep new attempts, with the same input; default: all of them."""
-        failed = {encode(vertex): vertex for vertex in self._policy.failures()}
+        ledger = self._policy.ledger
+        failed = [] if ledger is None else ledger.of_status("failed")
         if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
             raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
-        chosen = list(failed) if vertices is None else [id_key(vertex) for vertex in vertices]
+        chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
         for vertex in chosen:
             if vertex not in failed:
-                there = list(failed.values())
+                there = list(map(decode, failed))
                 raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
         self._policy.retry(chosen)
 
@@ -114,14 +115,9 @@ class AgentRun:
         key, data = id_key(vertex), encode(answer, name="answer")
         if self._policy.is_answered(key, data):
             return
-        if not self._is_asked(vertex):
+        if not self._policy.is_asked(key):
             raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
         self._policy.answer(key, data)
-
-    def _is_asked(self, vertex: Any) -> bool:
-        """Whether a vertex waits for an answer."""
-        ledger = self._policy.ledger
-        return ledger is not None and id_key(vertex) in ledger.interrupts()
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside, for the next superstep; a run that had completed goes on.

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.agents._beginning import Beginning, begin_from_store, read_run
+from gpu_pregel.agents._beginning import begin_from_store, read_run
 from gpu_pregel.agents._given import Compute, check_store, new_run_id
 from gpu_pregel.agents._results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.agents._running import finish, make_call
 from gpu_pregel.agents._stepping import AgentRun
-from gpu_pregel.errors import StoreError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.saving import pack_state
 from gpu_pregel.trace import Trace
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved import Saved
     from gpu_pregel.host.stores.store import Store
 
 
@@ -78,7 +76,7 @@ def resume(
     agents = reopen(store, run_id, compute, takeover=takeover, **options)
     try:
         for vertex, answer in (answers or {}).items():
-            if agents._is_asked(vertex) or not _was_given(store, run_id, vertex, answer):
+            if agents._policy.is_asked(id_key(vertex)) or not _was_given(store, run_id, vertex, answer):
                 agents.answer(vertex, answer)
         if retry_failed:
             agents.retry()
@@ -118,13 +116,13 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         Its trace begins with the superstep after which the state was last kept as a whole. If no superstep is given and
         one is held, ``failed`` and ``interrupts`` say who failed in it and what waits for an answer.
     """
-    saved, found = _read(store, run_id, superstep)
+    found = read_run(check_store(store), run_id, superstep)
     state, ledger = found.state, found.ledger()
     return AgentResult(
         vertices=Vertices(state.vertices),
-        status=found.status if saved.step == saved.run.head else "running",
+        status=found.status,
         failed=tell_failures({**state.failed, **ledger.failures()}),
-        superstep=saved.step + 1,
+        superstep=found.superstep,
         aggregates={name: decode(value) for name, value in state.aggregates.items()},
         interrupts=tell_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
@@ -149,19 +147,7 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
     str
         The id of the new run.
     """
-    _, found = _read(store, run_id, superstep)
+    found = read_run(check_store(store), run_id, superstep)
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new
-
-
-def _read(store: Store, run_id: str, superstep: int | None) -> tuple[Saved, Beginning]:
-    """What a store has of a run up to a superstep; once more where the run changed between two of its parts."""
-    saved = check_store(store).load(run_id, superstep)
-    try:
-        return saved, read_run(store, saved)[0]
-    except StoreError:
-        again = store.load(run_id, superstep)
-        if again.run == saved.run:
-            raise
-        return again, read_run(store, again)[0]

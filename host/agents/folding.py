@@ -46,8 +46,7 @@ class Next:
 
 def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
-    records = ledger.completed()
-    failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
+    records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
     values = _fold_aggregates(rules, state, ledger.step, records)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from io import TextIOBase
 from typing import Any
 
@@ -40,17 +40,21 @@ class Lines(TextIOBase):
     def flush(self) -> None:
         """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
 
-    def end(self, attempts: Collection[Any] | None = None) -> None:
-        """Pass on what attempts, or all, have written as lines."""
+    def end(self, task: Any) -> None:
+        """Pass on what an attempt has begun as a line."""
         with self._lock:
-            for key in list(self.begun) if attempts is None else map(id, attempts):
-                if key in self.begun:
-                    task, line = self.begun.pop(key)
-                    self._pass(task, [line])
+            if begun := self.begun.pop(id(task), None):
+                self._pass(task, [begun[1]])
+
+    def end_all(self) -> None:
+        """The same of all."""
+        with self._lock:
+            for task, _ in list(self.begun.values()):
+                self.end(task)
 
     def announce(self, attempt: str) -> None:
         """Tell of whom the output of programs is from here on."""
-        self.end()
+        self.end_all()
         os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
 
     def _pass(self, task: Any, lines: list[str]) -> None:

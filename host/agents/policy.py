@@ -200,7 +200,7 @@ class AgentPolicy:
         if failed:
             decision = self._rules.on_failure
             if callable(decision):
-                decision = decision(self.failures())
+                decision = decision({decode(vertex): why for vertex, (_, why, _) in reports.failures().items()})
             if decision == "raise":
                 return "failed"
             if decision != "continue":
@@ -269,14 +269,14 @@ class AgentPolicy:
         parts = [change] * count
         if change is not NOTHING:
             place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
-        if change is not NOTHING and count > 1:
-            parts = [Change() for _ in range(count)]
-            for vertex, one in change.set.items():
-                parts[place[vertex]].set[vertex] = one
-            for vertex in change.halt:
-                parts[place[vertex]].halt.append(vertex)
-            for vertex in change.remove:
-                parts[place[vertex]].remove.append(vertex)
+            if count > 1:
+                parts = [Change() for _ in range(count)]
+                for vertex, one in change.set.items():
+                    parts[place[vertex]].set[vertex] = one
+                for vertex in change.halt:
+                    parts[place[vertex]].halt.append(vertex)
+                for vertex in change.remove:
+                    parts[place[vertex]].remove.append(vertex)
         for partition, part in enumerate(parts):
             self._transport.commit(partition, step, part)
 
@@ -295,13 +295,6 @@ class AgentPolicy:
 
     # What a user may see and do between two supersteps, or while one is held.
 
-    def failures(self) -> dict[Any, Failure]:
-        """The vertices of the held superstep that failed, and why."""
-        if self.ledger is None:
-            return {}
-        failed = {vertex: self.ledger.entry(vertex).failure for vertex in self.ledger.of_status("failed")}
-        return {decode(vertex): failure for vertex, failure in failed.items() if failure is not None}
-
     def retry(self, vertices: list[Id]) -> None:
         """Give failed vertices of the held superstep a fresh set of attempts."""
         if self.ledger is not None:
@@ -311,6 +304,11 @@ class AgentPolicy:
         if self._journal is not None:
             self._journal.add_retry(vertices)
         ledger.retry(vertices)
+
+    def is_asked(self, vertex: Id) -> bool:
+        """Whether a vertex waits for an answer."""
+        entry = None if self.ledger is None else self.ledger.known(vertex)
+        return entry is not None and entry.status == "interrupted"
 
     def is_answered(self, vertex: Id, answer: bytes) -> bool:
         """Whether the latest answer to a vertex, which has not run again since, was this one."""

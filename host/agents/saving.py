@@ -15,7 +15,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.folding import Next
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
-from gpu_pregel.host.agents.state import Records, State, route
+from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 _CHECKPOINT = "gpu-pregel agents 1"
 FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
@@ -119,9 +119,11 @@ class Segment:
         """Whether there is more than messages that came before anything was computed."""
         return bool(self.records) or any(kind != RECEIVED for kind, *_ in self.others)
 
-    def received(self) -> list[tuple[Id, bytes]]:
-        """Messages from outside that are part of the superstep's input."""
-        return [(rest[0], rest[1]) for kind, *rest in self.others if kind == RECEIVED]
+    def receive(self, inbox: Inbox) -> None:
+        """Add messages from outside to the superstep's input."""
+        for kind, target, *rest in self.others:
+            if kind == RECEIVED:
+                inbox.setdefault(target, []).append(rest[0])
 
     def replay(self, ledger: Ledger) -> None:
         """Let it have happened to a ledger."""
@@ -238,8 +240,7 @@ class Commit:
         """Let it have happened to a state."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
-            for target, message in segment.received():
-                state.inbox.setdefault(target, []).append(message)
+            segment.receive(state.inbox)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
         state.failed.update(ledger.failures())

@@ -247,7 +247,7 @@ class Worker:
     def _end_output(self) -> None:
         """What was printed without an end of line has one when its attempt ends."""
         for lines in self._lines:
-            lines.end()
+            lines.end_all()
         if self._has_programs:
             self._has_programs = False
             self._lines[0].announce("")
@@ -340,7 +340,7 @@ class Worker:
                     os._exit(0)
                 marks.begun[slot] = 0.0
                 for lines in self._lines:
-                    lines.end([task])
+                    lines.end(task)
                 if not self._outcomes:
                     loop.call_later(_FLUSH_AFTER, self._flush)
                 self._outcomes.append(outcome)

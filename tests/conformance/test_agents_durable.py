@@ -634,7 +634,6 @@ def test_a_quick_superstep_is_forced_only_where_that_is_wanted(store: Store) -> 
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("count", "value", "rows"), [(1, 0, 0), (16, 0, 0), (17, 0, 1), (1, "x" * 4000, 1)])
 def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value: Any, rows: int) -> None:
-
     def compute(ctx: Any) -> None:
         ctx.value *= 2
         ctx.send((ctx.vertex_id + 1) % count, ctx.value) if ctx.superstep < 2 else ctx.vote_to_halt()

@@ -224,13 +224,24 @@ def test_a_forked_process_opens_the_store_anew(path: Path) -> None:
     assert output(python(program, path)) == "[b'from the child']\n"
 
 
-def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
-    program = """
-        import os, signal, sys, threading
+_FORKS = """
+        import os, signal, sqlite3, sys, threading
         import gpu_pregel as gp
-        store = gp.SQLiteStore(sys.argv[1])
+        store = gp.SQLiteStore(sys.argv[1], busy_timeout=20)
         claim = store.create("run", "agents", b"base", owner="me", durability="process")
 
+        def fork():
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(15)
+                store.run("run")
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
+    program = """
         def renew():
             while not over:
                 store.renew(claim)
@@ -239,41 +250,27 @@ def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
         for _ in range(10):
-            pid = os.fork()
-            if pid == 0:
-                signal.alarm(20)
-                store.run("run")
-                os._exit(0)
-            assert os.waitpid(pid, 0)[1] == 0
+            fork()
         over = True
         thread.join()
     """
-    assert output(python(program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
+    assert output(python(_FORKS + program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
 
 
 def test_a_process_forks_while_a_store_waits_for_long(path: Path) -> None:
     program = """
-        import os, signal, sqlite3, sys, threading
-        import gpu_pregel as gp
-        store = gp.SQLiteStore(sys.argv[1], busy_timeout=20)
-        claim = store.create("run", "agents", b"base", owner="me", durability="process")
         other = sqlite3.connect(sys.argv[1], isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=store.renew, args=(claim,))
         thread.start()
-        while not store._lock.acquire(blocking=False) is False:
+        while store._lock.acquire(blocking=False):
             store._lock.release()
-        pid = os.fork()
-        if pid == 0:
-            signal.alarm(15)
-            store.run("run")
-            os._exit(0)
-        assert os.waitpid(pid, 0)[1] == 0
+        fork()
         other.execute("ROLLBACK")
         thread.join()
         store.renew(claim)
     """
-    assert output(python(program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
+    assert output(python(_FORKS + program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
 
 
 @contextmanager
