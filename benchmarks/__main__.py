@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import agents, build, cc, programs, read, scaling, startup, traffic
-from gpu_pregel.host.threads import available_threads
+from gpu_pregel.host.devices.threads import available_threads
 
 SUBCOMMANDS = {
     "cc": cc,

@@ -13,7 +13,7 @@ import numpy as np
 
 import gpu_pregel as gp
 from benchmarks._measure import progress
-from gpu_pregel.generators import DEFAULT_SEED
+from gpu_pregel.host.graphs.generators import DEFAULT_SEED
 
 Array = np.ndarray[Any, Any]
 

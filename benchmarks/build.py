@@ -24,7 +24,7 @@ from benchmarks._measure import (
     write_json,
 )
 from benchmarks.peers.gapbs import Gapbs
-from gpu_pregel.host.memory import format_bytes
+from gpu_pregel.host.devices.memory import format_bytes
 
 HELP = "building the CSR of random edges, beside GAPBS; peak memory"
 EDGE_FACTOR = 16

@@ -13,46 +13,46 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
-    from gpu_pregel.generators import grid as grid
-    from gpu_pregel.generators import kronecker as kronecker
-    from gpu_pregel.generators import uniform as uniform
-    from gpu_pregel.graph import Graph as Graph
-    from gpu_pregel.host.checkpoints import Checkpoint as Checkpoint
-    from gpu_pregel.host.program import Aggregator as Aggregator
-    from gpu_pregel.host.program import Combiner as Combiner
-    from gpu_pregel.host.program import VertexProgram as VertexProgram
+    from gpu_pregel.host.graphs.generators import grid as grid
+    from gpu_pregel.host.graphs.generators import kronecker as kronecker
+    from gpu_pregel.host.graphs.generators import uniform as uniform
+    from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
+    from gpu_pregel.host.programs.operators import Frontier as Frontier
+    from gpu_pregel.host.programs.operators import process_edges as process_edges
+    from gpu_pregel.host.programs.operators import process_vertices as process_vertices
+    from gpu_pregel.host.programs.program import Aggregator as Aggregator
+    from gpu_pregel.host.programs.program import Combiner as Combiner
+    from gpu_pregel.host.programs.program import VertexProgram as VertexProgram
+    from gpu_pregel.host.programs.run import run as run
     from gpu_pregel.host.stores.memory import MemoryStore as MemoryStore
     from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.io import read_graph as read_graph
-    from gpu_pregel.primitives import Frontier as Frontier
-    from gpu_pregel.primitives import process_edges as process_edges
-    from gpu_pregel.primitives import process_vertices as process_vertices
-    from gpu_pregel.running import run as run
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
-    "Aggregator": "gpu_pregel.host.program",
-    "Checkpoint": "gpu_pregel.host.checkpoints",
-    "Combiner": "gpu_pregel.host.program",
+    "Aggregator": "gpu_pregel.host.programs.program",
+    "Checkpoint": "gpu_pregel.host.programs.checkpoints",
+    "Combiner": "gpu_pregel.host.programs.program",
     "Components": "gpu_pregel.algorithms.connected_components",
-    "Frontier": "gpu_pregel.primitives",
-    "Graph": "gpu_pregel.graph",
+    "Frontier": "gpu_pregel.host.programs.operators",
+    "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
     "PostgresStore": "gpu_pregel.host.stores.postgres",
     "SQLiteStore": "gpu_pregel.host.stores.sqlite",
-    "VertexProgram": "gpu_pregel.host.program",
+    "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
     "connected_components": "gpu_pregel.algorithms.connected_components",
     "errors": "gpu_pregel",
-    "grid": "gpu_pregel.generators",
-    "kronecker": "gpu_pregel.generators",
-    "process_edges": "gpu_pregel.primitives",
-    "process_vertices": "gpu_pregel.primitives",
+    "grid": "gpu_pregel.host.graphs.generators",
+    "kronecker": "gpu_pregel.host.graphs.generators",
+    "process_edges": "gpu_pregel.host.programs.operators",
+    "process_vertices": "gpu_pregel.host.programs.operators",
     "read_graph": "gpu_pregel.io",
-    "run": "gpu_pregel.running",
-    "uniform": "gpu_pregel.generators",
+    "run": "gpu_pregel.host.programs.run",
+    "uniform": "gpu_pregel.host.graphs.generators",
 }
 
 __all__ = sorted(_HOME)

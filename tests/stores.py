@@ -13,7 +13,7 @@ from typing import Any
 import gpu_pregel as gp
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import Claim
-from gpu_pregel.host.stores.saved import Saved
+from gpu_pregel.host.stores.saved_run import Saved
 from gpu_pregel.host.stores.store import Store
 
 Open = Callable[..., Store]

@@ -21,7 +21,9 @@ def run_python(program: str) -> str:
     ).stdout.strip()
 
 
-@pytest.mark.parametrize("module", ["numpy", "numba", "cupy", "scipy", "pyarrow", "tqdm", "gpu_pregel.graph"])
+@pytest.mark.parametrize(
+    "module", ["numpy", "numba", "cupy", "scipy", "pyarrow", "tqdm", "gpu_pregel.host.graphs.graph"]
+)
 def test_importing_the_package_imports_nothing_heavy(module: str) -> None:
     assert run_python(f"import sys, gpu_pregel; print({module!r} in sys.modules)") == "False"
 

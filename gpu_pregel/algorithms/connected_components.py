@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel._results import VertexResult, to_host
-from gpu_pregel.graph import Graph, check_graph
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.phases import Phases
+from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.superstep.phases import Phases
 
 NEIGHBOR_ROUNDS = 2
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError, FormatError, WriteError
 
 if TYPE_CHECKING:
-    from gpu_pregel._results import VertexResult
-    from gpu_pregel.graph import Graph
+    from gpu_pregel.host.graphs.graph import Graph
+    from gpu_pregel.host.graphs.results import VertexResult
 
 
 def whole_number(low: int) -> Callable[[str], int]:
@@ -169,7 +169,7 @@ def stopwatch() -> Iterator[Stopwatch]:
 
 def announce_compilation() -> AbstractContextManager[None]:
     """Say on stderr, once, that kernels are being compiled."""
-    from gpu_pregel.host.progress import announce_compilation
+    from gpu_pregel.host.superstep.progress import announce_compilation
 
     return announce_compilation(shown=True)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpu_pregel.errors import ProgramFileError
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.program import VertexProgram
+    from gpu_pregel.host.programs.program import VertexProgram
 
 
 def load_program(path: str, name: str) -> VertexProgram:
@@ -25,7 +25,7 @@ def load_program(path: str, name: str) -> VertexProgram:
     ProgramFileError
         The file raises, has no such name, or another thing of that name.
     """
-    from gpu_pregel.host.program import VertexProgram
+    from gpu_pregel.host.programs.program import VertexProgram
 
     names = vars(load_module(path))
     program = names.get(name)

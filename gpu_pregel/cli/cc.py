@@ -10,7 +10,7 @@ from gpu_pregel.cli import _common
 
 if TYPE_CHECKING:
     from gpu_pregel.algorithms.connected_components import Components
-    from gpu_pregel.graph import Graph
+    from gpu_pregel.host.graphs.graph import Graph
 
 
 def add_parser(commands: Any) -> None:
@@ -97,7 +97,7 @@ def _phases(components: Components) -> str:
 
 
 def _verify(graph: Graph, components: Components) -> None:
-    from gpu_pregel.reference.connected_components import check_connected_components
+    from gpu_pregel.algorithms.checkers.connected_components import check_connected_components
 
     with _common.stopwatch() as checking:
         check_connected_components(graph, components.to_numpy())

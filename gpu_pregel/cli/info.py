@@ -51,9 +51,9 @@ def collect() -> dict[str, Any]:
     from numba import config
 
     from gpu_pregel.host.devices import usable_devices
-    from gpu_pregel.host.memory import available_memory, format_bytes
-    from gpu_pregel.host.threads import available_threads
-    from gpu_pregel.kernels.jit import cache_directory
+    from gpu_pregel.host.devices.memory import available_memory, format_bytes
+    from gpu_pregel.host.devices.threads import available_threads
+    from gpu_pregel.kernels.library.jit_cpu import cache_directory
 
     memory = available_memory()
     return {
@@ -76,7 +76,7 @@ def _gpus() -> list[str]:
     from gpu_pregel.errors import DeviceError
     from gpu_pregel.host.devices.cuda import why_unusable
     from gpu_pregel.host.devices.gpus import gpus
-    from gpu_pregel.host.memory import format_bytes
+    from gpu_pregel.host.devices.memory import format_bytes
 
     try:
         found = gpus()

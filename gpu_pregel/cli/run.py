@@ -13,9 +13,9 @@ from gpu_pregel.cli import _common
 from gpu_pregel.errors import ArgumentError, SuperstepLimitError
 
 if TYPE_CHECKING:
-    from gpu_pregel.graph import Graph
-    from gpu_pregel.host.program import VertexProgram
-    from gpu_pregel.running import ProgramResult
+    from gpu_pregel.host.graphs.graph import Graph
+    from gpu_pregel.host.programs.program import VertexProgram
+    from gpu_pregel.host.programs.run import ProgramResult
 
 
 def named_program(text: str) -> tuple[str, str]:

@@ -125,7 +125,7 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
 
 def _fork(store: Store, options: argparse.Namespace) -> None:
     from gpu_pregel import agents
-    from gpu_pregel.agents._given import new_run_id
+    from gpu_pregel.host.agents.options import new_run_id
 
     row = store.run(options.run_id)
     superstep = row.head if options.at is None else options.at

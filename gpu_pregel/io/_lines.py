@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
-from gpu_pregel.host.csr import building_memory
-from gpu_pregel.host.memory import require_memory
-from gpu_pregel.host.progress import Progress
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.graphs.csr import building_memory
+from gpu_pregel.host.superstep.progress import Progress
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._options import cast_weights, weight_fault
 

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.threads import thread_count
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, suffixes
 from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, read_lines, without_first_line
 from gpu_pregel.io._options import ReadOptions, graph_from_edges

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.csr import CSR, MAX_VERTICES
-from gpu_pregel.host.memory import require_memory
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file, load_bytes, suffixes, write_array
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
 from gpu_pregel.io.edgelist import UNWEIGHTED

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.csr import building_memory
-from gpu_pregel.host.memory import require_memory
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.graphs.csr import building_memory
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file, load_bytes, write_array
 from gpu_pregel.io._options import ReadOptions, cast_weights, checked_weights, graph_from_edges, weight_fault
 from gpu_pregel.io.edgelist import UNWEIGHTED, edge_chunks

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.csr import MAX_VERTICES
-from gpu_pregel.host.threads import thread_count
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.csr import MAX_VERTICES
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, open_file
 from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, line_of_row, read_lines
 from gpu_pregel.io._options import ReadOptions, graph_from_edges

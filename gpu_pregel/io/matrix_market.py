@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.csr import MAX_VERTICES
-from gpu_pregel.host.threads import thread_count
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.csr import MAX_VERTICES
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file
 from gpu_pregel.io._lines import (
     Block,

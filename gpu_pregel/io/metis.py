@@ -13,10 +13,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
-from gpu_pregel.host.csr import MAX_VERTICES
-from gpu_pregel.host.progress import Progress
-from gpu_pregel.host.threads import thread_count
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.csr import MAX_VERTICES
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.superstep.progress import Progress
 from gpu_pregel.io._files import Source, atomic_file
 from gpu_pregel.io._lines import (
     Block,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.graph import Graph
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file, naming
 from gpu_pregel.io._options import ReadOptions, checked_weights
 

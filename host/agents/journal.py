@@ -13,13 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.folding import Next, state_after
+from gpu_pregel.host.agents.fold import Next, state_after
+from gpu_pregel.host.agents.formats import (
+    FAILED,
+    INTERRUPTED,
+    RECEIVED,
+    RETRIED,
+    SENT,
+    Segment,
+    pack_commit,
+    pack_state,
+)
 from gpu_pregel.host.agents.records import Id, Outcome
-from gpu_pregel.host.agents.saving import FAILED, INTERRUPTED, RECEIVED, RETRIED, SENT, Segment, pack_commit, pack_state
 from gpu_pregel.host.agents.state import State
-from gpu_pregel.host.master import Folded
+from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.stores.leases import Lease
-from gpu_pregel.host.stores.sealing import MAX_BLOB
+from gpu_pregel.host.superstep.master import Folded
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import Claim

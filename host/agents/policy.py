@@ -9,19 +9,19 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.events import Event, Observer
-from gpu_pregel.host.agents.executor import Job
-from gpu_pregel.host.agents.folding import Next, fold_superstep
+from gpu_pregel.host.agents.fold import Next, fold_superstep
+from gpu_pregel.host.agents.formats import Segment
 from gpu_pregel.host.agents.journal import Journal
 from gpu_pregel.host.agents.ledger import Entry, Ledger
+from gpu_pregel.host.agents.observers.events import Event, Observer
+from gpu_pregel.host.agents.ready_queue import Waiting
 from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
 from gpu_pregel.host.agents.rules import Rules
-from gpu_pregel.host.agents.saving import Segment
 from gpu_pregel.host.agents.state import State
-from gpu_pregel.host.agents.transport import Death, Done, Transport
-from gpu_pregel.host.agents.transport import Event as Arrival
-from gpu_pregel.host.agents.waiting import Waiting
-from gpu_pregel.host.master import AGAIN, COMMIT, Folded
+from gpu_pregel.host.agents.workers.executor import Job
+from gpu_pregel.host.agents.workers.transport import Death, Done, Transport
+from gpu_pregel.host.agents.workers.transport import Event as Arrival
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded
 
 
 class AgentPolicy:

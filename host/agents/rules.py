@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_pregel.host.agents.combining import Folding
+from gpu_pregel.host.agents.combiners import Folding
 from gpu_pregel.host.agents.mutations import Resolve
 
 

@@ -128,6 +128,6 @@ def _make(kind: str, number: int) -> Device:
         return CudaDevice(number)
     if find_spec("numba_cuda") is None:
         raise MissingPackageError("device 'emulated' needs the package numba-cuda: pip install gpu-pregel[emulated]")
-    from gpu_pregel.host.devices.emulated.device import EmulatedDevice
+    from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     return EmulatedDevice(number)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.host.memory import require_memory
-from gpu_pregel.host.threads import Tick, parallel, thread_count
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.devices.threads import Tick, parallel, thread_count
 
 _SERIAL_SIZE = 1 << 12
 """So few items take less time than waking the threads."""
@@ -29,7 +29,7 @@ class CpuDevice:
 
     def kernels(self, family: str) -> ModuleType:
         """The CPU's kernels of one family, such as "components"."""
-        return import_module(f"gpu_pregel.kernels.{family}_cpu")
+        return import_module(f"gpu_pregel.kernels.algorithms.{family}_cpu")
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         """An uninitialised array on this device."""

@@ -14,8 +14,8 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, DeviceError, GpuPregelError, MissingPackageError, NotEnoughMemoryError
 from gpu_pregel.host.devices.gpus import Gpu, gpus
-from gpu_pregel.host.memory import format_bytes
-from gpu_pregel.host.threads import Tick
+from gpu_pregel.host.devices.memory import format_bytes
+from gpu_pregel.host.devices.threads import Tick
 
 OLDEST = (7, 0)
 """Compute capability from which the threads of a warp are scheduled independently, as kernels here rely on."""
@@ -127,7 +127,7 @@ class CudaDevice:
 
     def kernels(self, family: str) -> ModuleType:
         """CUDA's kernels of one family, such as "components"."""
-        return import_module(f"gpu_pregel.kernels.{family}_cuda")
+        return import_module(f"gpu_pregel.kernels.algorithms.{family}_cuda")
 
     def empty(self, size: int, dtype: Any) -> Any:
         """An uninitialised array on this device."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpu_pregel.host.threads import Tick
+from gpu_pregel.host.devices.threads import Tick
 
 
 class Device(Protocol):

@@ -20,7 +20,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
 from gpu_pregel.host.devices.lowering import to_ltoir
-from gpu_pregel.kernels.jit_cuda import Kernel
+from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 
 class Launcher:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from gpu_pregel.errors import ArgumentError, StoreError
+from gpu_pregel.host.stores.blobs import Cipher, DamagedError, Sealer, context_of, digest
 from gpu_pregel.host.stores.rows import Counts
 from gpu_pregel.host.stores.schema import Dialect, Statements
-from gpu_pregel.host.stores.sealing import Cipher, DamagedError, Sealer, context_of, digest
 
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""

@@ -8,7 +8,7 @@ from typing import Any
 from gpu_pregel.errors import ArgumentError, ClaimedError
 from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
 from gpu_pregel.host.stores.rows import Claim, check_integer, check_text
-from gpu_pregel.host.stores.swapping import Swapping, named, new_key
+from gpu_pregel.host.stores.transactions import Swapping, named, new_key
 
 
 class History(Swapping):

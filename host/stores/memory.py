@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from gpu_pregel.host.stores.sealing import Cipher
+from gpu_pregel.host.stores.blobs import Cipher
 from gpu_pregel.host.stores.sqlite import SQLiteBase
 
 

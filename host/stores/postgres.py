@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel._require import require
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
+from gpu_pregel.host.require import require
+from gpu_pregel.host.stores.blobs import Cipher
 from gpu_pregel.host.stores.database import TRIES, Outcome, Write
 from gpu_pregel.host.stores.rows import check_seconds
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect
-from gpu_pregel.host.stores.sealing import Cipher
 from gpu_pregel.host.stores.store import Store
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
+from gpu_pregel.host.stores.blobs import Cipher
 from gpu_pregel.host.stores.database import Outcome, Write
 from gpu_pregel.host.stores.rows import check_seconds
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect
-from gpu_pregel.host.stores.sealing import Cipher
 from gpu_pregel.host.stores.store import Store
 
 APPLICATION_ID = 0x67507265

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpu_pregel.errors import ArgumentError, ClaimedError
+from gpu_pregel.host.stores.blobs import as_blob, context_of
 from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
 from gpu_pregel.host.stores.history import History
 from gpu_pregel.host.stores.rows import (
@@ -22,8 +23,7 @@ from gpu_pregel.host.stores.rows import (
     check_seconds,
     check_text,
 )
-from gpu_pregel.host.stores.sealing import as_blob, context_of
-from gpu_pregel.host.stores.swapping import as_segments, named, new_key
+from gpu_pregel.host.stores.transactions import as_segments, named, new_key
 
 _TOKEN_SIZE = 16
 

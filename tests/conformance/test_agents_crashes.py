@@ -24,8 +24,9 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ClaimedError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.stores.store import Store
-from tests import agents, crashing
-from tests.crashing import RUN, STEP, effects, recorded
+from tests import agents
+from tests import crashes as crashing
+from tests.crashes import RUN, STEP, effects, recorded
 
 ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
 LONG = pytest.mark.skipif(not ALL, reason="runs with GPU_PREGEL_CRASHES=all")
@@ -111,7 +112,7 @@ def launch(where: str, log: Path, point: str, **given: Any) -> subprocess.Popen[
     content = {"do": "run", "workers": 0, "signal": "SIGKILL", "options": {}, **given}
     content |= {"store": where, "log": str(log), "point": point}
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.crashing", json.dumps(content)], cwd=_ROOT, text=True, stderr=subprocess.PIPE
+        [sys.executable, "-m", "tests.crashes", json.dumps(content)], cwd=_ROOT, text=True, stderr=subprocess.PIPE
     )
 
 

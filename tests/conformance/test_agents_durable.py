@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex, _stored
+from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex
 from gpu_pregel.errors import (
     AgentError,
     AgentsFailedError,
@@ -24,13 +24,16 @@ from gpu_pregel.errors import (
     FencedError,
     StoreError,
 )
-from gpu_pregel.host.agents import codec_types, journal, transport
+from gpu_pregel.host.agents import journal
+from gpu_pregel.host.agents import stored_runs as _stored
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.saving import FAILED, Commit, Segment
+from gpu_pregel.host.agents.codec import types as codec_types
+from gpu_pregel.host.agents.formats import FAILED, Commit, Segment
+from gpu_pregel.host.agents.workers import transport
 from gpu_pregel.host.stores.store import Store
-from tests import crashing
+from tests import crashes as crashing
 from tests.agents import ONCE, rows
-from tests.host.agents.worker_programs import is_alive, running
+from tests.host.agents.workers.worker_programs import is_alive, running
 from tests.stores import Open
 
 STEPS = 6

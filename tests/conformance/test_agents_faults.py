@@ -13,7 +13,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from tests.agents import AT_ONCE, ONCE, leave_mark, marks, values
-from tests.host.agents.worker_programs import counting, final_bytes, is_alive, running
+from tests.host.agents.workers.worker_programs import counting, final_bytes, is_alive, running
 
 PLACES = {"loading": 1, "idle": 70, "computing": 1400, "marked": 70, "torn": 120, "committing": 70}
 """How often a worker comes to a place before it dies there, at most; 20 vertices are computed in a superstep."""

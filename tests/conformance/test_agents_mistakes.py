@@ -15,7 +15,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, Edge, RetryPolicy, TopK, Vertex
 from gpu_pregel.errors import AgentError, ArgumentError, ArgumentTypeError, CodecError, GpuPregelError
 from tests.agents import ONCE, WORKERS, values
-from tests.host.agents.worker_programs import children
+from tests.host.agents.workers.worker_programs import children
 
 FEW = pytest.mark.parametrize("workers", [0, 2])
 

@@ -22,16 +22,17 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
-from gpu_pregel.host.agents import codec_types, saving
+from gpu_pregel.host.agents import formats as saving
 from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.codec import types as codec_types
+from gpu_pregel.host.agents.formats import Segment, pack_state
 from gpu_pregel.host.agents.journal import SCHEMA
 from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import Vertex as StoredVertex
-from gpu_pregel.host.agents.saving import Segment, pack_state
 from gpu_pregel.host.agents.state import State
-from tests import crashing
+from tests import crashes as crashing
 from tests.agents import rows
-from tests.crashing import HELD, RUN, STEP, effects, recorded
+from tests.crashes import HELD, RUN, STEP, effects, recorded
 from tests.postgres import Cluster, Proxy
 from tests.stores import check_damaged_copies
 

@@ -15,12 +15,13 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, CheckpointError, StoreError, SuperstepLimitError
-from gpu_pregel.host import checkpoints
-from gpu_pregel.host.compiling import compile_program
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.numeric import NumericRun
-from gpu_pregel.host.partitions import partition_graph
+from gpu_pregel.host.graphs.partitions import partition_graph
+from gpu_pregel.host.programs import checkpoints
+from gpu_pregel.host.programs.compiler import compile_program
+from gpu_pregel.host.programs.cpu_state import NumericRun
+from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import DEVICES, is_emulated, spread, ways
 from tests.programs import DISTANCES, LABELS, PAIRS, RANKS
 
@@ -41,11 +42,11 @@ def graph() -> gp.Graph:
     return gp.Graph.from_edgelist(src, dst, weight, num_vertices=200)
 
 
-def trace(result: gp.running.ProgramResult) -> list[dict[str, Any]]:
+def trace(result: ProgramResult) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name != "seconds"} for row in result.trace]
 
 
-def bits(result: gp.running.ProgramResult) -> bytes:
+def bits(result: ProgramResult) -> bytes:
     return result.to_numpy().tobytes()
 
 
@@ -114,7 +115,7 @@ def test_going_on_on_another_device(graph: gp.Graph, tmp_path: Path, device: str
         assert rows[0] == rows[1]
 
 
-def same(name: str, result: gp.running.ProgramResult, expected: gp.running.ProgramResult) -> None:
+def same(name: str, result: ProgramResult, expected: ProgramResult) -> None:
     """The results are equal to the bit; sums of floats where their order is another, nearly."""
     if name == "ranks":
         np.testing.assert_allclose(result.to_numpy(), expected.to_numpy(), rtol=1e-12)
@@ -237,7 +238,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import gpu_pregel as gp
-from gpu_pregel.host import checkpoints
+from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.stores.sqlite import SQLiteStore
 
 path, moment = sys.argv[1:]

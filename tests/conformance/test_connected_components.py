@@ -11,8 +11,8 @@ import scipy.sparse.csgraph
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
+from gpu_pregel.algorithms.checkers.connected_components import check_connected_components
 from gpu_pregel.host.devices import cpu
-from gpu_pregel.reference.connected_components import check_connected_components
 from tests.devices import CUDA_DEVICES, DEVICES, examples, threads_of, ways
 from tests.graphs import KNOWN, Known, arrays, edge_lists
 

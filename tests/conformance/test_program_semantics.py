@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
+from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import DEVICES, NAMES, is_emulated, on, threads_of
 from tests.programs import DISTANCES, RANKS
 
@@ -91,7 +92,7 @@ def test_reaching_the_limit_is_an_error_with_the_partial_result(device: str) -> 
     with pytest.raises(SuperstepLimitError, match="max_supersteps=3") as caught:
         gp.run(path(9, directed=True), first(), device=device, max_supersteps=3)
     partial = caught.value.result
-    assert isinstance(partial, gp.running.ProgramResult)
+    assert isinstance(partial, ProgramResult)
     assert partial.to_numpy().tolist() == [0, 1, 12, -1, -1, -1, -1, -1, -1]
     assert partial.supersteps == 3
     returned = gp.run(path(9, directed=True), first(), device=device, max_supersteps=3, on_limit="return")

@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import DEVICES, is_emulated, on, spread, ways
 from tests.programs import FAR, HOPS, LABELS, SUMS
 
@@ -17,7 +18,7 @@ LENGTHS = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 352, 353, 1023, 1024, 10
 """Of rows: borders of warps, degree classes and pieces of hubs."""
 
 
-def run(graph: gp.Graph, program: gp.VertexProgram, device: str, **options: Any) -> gp.running.ProgramResult:
+def run(graph: gp.Graph, program: gp.VertexProgram, device: str, **options: Any) -> ProgramResult:
     """``gp.run``, which reads back once per superstep at most and launches six kernels at most."""
     if not is_emulated(device):
         return gp.run(graph, program, device=device, **options)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError
+from gpu_pregel.host.stores.blobs import PART
 from gpu_pregel.host.stores.leases import claim_run
 from gpu_pregel.host.stores.rows import Claim
-from gpu_pregel.host.stores.sealing import PART
 from gpu_pregel.host.stores.store import Store
 from tests.stores import Open, begin, contents, output, python, run_to
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from gpu_pregel.kernels.jit_cuda import Kernel
+from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 CHIPS = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_90": (9, 0), "sm_100": (10, 0)}
 MOST_REGISTERS = {"sm_75": 64, "sm_80": 40, "sm_90": 40, "sm_100": 40}

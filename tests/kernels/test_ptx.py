@@ -85,11 +85,11 @@ class _Offsets:
 
 def library_kernels() -> Iterator[tuple[str, Any]]:
     """All kernels that stand in modules, in each width of offsets that they take."""
-    from gpu_pregel.kernels.jit_cuda import Kernel
+    from gpu_pregel.kernels.library.jit_cuda import Kernel
 
-    for module in pkgutil.iter_modules(kernels.__path__):
+    for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
         if module.name.endswith("_cuda"):
-            for name, kernel in vars(import_module(f"{kernels.__name__}.{module.name}")).items():
+            for name, kernel in vars(import_module(module.name)).items():
                 if isinstance(kernel, Kernel):
                     resolved = [kernel.resolved((_Offsets(dtype),) * len(kernel.signature)) for dtype in OFFSETS]
                     yield name, resolved[0]
@@ -99,7 +99,7 @@ def library_kernels() -> Iterator[tuple[str, Any]]:
 
 def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
     """The kernels that are made for a program."""
-    from gpu_pregel.host.compiling import compile_for_cuda
+    from gpu_pregel.host.programs.compiler import compile_for_cuda
 
     weight = np.dtype(np.float32) if name == "distances" else None
     compiled = compile_for_cuda(PROGRAMS[name], offset=np.dtype(offset), weight=weight)
@@ -145,7 +145,7 @@ def test_the_kernels_of_a_program(name: str, offset: Any) -> None:
 
 
 def test_the_kernel_over_a_frontier() -> None:
-    from gpu_pregel.host.compiling import compile_function
+    from gpu_pregel.host.programs.compiler import compile_function
 
     kernel, _ = compile_function(lambda vertex, ranks: ranks[vertex], (np.zeros(1, np.float32),), "cuda")
     assert faults_of("process_vertices", kernel, CHIPS) == []
@@ -197,7 +197,7 @@ def test_a_kernel_that_takes_too_much_is_found() -> None:
     from numba import cuda
     from numba.cuda import types
 
-    from gpu_pregel.kernels.jit_cuda import kernel
+    from gpu_pregel.kernels.library.jit_cuda import kernel
 
     words = types.uint32[::1]
 

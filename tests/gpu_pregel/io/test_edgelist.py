@@ -227,7 +227,7 @@ def test_damaged_compression(suffix: str, damage: str, put: Put, refused: Any) -
 
 
 def test_too_little_memory(put: Put, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_pregel.host.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 1000)
     path = put("a.txt", "".join(f"{u} {u + 1}\n" for u in range(1000)))
     with pytest.raises(NotEnoughMemoryError, match=re.escape(str(path))):
         gp.read_graph(path)
@@ -240,7 +240,9 @@ def test_endless_line(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch, s
 
 def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr("gpu_pregel.host.progress.Progress._update", lambda self, done, size: seen.append((done, size)))
+    monkeypatch.setattr(
+        "gpu_pregel.host.superstep.progress.Progress._update", lambda self, done, size: seen.append((done, size))
+    )
     path = put("a.txt", "0 1\n1 2\n")
     gp.read_graph(path, progress=True)
     assert (8, 8) in seen

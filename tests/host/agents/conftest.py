@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpu_pregel.host.agents import workers
 from gpu_pregel.host.agents.codec import registered
+from gpu_pregel.host.agents.workers import pool as workers
 
 
 @pytest.fixture(autouse=True)

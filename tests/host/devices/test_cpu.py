@@ -10,8 +10,8 @@ import pytest
 
 from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices import DEVICES, get_device
-from gpu_pregel.host.threads import available_threads
-from gpu_pregel.kernels.work_cpu import CHUNK, NEXT, SIZE
+from gpu_pregel.host.devices.threads import available_threads
+from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE
 
 
 def test_auto_takes_the_cpu_and_all_its_threads() -> None:

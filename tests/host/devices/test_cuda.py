@@ -171,7 +171,7 @@ def test_a_setup_that_fails_names_the_extra_for_the_driver(fake: FakeCupy, monke
 
 @pytest.mark.gpu
 def test_on_a_gpu() -> None:
-    from gpu_pregel.kernels import components_cuda
+    from gpu_pregel.kernels.algorithms import components_cuda
 
     device = devices.get_device("cuda")
     assert isinstance(device, cuda.CudaDevice)

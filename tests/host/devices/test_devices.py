@@ -14,7 +14,7 @@ from gpu_pregel.errors import ArgumentError, DeviceError, GpuPregelError, Missin
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import cuda, get_device
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.threads import available_threads
+from gpu_pregel.host.devices.threads import available_threads
 
 needs_numba_cuda = pytest.mark.skipif(find_spec("numba_cuda") is None, reason="numba-cuda is not installed")
 
@@ -52,7 +52,7 @@ def test_names_that_are_none(name: str) -> None:
 
 @needs_numba_cuda
 def test_emulated_devices_are_kept_by_seed() -> None:
-    from gpu_pregel.host.devices.emulated.device import EmulatedDevice
+    from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     first, second = get_device("emulated"), get_device("emulated:7")
     assert isinstance(first, EmulatedDevice)
@@ -152,7 +152,7 @@ def _methods(kind: type) -> dict[str, Any]:
 
 @needs_numba_cuda
 def test_all_devices_have_the_methods_of_a_device() -> None:
-    from gpu_pregel.host.devices.emulated.device import EmulatedDevice
+    from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     for kind in (cuda.CudaDevice, EmulatedDevice):
         for name, method in _methods(Device).items():

@@ -74,7 +74,7 @@ def _as_parameters(pointer: int, size: int, itemsize: int) -> list[int]:
 
 
 def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recorded) -> None:
-    from gpu_pregel.kernels import components_cuda
+    from gpu_pregel.kernels.algorithms import components_cuda
 
     launch, kernel = recorded.launcher.launch, components_cuda.initialise
     indptr, indices = _array(1001, np.uint32, 0x10000), _array(0, np.uint32, 0)
@@ -101,7 +101,7 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recorded
 
 
 def test_a_block_may_have_other_items_than_threads(recorded: Recorded) -> None:
-    from gpu_pregel.kernels import components_cuda
+    from gpu_pregel.kernels.algorithms import components_cuda
 
     largest, labels = _array(1, np.uint32, 0x10000), _array(1000, np.uint32, 0x30000)
     recorded.launcher.launch(components_cuda.estimate_largest, 1, (labels, largest))
@@ -113,7 +113,7 @@ def test_parameters_are_those_of_the_code_and_of_numba(recorded: Recorded, monke
     from numba.cuda.cudadrv import devicearray
     from numba.cuda.dispatcher import _Kernel
 
-    from gpu_pregel.kernels.jit_cuda import kernel
+    from gpu_pregel.kernels.library.jit_cuda import kernel
 
     floats, words = types.float32[::1], types.uint32[::1]
     numbers = (types.int64, types.uint32, types.float32, types.float64, types.boolean)

@@ -1,0 +1,204 @@
+"""A run of agents under way: its steps, and what a user may see and do between them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.formats import Checkpoint
+from gpu_pregel.host.agents.journal import Journal
+from gpu_pregel.host.agents.options import Call
+from gpu_pregel.host.agents.policy import AgentPolicy
+from gpu_pregel.host.agents.recovery import Beginning
+from gpu_pregel.host.agents.results import AgentResult, Vertices, tell_failures, tell_interrupts
+from gpu_pregel.host.agents.workers.executor import Job
+from gpu_pregel.host.agents.workers.garbage import patience
+from gpu_pregel.host.agents.workers.transport import InProcess, Transport
+from gpu_pregel.host.superstep.master import ENDED, Master
+from gpu_pregel.host.superstep.trace import Trace
+
+_FEW = 1000
+"""So few vertices make no garbage worth putting off."""
+
+
+class AgentRun:
+    """A run under way: made by :func:`start`, and ended by leaving its ``with`` block or by :meth:`stop`.
+
+    Attributes
+    ----------
+    run_id : str
+    status : str
+        "running" between supersteps, or as in :class:`AgentResult`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def ask(ctx):
+    ...     ctx.value = ctx.interrupt("how much?")
+    ...     ctx.vote_to_halt()
+    >>> with gp.agents.start([gp.agents.Vertex("a")], ask) as agents:
+    ...     _ = agents.step()
+    ...     print(agents.status, agents.result().interrupts)
+    ...     agents.answer("a", 42)
+    ...     while agents.step():
+    ...         pass
+    ...     print(agents.result().values)
+    interrupted {'a': 'how much?'}
+    {'a': 42}
+    """
+
+    def __init__(self, call: Call, beginning: Beginning) -> None:
+        self.run_id = beginning.run_id
+        self._stepping = threading.Lock()
+        journal, state = beginning.journal, beginning.state
+        with ExitStack() as undo:
+            if journal is not None:
+                undo.callback(journal.close)
+            job = call.job(beginning.run_id, beginning.branch)
+            self._transport = _transport(call.workers, job, journal)
+            undo.callback(self._transport.close)
+            self._policy = AgentPolicy(job, call.rules(), state, self._transport, call.observers, journal)
+            self._master = Master(
+                self._policy,
+                max_supersteps=call.max_supersteps,
+                observe=self._policy.observe,
+                journal=journal,
+                superstep=beginning.superstep,
+                trace=beginning.rows,
+            )
+            if beginning.status == "halted":
+                self._master.status = "halted"
+            if beginning.segments or beginning.answers:
+                self._master.order = self._policy.take_over(beginning.segments, beginning.answers)
+                self._master.status = self._policy.standing()
+            undo.pop_all()
+
+    @property
+    def status(self) -> str:
+        """How it stands."""
+        return self._master.status
+
+    def step(self) -> bool:
+        """Run a superstep, or what is left of a held one; whether another may follow."""
+        with self._stepping:
+            if len(self._policy.state.vertices) < _FEW:
+                goes_on = self._master.step()
+            else:
+                with patience(beside_users_code=self._transport.is_local):
+                    goes_on = self._master.step()
+            if self.status == "stopped":
+                self._policy.close()
+            return goes_on
+
+    def retry(self, vertices: Iterable[Any] | None = None) -> None:
+        """Give failed vertices of the held superstep new attempts, with the same input; default: all of them."""
+        ledger = self._policy.ledger
+        failed = [] if ledger is None else ledger.of_status("failed")
+        if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
+            raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
+        chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
+        for vertex in chosen:
+            if vertex not in failed:
+                there = list(map(decode, failed))
+                raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
+        self._policy.retry(chosen)
+
+    def answer(self, vertex: Any, answer: Any) -> None:
+        """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`.
+
+        The same answer once more, before that, changes nothing.
+        """
+        key, data = id_key(vertex), encode(answer, name="answer")
+        if self._policy.is_answered(key, data):
+            return
+        if not self._policy.is_asked(key):
+            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
+        self._policy.answer(key, data)
+
+    def send(self, target: Any, message: Any) -> None:
+        """Send a message from outside, for the next superstep; a run that had completed goes on.
+
+        It comes after the messages of vertices. While a superstep is held, it is for the one after that.
+        """
+        if self.status in ENDED - {"completed", "partial"}:
+            raise ArgumentError(f"the run has ended ({self.status}): nobody would see the message")
+        vertex = id_key(target, name="target")
+        if vertex not in self._policy.state.vertices:
+            raise ArgumentError(f"there is no vertex {target!r} to send a message to")
+        self._policy.send(vertex, encode(message, name="message"))
+        if self._policy.ledger is None:
+            self._master.refresh()
+
+    def stop(self) -> None:
+        """End the run and its workers: after the superstep that another thread computes just now, else where it is.
+
+        The last commit stands.
+        """
+        self._master.stop()
+        if self._stepping.acquire(blocking=False):
+            try:
+                self._master.end()
+            finally:  # the run may be another program's by now, but its workers are ours
+                try:
+                    self._policy.close()
+                finally:
+                    self._stepping.release()
+
+    def checkpoint_data(self) -> bytes:
+        """All that the run needs to go on elsewhere: ``start(data, compute, …)`` takes it up.
+
+        Of a held superstep it has the records of vertices that have completed, failures and questions, so that only
+        the others are computed then. It holds data alone, no functions.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> def count(ctx):
+        ...     ctx.value += 1
+        >>> with gp.agents.start([gp.agents.Vertex("a", 0)], count, max_supersteps=5) as agents:
+        ...     _ = agents.step(), agents.step()
+        ...     data = agents.checkpoint_data()
+        >>> with gp.agents.start(data, count, max_supersteps=5) as agents:
+        ...     while agents.step():
+        ...         pass
+        ...     agents.result().values
+        {'a': 5}
+        """
+        return Checkpoint.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
+
+    def result(self) -> AgentResult:
+        """What there is now."""
+        policy, superstep = self._policy, self._master.superstep
+        state, ledger = policy.state, policy.ledger
+        failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
+        return AgentResult(
+            vertices=Vertices(dict(state.vertices)),
+            status=self.status,
+            failed=tell_failures({**state.failed, **failed}),
+            superstep=superstep,
+            aggregates={name: decode(value) for name, value in state.aggregates.items()},
+            interrupts=tell_interrupts(interrupts),
+            trace=Trace(self._master.trace),
+        )
+
+    def __enter__(self) -> AgentRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self.status not in ENDED:
+                self._policy.observe("end", {"status": self.status})
+        finally:
+            self._policy.close()
+
+
+def _transport(workers: int, job: Job, journal: Journal | None) -> Transport:
+    if workers == 0:
+        return InProcess(job, in_slices=journal is not None)
+    from gpu_pregel.host.agents.workers.pool import Workers
+
+    return Workers(job, workers)

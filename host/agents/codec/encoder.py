@@ -1,0 +1,362 @@
+"""Data to bytes: the built-in types, and the table to which the codec's other modules add theirs."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from gpu_pregel.host.agents.codec.format import (
+    BIG_NEGATIVE,
+    BIG_POSITIVE,
+    BYTEARRAY,
+    BYTES,
+    DICT,
+    FALSE,
+    FLOAT,
+    FLOAT_LIST,
+    FLOAT_TUPLE,
+    FROZENSET,
+    KEYS_KEPT,
+    LEAST,
+    LIST,
+    LONGEST_KEYS,
+    MOST,
+    NEGATIVE,
+    NONE,
+    POSITIVE,
+    SET,
+    STR,
+    TRUE,
+    TUPLE,
+    UNTAGGED,
+    ZERO,
+    Refused,
+    TooLarge,
+    too_deep,
+)
+
+_CHUNK = 256
+"""Between two looks at the limit at most so many items are written."""
+_SHORT_STR, _SHORT_BYTES = ([bytes((tag, n)) for n in range(255)] for tag in (STR, BYTES))
+_SMALL_INTS = {x: bytes((ZERO + x,)) for x in range(LEAST, MOST + 1)}
+_NONE, _FALSE, _TRUE = bytes((NONE,)), bytes((FALSE,)), bytes((TRUE,))
+_pack_float = struct.Struct("<Bd").pack
+_pack_int = struct.Struct(">Bq").pack
+_pack_length = struct.Struct(">BQ").pack
+_keys: dict[tuple[str, ...], bytes] = {}
+
+
+class Out(list[Any]):
+    """The pieces written so far, and the room for bytes left to those that have not been counted."""
+
+    limit: int | None = None
+    room = 0
+    seen = 0
+
+    def check(self) -> None:
+        """Count the latest pieces; refuse them if there is a limit and no room for them."""
+        if self.limit is not None:
+            self.room -= sum(map(len, self[self.seen :]))
+            self.seen = len(self)
+            self.want(0)
+
+    def want(self, size: int) -> None:
+        """Refuse what will take at least so many bytes if there is no room for it."""
+        if self.limit is not None and size > self.room:
+            raise TooLarge(f"takes more than the {self.limit:,} bytes allowed")
+
+
+Writer = Callable[[Any, Out, int], None]
+
+
+_EXTRAS = {"datetime", "decimal", "uuid"}
+"""Modules whose types ``codec_extras`` knows."""
+
+
+class _Writers(dict[type, Writer]):
+    """Others than the built-in types are added when the first value of such comes, as their modules take long."""
+
+    def __missing__(self, cls: type) -> Writer:
+        if str(cls.__module__).partition(".")[0] == "numpy":
+            from gpu_pregel.host.agents.codec import arrays  # noqa: F401 - it adds its types
+        elif not _EXTRAS.isdisjoint(str(base.__module__) for base in cls.__mro__):
+            from gpu_pregel.host.agents.codec import extras  # noqa: F401 - it adds its types
+        if cls in self:
+            return self[cls]
+        raise Refused(_no_data(cls))
+
+
+writers = _Writers()
+"""By exact type: writes a value's tag and content; the last argument says how many more containers may nest."""
+
+
+def name_of(cls: type) -> str:
+    """A class as messages show it."""
+    return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
+
+
+def _no_data(cls: type) -> str:
+    """Why an instance of a class is refused, and the way out."""
+    if cls is memoryview:
+        return "is of type memoryview, which is no data: use bytes"
+    base = next((base for base in cls.__mro__[1:] if base in writers), None)
+    if base is not None:
+        return (
+            f"is of type {name_of(cls)}, which is no {base.__name__} but a subclass: convert it to {base.__name__}, or "
+            f"register its type if it is a dataclass, pydantic model, enum or namedtuple"
+        )
+    if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__members__"):
+        return f"is of type {name_of(cls)}, which is not registered: put @gp.agents.register above the class"
+    return (
+        f"is of type {name_of(cls)}, which is no data: use built-in types, date and time types, Decimal, UUID, NumPy "
+        f"arrays, or register a dataclass, pydantic model, enum or namedtuple with gp.agents.register"
+    )
+
+
+def write_items(items: Sequence[Any], out: Out, depth: int) -> None:
+    """Write values one after the other; a refusal is given the index of the one at fault."""
+    if depth == 0:
+        raise too_deep()
+    if out.limit is not None:
+        if len(items) > _CHUNK:
+            return _write_chunks(items, out, depth)
+        if len(out) - out.seen > _CHUNK:
+            out.check()
+    append = out.append
+    item = None
+    try:
+        for item in items:
+            kind = type(item)
+            if kind is str:
+                data = item.encode()
+                n = len(data)
+                if n < 255:
+                    append(_SHORT_STR[n] + data)
+                else:
+                    _write_long(STR, data, out)
+            elif kind is int:
+                append(_SMALL_INTS.get(item) or int_bytes(item))
+            elif kind is float:
+                append(_pack_float(FLOAT, item))
+            elif kind is bytes:
+                n = len(item)
+                if n < 255:
+                    append(_SHORT_BYTES[n] + item)
+                else:
+                    _write_long(BYTES, item, out)
+            elif kind is bool:
+                append(_TRUE if item else _FALSE)
+            elif item is None:
+                append(_NONE)
+            else:
+                writers[kind](item, out, depth - 1)
+    except Refused as refused:
+        refused.steps.append(_index(items, item))
+        raise
+    except UnicodeEncodeError as error:
+        problem = f"holds the lone surrogate {error.object[error.start]!r} at {error.start}: replace it, or use bytes"
+        raise Refused(problem, _index(items, item)) from None
+    return None
+
+
+def _index(items: Sequence[Any], item: Any) -> int:
+    return next(k for k, other in enumerate(items) if other is item)
+
+
+def _write_chunks(items: Sequence[Any], out: Out, depth: int) -> None:
+    """``write_items`` of many, with a look at the limit between chunks."""
+    out.want(len(items))
+    for start in range(0, len(items), _CHUNK):
+        try:
+            write_items(items[start : start + _CHUNK], out, depth)
+        except Refused as refused:
+            if refused.steps and isinstance(step := refused.steps[-1], int):
+                refused.steps[-1] = start + step
+            raise
+    out.check()
+
+
+def tag_and_length(tag: int, n: int) -> bytes:
+    """What begins a value of some length."""
+    return bytes((tag, n)) if n < 255 else bytes((tag,)) + length_bytes(n)
+
+
+def length_bytes(n: int) -> bytes:
+    """A length: one byte, or 255 and eight bytes."""
+    return bytes((n,)) if n < 255 else _pack_length(255, n)
+
+
+def _write_long(tag: int, data: bytes, out: Out) -> None:
+    out.append(tag_and_length(tag, len(data)))
+    out.append(data)
+    out.check()
+
+
+def int_bytes(x: int) -> bytes:
+    """An integer that has no tag of its own."""
+    try:
+        return _pack_int(POSITIVE if x > 0 else NEGATIVE, x)
+    except struct.error:
+        n = (x.bit_length() + 8) // 8
+        tag, length = (BIG_POSITIVE, n) if x > 0 else (BIG_NEGATIVE, n ^ (1 << 64) - 1)
+        return bytes((tag,)) + length.to_bytes(8, "big") + x.to_bytes(n, "big", signed=True)
+
+
+def without_tags(items: Sequence[Any]) -> tuple[int, bytes] | None:
+    """Content of items that are all floats (and 0), or all integers of 64 bits (and 1)."""
+    n = len(items)
+    kind = type(items[0])
+    if (kind is not float and kind is not int) or list(map(type, items)).count(kind) != n:
+        return None
+    try:
+        return (0, struct.pack(f"<{n}d", *items)) if kind is float else (1, struct.pack(f"<{n}q", *items))
+    except struct.error:
+        return None
+
+
+def _sequence_writer(general: int, special: int) -> Writer:
+    empty = bytes((general, 0))
+
+    def write(x: Sequence[Any], out: Out, depth: int) -> None:
+        if not x and depth:
+            out.append(empty)
+            return
+        n = len(x)
+        if n > _CHUNK:
+            out.want(n)
+        if n >= UNTAGGED and depth and (packed := without_tags(x)) is not None:
+            out.append(tag_and_length(special + packed[0], n))
+            out.append(packed[1])
+            out.check()
+            return
+        out.append(bytes((general, n)) if n < 255 else tag_and_length(general, n))
+        write_items(x, out, depth)
+
+    return write
+
+
+def _write_dict(x: dict[Any, Any], out: Out, depth: int) -> None:
+    keys = tuple(x)
+    n = len(keys)
+    if n <= 64 and list(map(type, keys)).count(str) == n:
+        block = _keys.get(keys)
+        if block is None:
+            block = _remember_keys(keys, _key_block(keys, out, depth))
+        out.append(block)
+    else:
+        out.append(_key_block(keys, out, depth))
+    try:
+        write_items(tuple(x.values()), out, depth)
+    except Refused as refused:
+        refused.name_key(keys)
+        raise
+
+
+def _key_block(keys: tuple[Any, ...], out: Out, depth: int) -> bytes:
+    try:
+        block = write_apart(keys, out, depth)
+    except Refused as refused:
+        if refused.steps:
+            refused.steps.append(".keys()")
+        raise
+    return tag_and_length(DICT, len(keys)) + length_bytes(len(block)) + block
+
+
+def _remember_keys(keys: tuple[str, ...], block: bytes) -> bytes:
+    if len(block) <= LONGEST_KEYS:
+        if len(_keys) >= KEYS_KEPT:
+            _keys.clear()
+        _keys[keys] = block
+    return block
+
+
+def _set_writer(tag: int) -> Writer:
+    def write(x: Collection[Any], out: Out, depth: int) -> None:
+        if depth == 0:
+            raise too_deep()
+        elements: list[bytes] = []
+        size = 0
+        for element in x:
+            leaf = leaves.get(type(element))
+            piece = leaf(element) if leaf is not None else None
+            if piece is None:
+                try:
+                    piece = write_apart((element,), out, depth)
+                except Refused as refused:
+                    refused.steps[-1:] = [f"{{{len(elements)}}}"]
+                    raise
+            elements.append(piece)
+            size += len(piece)
+            out.want(size)
+        elements.sort()
+        if len(set(elements)) < len(elements):
+            raise Refused("holds two elements, such as NaN, that are not equal but have the same bytes")
+        out.append(tag_and_length(tag, len(elements)))
+        out.extend(elements)
+
+    return write
+
+
+def write_apart(items: Sequence[Any], out: Out, depth: int) -> bytes:
+    """The bytes of items that are to be put into ``out`` later."""
+    start = len(out)
+    write_items(items, out, depth)
+    piece = b"".join(out[start:])
+    if out.limit is not None:
+        out.check()
+        out.room += len(piece)
+    del out[start:]
+    out.seen = min(out.seen, start)
+    return piece
+
+
+def _write_leaf(x: Any, out: Out, _depth: int) -> None:
+    """What ``write_items`` writes itself."""
+    try:
+        write_items((x,), out, 1)
+    except Refused as refused:
+        refused.steps.clear()
+        raise
+
+
+def _str_leaf(x: str) -> bytes | None:
+    try:
+        data = x.encode()
+    except UnicodeEncodeError:
+        return None
+    n = len(data)
+    return _SHORT_STR[n] + data if n < 255 else None
+
+
+def _bytes_leaf(x: bytes) -> bytes | None:
+    n = len(x)
+    return _SHORT_BYTES[n] + x if n < 255 else None
+
+
+leaves: dict[type, Callable[[Any], bytes | None]] = {
+    type(None): {None: _NONE}.get,
+    bool: {False: _FALSE, True: _TRUE}.get,
+    int: lambda x: _SMALL_INTS.get(x) or int_bytes(x),
+    float: lambda x: _pack_float(FLOAT, x),
+    str: _str_leaf,
+    bytes: _bytes_leaf,
+}
+"""By exact type: the bytes of a value that has no parts; None if it is long, or to be refused."""
+
+
+def _write_bytearray(x: bytearray, out: Out, _depth: int) -> None:
+    out.want(len(x))
+    _write_long(BYTEARRAY, bytes(x), out)
+
+
+_BUILT_IN: dict[type, Writer] = {
+    **dict.fromkeys(leaves, _write_leaf),
+    list: _sequence_writer(LIST, FLOAT_LIST),
+    tuple: _sequence_writer(TUPLE, FLOAT_TUPLE),
+    dict: _write_dict,
+    set: _set_writer(SET),
+    frozenset: _set_writer(FROZENSET),
+    bytearray: _write_bytearray,
+}
+writers.update(_BUILT_IN)

@@ -1,0 +1,356 @@
+"""Registered types as data: dataclasses, pydantic models, enums and namedtuples, each under a stable name.
+
+An instance is its kind, the type's name and the names of its fields, then the values. It is built again without a call
+of ``__init__``; pydantic models are validated, strictly, both ways.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
+from gpu_pregel.host.agents.codec.encoder import Out, length_bytes, name_of, write_items, writers
+from gpu_pregel.host.agents.codec.format import OBJECT, Refused
+
+T = TypeVar("T", bound=type)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Kind:
+    """How instances of one registered type are taken apart and built again; ``parts`` names the values."""
+
+    type: type
+    name: str
+    head: bytes
+    parts: tuple[str, ...]
+    values: Callable[[Any], Sequence[Any]]
+    build: Callable[[Sequence[Any]], Any]
+
+
+_by_name: dict[str, _Kind] = {}
+_by_head: dict[bytes, _Kind] = {}
+
+
+@overload
+def register(cls: T, name: str | None = None) -> T: ...
+@overload
+def register(cls: None = None, name: str | None = None) -> Callable[[T], T]: ...
+def register(cls: Any = None, name: str | None = None) -> Any:
+    """Let instances of a dataclass, pydantic model, enum or namedtuple be data; also a decorator.
+
+    Of dataclasses and models the fields are stored, of enums and flags the member's name. ``__init__`` is not called
+    when an instance is read; pydantic models are validated, and nothing is converted. Every process of a run, and every
+    run that reads what another stored, must register the same fields under the same name.
+
+    Parameters
+    ----------
+    cls : type
+        Subclasses are types of their own.
+    name : str, optional
+        By which stored data know the type; by default its name with those of the classes around it, but without the
+        module, so that it is the same in a script and in an import of it.
+
+    Returns
+    -------
+    type
+        ``cls``.
+
+    Raises
+    ------
+    ArgumentTypeError
+        ``cls`` is of none of these kinds.
+    ArgumentError
+        The name is taken by another type.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from gpu_pregel.host.agents.codec import decode, encode, register
+    >>> @register
+    ... @dataclass
+    ... class Offer:
+    ...     price: int
+    >>> decode(encode([Offer(3)]))
+    [Offer(price=3)]
+    """
+    if cls is None:
+        return functools.partial(register, name=name)
+    if not isinstance(cls, type):
+        raise ArgumentTypeError(f"register takes a class, not {cls!r}")
+    if name is None:
+        name = cls.__qualname__
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise ArgumentTypeError(f"name must be a text to store, not {name!r}")
+    taken = _by_name.get(name)
+    if taken is not None and name_of(taken.type) != name_of(cls):
+        raise ArgumentError(
+            f"{name!r} is the name of {name_of(taken.type)}: register {name_of(cls)} with another name="
+        )
+    for known in _by_name.values():
+        if known.type is cls and known.name != name:
+            raise ArgumentError(f"{name_of(cls)} is registered as {known.name!r}, and can have no second name {name!r}")
+    kind = _kind_of(cls, name)
+    if taken is not None:
+        _remove(taken)  # The class statement ran again, as in a notebook.
+    _add(kind)
+    return cls
+
+
+def registered() -> dict[str, type]:
+    """The registered types by name: what other processes of the run need to register too."""
+    return {name: kind.type for name, kind in _by_name.items()}
+
+
+def _add(kind: _Kind) -> None:
+    head, parts, values = kind.head, kind.parts, kind.values
+
+    def write(x: Any, out: Out, depth: int) -> None:
+        taken_apart = values(x)
+        out.append(head)
+        try:
+            write_items(taken_apart, out, depth)
+        except Refused as refused:
+            refused.name_field(parts)
+            raise
+
+    _by_name[kind.name] = kind
+    _by_head[head] = kind
+    writers[kind.type] = write
+
+
+def _remove(kind: _Kind) -> None:
+    del _by_name[kind.name], _by_head[kind.head], writers[kind.type]
+
+
+def _kind_of(cls: type, name: str) -> _Kind:
+    if issubclass(cls, enum.Enum):
+        return _enum_kind(cls, name)
+    if dataclasses.is_dataclass(cls) and "__dataclass_fields__" in vars(cls):
+        return _dataclass_kind(cls, name)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _namedtuple_kind(cls, name)
+    if hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_fields"):
+        return _model_kind(cls, name)
+    if dataclasses.is_dataclass(cls):
+        raise ArgumentTypeError(
+            f"{name_of(cls)} derives from a dataclass: put @dataclass above it too, and below @register"
+        )
+    raise ArgumentTypeError(
+        f"{name_of(cls)} is no dataclass, pydantic model, enum or namedtuple: make it one (@register stands above "
+        f"@dataclass), or pass on its contents as a dict"
+    )
+
+
+def _head(letter: str, name: str, fields: tuple[str, ...]) -> bytes:
+    out = Out()
+    write_items((letter, name, *fields), out, 1)
+    packed = b"".join(out)
+    return bytes((OBJECT,)) + length_bytes(len(packed)) + packed
+
+
+def _plain_new(cls: type) -> None:
+    """Refuse a class whose instances have state that only its base class knows."""
+    try:
+        object.__new__(cls)
+    except TypeError as error:
+        raise ArgumentTypeError(f"{name_of(cls)} cannot be registered: {error}") from None
+
+
+def _check_attributes(x: Any, names: frozenset[str]) -> None:
+    """Refuse attributes that are no fields, but for what ``functools.cached_property`` keeps."""
+    for name in x.__dict__.keys() - names:
+        if not isinstance(getattr(type(x), name, None), functools.cached_property):
+            raise Refused(f"has the attribute {name!r}, which is no field of {name_of(type(x))} and would be lost")
+
+
+def _dataclass_kind(cls: type, name: str) -> _Kind:
+    _plain_new(cls)
+    fields = tuple(field.name for field in dataclasses.fields(cls))
+    names = frozenset(fields)
+    slots = {slot for base in cls.__mro__ for slot in _slots(base)} - names
+    has_dict = cls.__dictoffset__ != 0
+
+    def values(x: Any) -> Sequence[Any]:
+        if has_dict and not x.__dict__.keys() <= names:
+            _check_attributes(x, names)
+        for slot in slots:
+            if hasattr(x, slot):
+                raise Refused(f"has the attribute {slot!r}, which is no field of {name_of(cls)} and would be lost")
+        try:
+            return [getattr(x, field) for field in fields]
+        except AttributeError as error:
+            raise Refused(f"has a field without a value: {error}") from None
+
+    def build(values: Sequence[Any]) -> Any:
+        x: Any = object.__new__(cls)
+        for field, value in zip(fields, values, strict=True):
+            object.__setattr__(x, field, value)
+        return x
+
+    return _Kind(cls, name, _head("d", name, fields), fields, values, build)
+
+
+def _slots(cls: type) -> set[str]:
+    """The attributes that a class itself declares in ``__slots__``."""
+    slots = vars(cls).get("__slots__", ())
+    prefix = f"_{cls.__name__.lstrip('_')}"
+    names = {slots} if isinstance(slots, str) else set(slots)
+    mangled = {prefix + slot if slot.startswith("__") and not slot.endswith("__") else slot for slot in names}
+    return mangled - {"__dict__", "__weakref__"}
+
+
+def _namedtuple_kind(cls: Any, name: str) -> _Kind:
+    fields = cls._fields
+
+    def values(x: Any) -> Sequence[Any]:
+        if len(x) != len(fields):
+            raise Refused(f"has {len(x)} items, where {name_of(cls)} has {len(fields)} fields")
+        if getattr(x, "__dict__", None):
+            _check_attributes(x, frozenset())
+        return tuple(x)
+
+    def build(values: Sequence[Any]) -> Any:
+        return tuple.__new__(cls, values)
+
+    return _Kind(cls, name, _head("n", name, fields), fields, values, build)
+
+
+def _enum_kind(cls: type[enum.Enum], name: str) -> _Kind:
+    def build(values: Sequence[Any]) -> Any:
+        (text,) = values
+        member = _member(cls, text) if type(text) is str else None
+        if member is None:
+            shown = repr(text[:80]) if type(text) is str else "no name"
+            raise Refused(f"is {shown}, which is no member of {name_of(cls)}")
+        return member
+
+    def values(x: enum.Enum) -> Sequence[Any]:
+        text = x.name or ""
+        if _member(cls, text) is not x:
+            raise Refused(f"is a member of {name_of(cls)} without a name of its own")
+        return (text,)
+
+    return _Kind(cls, name, _head("e", name, ()), ("name",), values, build)
+
+
+def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
+    """A member by its name, or a combination of flags by theirs with ``|`` between them."""
+    members = cls.__members__
+    if text in members:
+        return members[text]
+    if not issubclass(cls, enum.Flag):
+        return None
+    names = text.split("|") if text else []
+    if not all(name in members for name in names):
+        return None
+    try:
+        return functools.reduce(operator.or_, [cls[name] for name in names], cls(0))
+    except ValueError:
+        return None
+
+
+def _model_kind(cls: Any, name: str) -> _Kind:
+    """A pydantic model: its fields, which of them were set, and its private attributes."""
+    pydantic: Any = sys.modules["pydantic"]
+    if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11):
+        raise ArgumentTypeError(
+            f"pydantic {pydantic.VERSION} cannot validate by the names of fields: install 2.11 or later"
+        )
+    fields = tuple(cls.model_fields)
+    names = frozenset(fields)
+    is_root = bool(getattr(cls, "__pydantic_root_model__", False))
+
+    def validate(values: dict[str, Any]) -> None:
+        given = values["root"] if is_root else dict(values)
+        try:
+            cls.__pydantic_validator__.validate_python(given, strict=True, by_alias=False, by_name=True)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            steps = [f".{one}" if isinstance(one, str) else one for one in reversed(first["loc"])]
+            raise Refused(f"is no valid {name_of(cls)}: {first['msg']}", *steps) from None
+        except Exception as error:  # A validator may raise anything.
+            raise Refused(f"is no valid {name_of(cls)}: its validator raised {type(error).__name__}") from error
+
+    def values(x: Any) -> Sequence[Any]:
+        _check_attributes(x, names)
+        if x.__pydantic_extra__:
+            raise Refused(
+                f"has extra fields, {', '.join(map(repr, x.__pydantic_extra__))}: declare them in {name_of(cls)}"
+            )
+        state = x.__dict__
+        try:
+            values = {field: state[field] for field in fields}
+        except KeyError as error:
+            raise Refused(f"has no value for its field {error}") from None
+        validate(values)
+        was_set = sum(1 << k for k, field in enumerate(fields) if field in x.__pydantic_fields_set__)
+        return [*values.values(), was_set, x.__pydantic_private__]
+
+    def build(parts: Sequence[Any]) -> Any:
+        *given, was_set, private = parts
+        values = dict(zip(fields, given, strict=True))
+        if type(was_set) is not int or not 0 <= was_set < 1 << len(fields):
+            raise Refused("does not say which of its fields were set")
+        if private is not None and (
+            type(private) is not dict or not private.keys() <= cls.__private_attributes__.keys()
+        ):
+            raise Refused("has unknown private attributes")
+        validate(values)
+        x: Any = object.__new__(cls)
+        object.__setattr__(x, "__dict__", values)
+        object.__setattr__(x, "__pydantic_fields_set__", {field for k, field in enumerate(fields) if was_set >> k & 1})
+        if not is_root:
+            object.__setattr__(x, "__pydantic_extra__", {} if cls.model_config.get("extra") == "allow" else None)
+            object.__setattr__(x, "__pydantic_private__", private)
+        return x
+
+    parts = (*fields, "model_fields_set", "__pydantic_private__")
+    return _Kind(cls, name, _head("p", name, fields), parts, values, build)
+
+
+def _read_object(data: bytes, i: int, depth: int) -> tuple[Any, int]:
+    start = i - 1
+    _, i = read_bytes(data, i)
+    kind = _by_head.get(data[start:i])
+    if kind is None:
+        raise _unknown(data[start:i])
+    try:
+        values, i = read_items(data, i, len(kind.parts), depth)
+    except Refused as refused:
+        refused.name_field(kind.parts)
+        raise
+    return kind.build(values), i
+
+
+def _unknown(head: bytes) -> Refused:
+    """Why there is no type for a head."""
+    packed, _ = read_bytes(head, 1)
+    parts: list[Any] = []
+    i = 0
+    while i < len(packed):
+        (part,), i = read_items(packed, i, 1, 1)
+        parts.append(part)
+    if len(parts) < 2 or not all(type(part) is str for part in parts):
+        return Refused("is of a type without a name")
+    name, fields = parts[1], parts[2:]
+    kind = _by_name.get(name)
+    if kind is None:
+        return Refused(f"is of the type {name[:80]!r}, which is not registered here: import what registers it")
+    known = kind.parts
+    unexpected = [field for field in fields if field not in known]
+    missing = [field for field in known if field not in fields]
+    if unexpected:
+        return Refused(f"has a field {unexpected[0][:80]!r} that {name_of(kind.type)} does not have")
+    if missing:
+        return Refused(f"has no field {missing[0]!r}, which {name_of(kind.type)} has")
+    return Refused(f"is of another kind than {name_of(kind.type)}, or has its fields in another order")
+
+
+readers[OBJECT] = _read_object

@@ -1,0 +1,1 @@
+"""What an observer of a run of agents is told, and ready-made observers."""

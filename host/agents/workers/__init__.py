@@ -1,0 +1,1 @@
+"""Where agent vertices are computed: in this process, on its threads, or in worker processes."""

@@ -1,0 +1,138 @@
+"""Runs kernels on the processor's threads.
+
+A kernel is a compiled function that releases the GIL and claims its work in chunks
+(``gpu_pregel.kernels.library.work_cpu``), so plain Python threads run it. Compared with Numba's own parallel regions,
+this compiles in a tenth of the time, survives a fork, and lets Ctrl-C and a progress bar work while a kernel runs.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE, WORK_LENGTH
+
+Tick = Callable[[int, int], None]
+"""Called as ``tick(done, size)`` now and then while a region runs."""
+
+_EXHAUSTED = 1 << 62
+_MAX_THREADS = 1 << 12
+_TICK_SECONDS = 0.1
+
+
+def available_threads() -> int:
+    """Number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_count(threads: int | None) -> int:
+    """Return ``threads``, checked, or the number of available processors if it is None."""
+    if threads is None:
+        return available_threads()
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= _MAX_THREADS:
+        raise ArgumentError(f"threads must be a whole number from 1 to {_MAX_THREADS:,}, not {threads!r}")
+    return int(threads)
+
+
+class _Pool:
+    """Idle daemon threads, each waiting on a queue of its own."""
+
+    def __init__(self) -> None:
+        self.queues: list[queue.SimpleQueue[Any]] = []
+        self.lock = threading.Lock()
+
+    def grow(self, size: int) -> None:
+        while len(self.queues) < size:
+            tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            name = f"gpu_pregel-{len(self.queues)}"
+            threading.Thread(target=_serve, args=(tasks,), name=name, daemon=True).start()
+            self.queues.append(tasks)
+
+
+def _serve(tasks: queue.SimpleQueue[Any]) -> None:
+    while True:
+        kernel, arguments, outcomes, done = tasks.get()
+        failure: BaseException | None = None
+        try:
+            kernel(*arguments)
+        except BaseException as error:
+            failure = error
+        outcomes.append(failure)
+        done.put(None)
+        # The waiting thread must not keep the last region's arrays alive.
+        del kernel, arguments, outcomes, done, failure
+
+
+_pool = _Pool()
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def parallel(
+    kernel: Callable[..., Any],
+    size: int,
+    chunk: int,
+    *arguments: Any,
+    threads: int,
+    tick: Tick | None = None,
+) -> None:
+    """Run ``kernel(work, *arguments)`` on up to ``threads`` threads, which share ``size`` items in chunks.
+
+    Returns when all are done. An exception of the kernel, or Ctrl-C, stops the others at their next chunk and is
+    then raised here.
+    """
+    work = np.zeros(WORK_LENGTH, np.int64)
+    work[SIZE] = size
+    work[CHUNK] = chunk
+    if size <= chunk:
+        kernel(work, *arguments)
+        return
+    workers = min(threads, -(-size // chunk))
+    outcomes: list[BaseException | None] = []
+    done: queue.SimpleQueue[None] = queue.SimpleQueue()
+    with _pool.lock:
+        _pool.grow(workers)
+        for tasks in _pool.queues[:workers]:
+            tasks.put((kernel, (work, *arguments), outcomes, done))
+        _wait(outcomes, done, workers, work, size, tick)
+
+
+def _wait(
+    outcomes: list[BaseException | None], done: Any, workers: int, work: Any, size: int, tick: Tick | None
+) -> None:
+    """Wait for the workers of a region; on any exception stop them, wait on, and raise the first.
+
+    ``done`` only wakes: Ctrl-C may come when a token is taken and not yet counted, so ``outcomes`` are counted.
+    """
+    failure: BaseException | None = None
+    while len(outcomes) < workers:
+        try:
+            try:
+                done.get(timeout=_TICK_SECONDS if tick else None)
+            except queue.Empty:
+                assert tick is not None
+                tick(min(int(work[NEXT]), size), size)
+        except BaseException as error:
+            failure = failure or error
+        failure = failure or next((outcome for outcome in outcomes if outcome is not None), None)
+        if failure is not None:
+            work[NEXT] = _EXHAUSTED
+    if failure is not None:
+        raise failure
+    if tick:
+        tick(size, size)

@@ -1,0 +1,1 @@
+"""The emulated machine: threads, warps, blocks, memory, and the faults it reports."""

@@ -1,0 +1,216 @@
+"""Loads, stores and atomics: where they may go, and what becomes of them."""
+
+from __future__ import annotations
+
+from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.buffers import (
+    all_written,
+    drain,
+    drain_one,
+    drain_overlapping,
+    drain_somebody,
+    read_bits,
+    write_bits,
+)
+from gpu_pregel.host.emulator.machine.counts import count_access
+from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.races import check_race
+from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, give_way
+from gpu_pregel.host.emulator.machine.words import add_float32, add_float64, less_unsigned, set_word, word
+
+_READ, _WRITE, _ATOMIC = 0, 1, 3
+_OFTEN, _SELDOM = 7, 63
+"""One store or atomic in 8, and one load in 64, lets others run first."""
+
+
+@helper
+def _fail_at(state: int, code: int, site: int, address: int, size: int, value: int) -> int:
+    thread = word(word(state, at.CURRENT), at.IDENTITY)
+    return fail_thread(state, code, site, thread, address, size, value, -1, -1)
+
+
+@helper
+def _holds(region: int, address: int, size: int) -> bool:
+    offset = address - word(region, at.BASE)
+    return offset >= 0 and offset + size <= word(region, at.NBYTES)
+
+
+@hook("emu_find")
+def _find(state: int, address: int, size: int, site: int, access: int) -> int:
+    """The region that an access falls in, 0 for the thread's own stack; anything else is a fault."""
+    me = word(state, at.CURRENT)
+    shared = word(me, at.SHARED_REGION)
+    if _holds(shared, address, size):
+        return shared
+    if word(me, at.STACK_LOW) <= address and address + size <= word(me, at.STACK_HIGH):
+        set_word(state, at.LOCAL_COUNT, word(state, at.LOCAL_COUNT) + 1)
+        return 0
+    for number in range(word(state, at.REGION_COUNT)):
+        region = word(state, at.REGIONS) + number * at.REGION_WORDS * at.WORD
+        if _holds(region, address, size):
+            set_word(word(state, at.SITE_REGIONS), site, region)
+            return region
+    return _fail_at(state, at.OUTSIDE, site, address, size, access)
+
+
+@helper
+def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
+    """All that loads, stores and atomics have in common; the region, or 0 for the stack."""
+    region = word(word(state, at.SITE_REGIONS), site)
+    if not _holds(region, address, size):
+        region = _find(state, address, size, site, access)
+        if region == 0:
+            return 0
+    if address & (size - 1):
+        _fail_at(state, at.MISALIGNED, site, address, size, access)
+    flags = word(region, at.FLAGS)
+    if flags & at.CONSTANT and access != _READ:
+        _fail_at(state, at.CONSTANT_WRITTEN, site, address, size, access)
+    if word(state, at.COUNTING) and flags & at.CONSTANT == 0:
+        count_access(state, flags, address, size, site)
+    if flags & (at.RACY | at.CONSTANT) == 0:
+        check_race(state, region, address, size, access, site)
+    return region
+
+
+@helper
+def _maybe_give_way(state: int, mask: int, site: int) -> None:
+    """Once in a while let others run, and let some store reach memory."""
+    if draw(state) & mask == 0:
+        set_word(word(state, at.CURRENT), at.WAIT_SITE, site)
+        drain_somebody(state)
+        give_way(state)
+
+
+@hook("emu_load")
+def _load(state: int, address: int, size: int, site: int) -> int:
+    """What a thread reads: its own buffered store if there is one, or memory."""
+    _maybe_give_way(state, _SELDOM, site)
+    region = _enter(state, address, size, site, _READ)
+    if region == 0:
+        return read_bits(address, size)
+    me = word(state, at.CURRENT)
+    for place in range(word(me, at.BUFFERED)):
+        entry = me + (at.BUFFER + place * at.ENTRY_WORDS) * at.WORD
+        start = word(entry, at.ENTRY_ADDRESS)
+        if start == address and word(entry, at.ENTRY_SIZE) == size:
+            return word(entry, at.ENTRY_BITS)
+        if start < address + size and address < start + word(entry, at.ENTRY_SIZE):
+            drain_overlapping(me, address, size)
+            break
+    shadow = word(region, at.WRITTEN)
+    if shadow and all_written(shadow + address - word(region, at.BASE), size) == 0:
+        _fail_at(state, at.UNWRITTEN, site, address, size, _READ)
+    return read_bits(address, size)
+
+
+@hook("emu_store")
+def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
+    """Put a store in the thread's buffer."""
+    _maybe_give_way(state, _OFTEN, site)
+    region = _enter(state, address, size, site, _WRITE)
+    if region == 0:
+        write_bits(address, size, bits)
+        return 0
+    me = word(state, at.CURRENT)
+    drain_overlapping(me, address, size)
+    count = word(me, at.BUFFERED)
+    if count == at.BUFFER_ENTRIES:
+        drain_one(me, draw(state) & (at.BUFFER_ENTRIES - 1))
+        count -= 1
+    entry = me + (at.BUFFER + count * at.ENTRY_WORDS) * at.WORD
+    set_word(entry, at.ENTRY_ADDRESS, address)
+    set_word(entry, at.ENTRY_SIZE, size)
+    set_word(entry, at.ENTRY_BITS, bits)
+    set_word(entry, at.ENTRY_WRITTEN, word(region, at.WRITTEN) + address - word(region, at.BASE))
+    set_word(me, at.BUFFERED, count + 1)
+    return 0
+
+
+@helper
+def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
+    """What comes before an atomic; afterwards its memory can be used as it is."""
+    _maybe_give_way(state, _OFTEN, site)
+    if size != 4 and size != 8:
+        _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
+    region = _enter(state, address, size, site, _ATOMIC)
+    if region == 0:
+        return
+    drain_overlapping(word(state, at.CURRENT), address, size)
+    shadow = word(region, at.WRITTEN) + address - word(region, at.BASE)
+    if all_written(shadow, size) == 0:
+        _fail_at(state, at.UNWRITTEN, site, address, size, _ATOMIC)
+
+
+@helper
+def _smaller_or_greater(op: int, old: int, bits: int, size: int) -> int:
+    """The result of max, min, umax and umin."""
+    a, b = old, bits
+    if size == 4:
+        if op == at.MAX or op == at.MIN:
+            a, b = (a << 32) >> 32, (b << 32) >> 32
+        below = a < b
+    elif op == at.MAX or op == at.MIN:
+        below = a < b
+    else:
+        below = less_unsigned(a, b) == 1
+    if op == at.MIN or op == at.UMIN:
+        return old if below else bits
+    return bits if below else old
+
+
+@helper
+def _combine(op: int, old: int, bits: int, size: int) -> int:
+    """What an atomic operation leaves in memory; only the low ``size`` bytes count."""
+    if op == at.XCHG:
+        return bits
+    if op == at.ADD:
+        return old + bits
+    if op == at.SUB:
+        return old - bits
+    if op == at.AND:
+        return old & bits
+    if op == at.OR:
+        return old | bits
+    if op == at.XOR:
+        return old ^ bits
+    if op == at.FADD:
+        return add_float32(old, bits) if size == 4 else add_float64(old, bits)
+    return _smaller_or_greater(op, old, bits, size)
+
+
+@hook("emu_rmw")
+def _rmw(state: int, address: int, size: int, op: int, bits: int, site: int) -> int:
+    """An atomic operation; returns what stood there before."""
+    if op < at.XCHG or op > at.FADD:
+        _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, op)
+    _enter_atomic(state, address, size, site)
+    old = read_bits(address, size)
+    write_bits(address, size, _combine(op, old, bits, size))
+    # What was stored before may still be unseen when this is seen.
+    _maybe_give_way(state, _OFTEN, site)
+    return old
+
+
+@hook("emu_cas")
+def _cas(state: int, address: int, size: int, expected: int, desired: int, site: int) -> int:
+    """Compare and swap; returns what stood there before."""
+    _enter_atomic(state, address, size, site)
+    old = read_bits(address, size)
+    if old == expected:
+        write_bits(address, size, desired)
+    _maybe_give_way(state, _OFTEN, site)
+    return old
+
+
+@hook("emu_fence")
+def _fence(state: int, _level: int, _site: int) -> int:
+    """Let all that the thread has stored be seen; levels beyond the block are not told apart."""
+    drain(word(state, at.CURRENT))
+    return 0
+
+
+@hook("emu_shared")
+def _shared(state: int, offset: int) -> int:
+    """Where a byte of the current block's shared memory lies."""
+    return word(word(word(state, at.CURRENT), at.SHARED_REGION), at.BASE) + offset

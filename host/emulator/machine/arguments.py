@@ -1,0 +1,139 @@
+"""Arguments of a launch: checked against what the kernel declares, and laid out as its machine code expects them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.emulator.machine.regions import Region
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.emulator.compile.kernel import CompiledKernel
+
+Slots = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def flatten(kernel: CompiledKernel, arguments: Sequence[Any]) -> tuple[Slots, list[Region]]:
+    """Return a word for each parameter of the kernel's machine code, and the arrays among the arguments.
+
+    Raises
+    ------
+    ArgumentTypeError
+        An argument is not of the declared type; the parameter is named.
+    """
+    if len(arguments) != len(kernel.argument_types):
+        raise ArgumentTypeError(
+            f"kernel {kernel.name} takes {len(kernel.argument_types)} arguments "
+            f"({', '.join(kernel.parameters)}), not {len(arguments)}"
+        )
+    flat = _Flat(kernel.name)
+    for name, kind, argument in zip(kernel.parameters, kernel.argument_types, arguments, strict=True):
+        flat.racy = name in kernel.racy
+        flat.add(name, kind, argument)
+    return np.array(flat.words, np.int64), flat.regions
+
+
+class _Flat:
+    """Takes in arguments one by one."""
+
+    def __init__(self, kernel: str) -> None:
+        self.words: list[int] = []
+        self.regions: list[Region] = []
+        self.racy = False
+        self._kernel = kernel
+
+    def add(self, name: str, kind: Any, argument: Any) -> None:
+        """Add an argument of the declared type ``kind``."""
+        if hasattr(kind, "dtype") and hasattr(kind, "layout"):
+            self._array(name, kind, argument)
+        elif hasattr(kind, "types") or hasattr(kind, "count"):
+            self._tuple(name, kind, argument)
+        elif str(kind) == "none":
+            if argument is not None:
+                raise self._refusal(name, kind, argument)
+            self.words.append(0)
+        else:
+            self._number(name, kind, argument)
+
+    def _refusal(self, name: str, kind: Any, argument: Any, hint: str = "") -> ArgumentTypeError:
+        return ArgumentTypeError(
+            f"kernel {self._kernel}: {name} must be {_described(kind)}, not {_given(argument)}{hint}"
+        )
+
+    def _tuple(self, name: str, kind: Any, argument: Any) -> None:
+        kinds = tuple(kind)
+        if not isinstance(argument, tuple) or len(argument) != len(kinds):
+            raise self._refusal(name, kind, argument)
+        for index, (part, value) in enumerate(zip(kinds, argument, strict=True)):
+            self.add(f"{name}[{index}]", part, value)
+
+    def _array(self, name: str, kind: Any, argument: Any) -> None:
+        if not hasattr(argument, "allocation"):
+            hint = ": copy it to the device first" if isinstance(argument, (np.ndarray, list)) else ""
+            raise self._refusal(name, kind, argument, hint)
+        dtype = _dtype(kind.dtype)
+        if argument.dtype != dtype or argument.ndim != kind.ndim:
+            raise self._refusal(name, kind, argument)
+        self.words += [0, 0, argument.size, dtype.itemsize, _signed(argument.address), *argument.shape]
+        strides = [dtype.itemsize]
+        for size in reversed(argument.shape[1:]):
+            strides.insert(0, strides[0] * size)
+        self.words += strides
+        self.regions.append(
+            Region(name, argument.address, argument.nbytes, dtype.itemsize, self.racy, argument.allocation)
+        )
+
+    def _number(self, name: str, kind: Any, argument: Any) -> None:
+        dtype = _dtype(kind)
+        if hasattr(argument, "allocation") or np.ndim(argument) or isinstance(argument, (str, bytes, type(None))):
+            raise self._refusal(name, kind, argument)
+        if dtype.kind == "b":
+            if not isinstance(argument, (bool, np.bool_)):
+                raise self._refusal(name, kind, argument)
+            self.words.append(int(argument))
+        elif dtype.kind == "f":
+            value = float(argument)
+            code, integer = ("f", "i") if dtype.itemsize == 4 else ("d", "q")
+            self.words.append(struct.unpack(f"={integer}", np.dtype(f"={code}").type(value).tobytes())[0])
+        else:
+            if not isinstance(argument, (int, np.integer, np.bool_)):
+                raise self._refusal(name, kind, argument)
+            limits = np.iinfo(dtype)
+            if not limits.min <= int(argument) <= limits.max:
+                raise self._refusal(name, kind, argument)
+            self.words.append(_signed(int(argument)))
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >= 1 << 63 else word
+
+
+def _dtype(kind: Any) -> np.dtype[Any]:
+    """NumPy's name for one of Numba's types of numbers."""
+    name = str(kind)
+    return np.dtype("bool" if name.startswith("bool") else name)
+
+
+def _described(kind: Any) -> str:
+    if hasattr(kind, "layout"):
+        return f"an array of {kind.dtype} on the device"
+    if hasattr(kind, "count") or hasattr(kind, "types"):
+        return f"a tuple of {len(tuple(kind))}"
+    return f"a number of type {kind}"
+
+
+def _given(argument: Any) -> str:
+    if isinstance(argument, np.ndarray):
+        return f"a host array of {argument.dtype}"
+    if hasattr(argument, "allocation"):
+        size = "a single element" if not argument.shape else "an array"
+        return f"{size} of {argument.dtype} on the device"
+    if isinstance(argument, (int, float, np.generic)):
+        return f"{argument!r}"
+    if isinstance(argument, tuple):
+        return f"a tuple of {len(argument)}"
+    return f"a {type(argument).__name__}"

@@ -1,0 +1,308 @@
+"""Arrays of the emulated device: they refuse what CuPy's refuse, and know which of their bytes were written."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from typing import Any, NoReturn
+
+import numpy as np
+
+from gpu_pregel.host.emulator.machine import layout as at
+
+ALIGNMENT = 256
+RED_ZONE = 256
+"""Bytes around each allocation that belong to no array."""
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Allocation:
+    """Memory of its own, between red zones, with a shadow byte for each of its bytes."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self._held = np.full(nbytes + 2 * RED_ZONE + ALIGNMENT, at.POISON, np.uint8)
+        start = -(-(self._held.ctypes.data + RED_ZONE) // ALIGNMENT) * ALIGNMENT - self._held.ctypes.data
+        self.bytes: Bytes = self._held[start : start + nbytes]
+        self.address = self._held.ctypes.data + start
+        self.written: Bytes = np.zeros(nbytes, np.uint8)
+        self._races: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
+
+    def races(self, granule: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Words for the last accesses of each ``granule`` bytes; made when first asked for."""
+        if granule not in self._races:
+            self._races[granule] = np.zeros((self.nbytes // granule + 1) * at.RACE_WORDS, np.int64)
+        return self._races[granule]
+
+
+class EmulatedMemory:
+    """The memory of one emulated device.
+
+    Parameters
+    ----------
+    capacity : int, optional
+        Bytes that it has; an allocation beyond them fails.
+
+    Attributes
+    ----------
+    live_bytes, peak_bytes : int
+        What is allocated now, and the most that ever was.
+    readbacks, readback_bytes, uploads, upload_bytes : int
+        Copies to the host and from it.
+    fail_in : int or None
+        For tests: the allocation that fails, counted from the next one as 1.
+    """
+
+    def __init__(self, capacity: int | None = None) -> None:
+        self.capacity = capacity
+        self.fail_in: int | None = None
+        self.live_bytes = self.peak_bytes = 0
+        self.readbacks = self.readback_bytes = 0
+        self.uploads = self.upload_bytes = 0
+
+    def empty(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:
+        """An array of which nothing is written."""
+        dtype, length = np.dtype(dtype), _length(size)
+        nbytes = length * dtype.itemsize
+        if dtype.hasobject:
+            raise TypeError(f"dtype {dtype} cannot be in device memory")
+        if self._fails(nbytes):
+            raise MemoryError(
+                f"out of memory allocating {nbytes} bytes (allocated so far: {self.live_bytes} bytes, limit: "
+                f"{self.capacity} bytes)"
+            )
+        allocation = Allocation(nbytes)
+        self.live_bytes += nbytes
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+        weakref.finalize(allocation, self._released, nbytes).atexit = False
+        return DeviceArray(self, allocation, 0, (length,), dtype)
+
+    def _fails(self, nbytes: int) -> bool:
+        if self.fail_in is not None:
+            self.fail_in -= 1
+            if self.fail_in == 0:
+                self.fail_in = None
+                return True
+        return self.capacity is not None and self.live_bytes + nbytes > self.capacity
+
+    def _released(self, nbytes: int) -> None:
+        self.live_bytes -= nbytes
+
+    def zeros(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:
+        """An array of zeros."""
+        return self.full(size, 0, dtype)
+
+    def full(self, size: int | tuple[int, ...], value: Any, dtype: Any) -> DeviceArray:
+        """An array that holds ``value`` everywhere."""
+        array = self.empty(size, dtype)
+        array.fill(value)
+        return array
+
+    def asarray(self, host: Any, dtype: Any = None) -> DeviceArray:
+        """A copy of a host array of one dimension; an array of this memory passes through."""
+        if isinstance(host, DeviceArray):
+            if dtype is not None and host.dtype != np.dtype(dtype):
+                raise TypeError(f"array has dtype {host.dtype}, not {np.dtype(dtype)}: there is no conversion here")
+            return host
+        source = np.ascontiguousarray(host, dtype)
+        if source.ndim != 1:
+            raise ValueError(f"array has {source.ndim} dimensions: this device has arrays of one")
+        array = self.empty(source.size, source.dtype)
+        array.set(source)
+        return array
+
+
+def _length(size: int | tuple[int, ...]) -> int:
+    if isinstance(size, tuple):
+        if len(size) != 1:
+            raise ValueError(f"shape {size} has {len(size)} dimensions: this device has arrays of one")
+        size = size[0]
+    length = int(size)
+    if length < 0:
+        raise ValueError(f"size {length} is negative")
+    return length
+
+
+def _refuse(what: str) -> NoReturn:
+    raise TypeError(f"implicit conversion to {what} is not allowed: use .get()")
+
+
+class DeviceArray:
+    """A contiguous array in emulated memory; slices and views share it.
+
+    Attributes
+    ----------
+    memory : EmulatedMemory
+    allocation : Allocation
+    address : int
+        Where the array begins.
+    shape : tuple
+        Its length, or nothing for a single element.
+    dtype : numpy.dtype
+    """
+
+    __hash__ = object.__hash__
+    # NumPy's arrays are not to take this for a sequence or a scalar.
+    __array_ufunc__ = None
+
+    def __init__(
+        self, memory: EmulatedMemory, allocation: Allocation, offset: int, shape: tuple[int, ...], dtype: Any
+    ) -> None:
+        self.memory = memory
+        self.allocation = allocation
+        self.shape = shape
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._offset = offset
+
+    @property
+    def address(self) -> int:
+        """Where the array begins."""
+        return self.allocation.address + self._offset
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """1, or 0 for a single element."""
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    def _host(self) -> np.ndarray[Any, Any]:
+        """The elements themselves; not for others, who would read without being counted."""
+        return self.allocation.bytes[self._offset : self._offset + self.nbytes].view(self.dtype)
+
+    def _note_written(self) -> None:
+        self.allocation.written[self._offset : self._offset + self.nbytes] = 1
+
+    def get(self) -> np.ndarray[Any, Any]:
+        """Copy to the host, which is counted as a readback."""
+        self.memory.readbacks += 1
+        self.memory.readback_bytes += self.nbytes
+        return self._host().copy().reshape(self.shape)
+
+    def set(self, host: Any) -> None:
+        """Copy from a host array of the same shape and dtype."""
+        source = np.asarray(host)
+        if source.shape != self.shape or source.dtype != self.dtype:
+            raise ValueError(
+                f"array of shape {source.shape} and dtype {source.dtype} does not fit one of shape {self.shape} and "
+                f"dtype {self.dtype}"
+            )
+        self._host()[:] = source.reshape(-1)
+        self._note_written()
+        self.memory.uploads += 1
+        self.memory.upload_bytes += self.nbytes
+
+    def fill(self, value: Any) -> None:
+        """Set all elements to a scalar."""
+        if isinstance(value, DeviceArray):
+            _refuse("a scalar")
+        if np.ndim(value):
+            raise TypeError("fill takes a scalar")
+        self._host()[:] = value
+        self._note_written()
+
+    def copy(self) -> DeviceArray:
+        """A new array on the device with the same elements; what was not written stays so."""
+        other = self.memory.empty(self.size, self.dtype)
+        end = self._offset + self.nbytes
+        other.allocation.bytes[:] = self.allocation.bytes[self._offset : end]
+        other.allocation.written[:] = self.allocation.written[self._offset : end]
+        return DeviceArray(self.memory, other.allocation, 0, self.shape, self.dtype)
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same bytes as elements of another type."""
+        dtype = np.dtype(dtype)
+        if self.nbytes % dtype.itemsize:
+            raise ValueError(f"{self.nbytes} bytes are no whole number of elements of dtype {dtype}")
+        return DeviceArray(self.memory, self.allocation, self._offset, (self.nbytes // dtype.itemsize,), dtype)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        if not self.shape:
+            raise IndexError("too many indices for array: it is a single element")
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.size)
+            if step != 1:
+                raise NotImplementedError("slices of this device's arrays are contiguous: a step is not possible")
+            return self._part(start, (max(stop - start, 0),))
+        if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+            raise TypeError(f"index must be an integer or a slice, not {type(key).__name__}")
+        place = int(key) + (self.size if key < 0 else 0)
+        if not 0 <= place < self.size:
+            raise IndexError(f"index {key} is out of bounds for an array of {self.size} elements")
+        return self._part(place, ())
+
+    def _part(self, start: int, shape: tuple[int, ...]) -> DeviceArray:
+        return DeviceArray(self.memory, self.allocation, self._offset + start * self.itemsize, shape, self.dtype)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        part = self[key]
+        if isinstance(value, DeviceArray):
+            if value.shape != part.shape or value.dtype != part.dtype:
+                raise ValueError(f"array of shape {value.shape} and dtype {value.dtype} does not fit {part!r}")
+            source, own = value._offset, part._offset
+            for mine, other in (
+                (part.allocation.bytes, value.allocation.bytes),
+                (part.allocation.written, value.allocation.written),
+            ):
+                mine[own : own + part.nbytes] = other[source : source + part.nbytes].copy()
+        elif np.ndim(value) or isinstance(value, np.ndarray):
+            raise TypeError("an element or slice of a device array takes a scalar or a device array: use .set()")
+        else:
+            part.fill(value)
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype})"
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        _refuse("a NumPy array")
+
+    def __bool__(self) -> bool:
+        _refuse("a truth value")
+
+    def __float__(self) -> float:
+        _refuse("a float")
+
+    def __int__(self) -> int:
+        _refuse("an integer")
+
+    def __index__(self) -> int:
+        _refuse("an integer")
+
+    def __complex__(self) -> complex:
+        _refuse("a complex number")
+
+    def __iter__(self) -> NoReturn:
+        _refuse("a sequence")
+
+    def __contains__(self, item: object) -> bool:
+        _refuse("a sequence")
+
+    def _arithmetic(self, _other: object = None) -> NoReturn:
+        raise TypeError("this device computes in kernels alone: there is no arithmetic on whole arrays")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _arithmetic
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __lshift__ = __rshift__ = _arithmetic
+    __iadd__ = __isub__ = __imul__ = __iand__ = __ior__ = __ixor__ = _arithmetic
+    __neg__ = __invert__ = __abs__ = _arithmetic
+    __lt__ = __le__ = __gt__ = __ge__ = _arithmetic
+    __eq__ = __ne__ = _arithmetic

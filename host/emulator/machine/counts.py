@@ -1,0 +1,74 @@
+"""Counts of accesses: how often, how many bytes, and how many 32-byte sectors the instructions of warps touch."""
+
+from __future__ import annotations
+
+from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.words import fill, read32, set_word, word, write32
+
+_SECTOR_SHIFT = 5
+
+
+@helper
+def _mix(a: int, b: int) -> int:
+    """A hash of two words."""
+    x = (a ^ (b * -7046029254386353131)) * -4658895280553007687
+    x ^= (x >> 32) & 0xFFFFFFFF
+    x *= -7723592293110705685
+    return x ^ ((x >> 29) & 0x7FFFFFFFF)
+
+
+@helper
+def _place_of(table: int, mask: int, key: int) -> int:
+    """Where ``key`` stands in a table, or the free place where it belongs."""
+    place = (key >> 20) & mask
+    while word(table, place) != key and word(table, place) != 0:
+        place = (place + 1) & mask
+    return place
+
+
+@hook("emu_is_new")
+def _is_new(state: int, key: int) -> int:
+    """Put ``key`` into the set; 1 if it was not there.
+
+    There are two tables: when the younger is half full the older is emptied and they change places, so that what is
+    still in use is not forgotten.
+    """
+    mask = word(state, at.SECTORS_MASK)
+    young = word(state, at.SECTORS)
+    key |= 1
+    place = _place_of(young, mask, key)
+    if word(young, place) == key:
+        return 0
+    old = word(state, at.OLD_SECTORS)
+    new = 1 if word(old, _place_of(old, mask, key)) == 0 else 0
+    set_word(young, place, key)
+    used = word(state, at.SECTORS_USED) + 1
+    if used * 2 > mask:
+        fill(old, (mask + 1) * at.WORD, 0)
+        set_word(state, at.SECTORS, old)
+        set_word(state, at.OLD_SECTORS, young)
+        used = 0
+    set_word(state, at.SECTORS_USED, used)
+    return new
+
+
+@hook("emu_count")
+def count_access(state: int, flags: int, address: int, size: int, site: int) -> int:
+    """Count an access to global or shared memory."""
+    if flags & at.SHARED:
+        set_word(state, at.SHARED_COUNT, word(state, at.SHARED_COUNT) + 1)
+        return 0
+    me = word(state, at.CURRENT)
+    counter = word(me, at.OWN_OCCURRENCES) + 4 * site
+    occurrence = read32(counter)
+    write32(counter, occurrence + 1)
+    warp = word(me, at.IDENTITY) - word(me, at.LANE)
+    group = _mix((word(state, at.LAUNCH) << 32) ^ warp, (site << 40) ^ occurrence)
+    # What is aligned to its size never lies across two sectors.
+    touched = _is_new(state, _mix(group, address >> _SECTOR_SHIFT))
+    mine = word(state, at.SITE_COUNTS) + site * at.COUNT_WORDS * at.WORD
+    set_word(mine, at.EXECUTIONS, word(mine, at.EXECUTIONS) + 1)
+    set_word(mine, at.BYTES, word(mine, at.BYTES) + size)
+    set_word(mine, at.TOUCHED, word(mine, at.TOUCHED) + touched)
+    return 0

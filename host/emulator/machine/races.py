@@ -1,0 +1,84 @@
+"""Races: two accesses of which one writes, by different threads, not both atomic, and with nothing between that orders.
+
+Barriers and warp operations order; fences and atomics do not: what relies on them is to be declared racy.
+"""
+
+from __future__ import annotations
+
+from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.scheduler import fail_thread
+from gpu_pregel.host.emulator.machine.words import set_word, word
+
+_LANE_BITS, _BLOCK_BITS, _SITE_BITS = 26, 20, 16
+_LANE_MASK, _BLOCK_MASK = (1 << _LANE_BITS) - 1, (1 << _BLOCK_BITS) - 1
+_SITE_SHIFT = _LANE_BITS + _BLOCK_BITS + 1
+_ATOMIC_BIT = 1 << (_LANE_BITS + _BLOCK_BITS)
+_READ, _WRITE, _ATOMIC = 0, 1, 2
+
+
+@helper
+def _is_ordered(state: int, me: int, other: int, epochs: int, shared: int) -> bool:
+    """Whether this thread comes after an access of thread ``other`` in the same launch."""
+    threads = word(state, at.THREADS)
+    block = word(me, at.OWN_BLOCK)
+    index = other - word(block, at.LINEAR) * threads
+    if index < 0 or index >= threads:
+        # What another block did in this shared memory was before this one began.
+        return shared != 0
+    if (epochs >> _LANE_BITS) & _BLOCK_MASK != word(block, at.EPOCH) & _BLOCK_MASK:
+        return True
+    if index >> 5 != word(me, at.INDEX) >> 5:
+        return False
+    warp = word(me, at.OWN_WARP)
+    known = word(warp, at.CLOCK + word(me, at.LANE) * 32 + (index & 31))
+    latest = max(known, word(warp, at.FULL_TIME))
+    return latest & _LANE_MASK > epochs & _LANE_MASK
+
+
+@helper
+def _check_against(
+    state: int, me: int, past: int, kind: int, access: int, site: int, address: int, size: int, shared: int
+) -> None:
+    """Report the access noted at ``past``, of this kind, if it conflicts with the one that is made now."""
+    who = word(past, 0)
+    if who >> 32 != word(state, at.STAMP) or who & 0xFFFFFFFF == word(me, at.IDENTITY):
+        return
+    how = word(past, 1)
+    if access & _ATOMIC and how & _ATOMIC_BIT:
+        return
+    if not _is_ordered(state, me, who & 0xFFFFFFFF, how, shared):
+        thread = word(me, at.IDENTITY)
+        other_site = (how >> _SITE_SHIFT) & ((1 << _SITE_BITS) - 1)
+        both = access | (_WRITE | _ATOMIC if how & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
+        fail_thread(state, at.RACE, site, thread, address, size, both, who & 0xFFFFFFFF, other_site)
+
+
+@hook("emu_race")
+def check_race(state: int, region: int, address: int, size: int, access: int, site: int) -> int:
+    """Check an access against the last ones of each granule that it touches, and note it there."""
+    me = word(state, at.CURRENT)
+    warp = word(me, at.OWN_WARP)
+    shared = word(region, at.FLAGS) & at.SHARED
+    who = (word(state, at.STAMP) << 32) | word(me, at.IDENTITY)
+    how = (site << _SITE_SHIFT) | ((word(word(me, at.OWN_BLOCK), at.EPOCH) & _BLOCK_MASK) << _LANE_BITS)
+    how |= word(warp, at.LANE_EPOCH + word(me, at.LANE)) & _LANE_MASK
+    if access & _ATOMIC:
+        how |= _ATOMIC_BIT
+    shift = word(region, at.SHIFT)
+    first = address - word(region, at.SHADOW_BASE)
+    for granule in range(first >> shift, ((first + size - 1) >> shift) + 1):
+        past = word(region, at.RACES) + granule * at.RACE_WORDS * at.WORD
+        _check_against(state, me, past + at.LAST_WRITE * at.WORD, _WRITE, access, site, address, size, shared)
+        if access & _WRITE:
+            _check_against(state, me, past + at.LAST_READ * at.WORD, _READ, access, site, address, size, shared)
+            _check_against(state, me, past + at.EARLIER_READ * at.WORD, _READ, access, site, address, size, shared)
+            set_word(past, at.LAST_WRITE, who)
+            set_word(past, at.LAST_WRITE + 1, how)
+        else:
+            if word(past, at.LAST_READ) != who:
+                set_word(past, at.EARLIER_READ, word(past, at.LAST_READ))
+                set_word(past, at.EARLIER_READ + 1, word(past, at.LAST_READ + 1))
+            set_word(past, at.LAST_READ, who)
+            set_word(past, at.LAST_READ + 1, how)
+    return 0

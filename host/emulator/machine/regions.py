@@ -1,0 +1,114 @@
+"""What a launch may touch: its arrays as regions, and the table of them that hooks search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpu_pregel.host.emulator.machine import layout as at
+
+
+class Shadowed(Protocol):
+    """Memory with shadows: which of its bytes were written, and who used what last."""
+
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+
+    @property
+    def written(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """A one per byte that was written."""
+
+    def races(self, granule: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Words for the last accesses of each ``granule`` bytes."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """An array argument of a launch.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    address, nbytes, itemsize : int
+        Where it lies, and what its elements are.
+    racy : bool
+        Whether the kernel declares that it does without order there.
+    allocation : Shadowed, optional
+        The memory that it is part of; None for constants, which are only read.
+    """
+
+    name: str
+    address: int
+    nbytes: int
+    itemsize: int
+    racy: bool = False
+    allocation: Shadowed | None = None
+
+    @property
+    def end(self) -> int:
+        """The first address after it."""
+        return self.address + self.nbytes
+
+
+def merged(regions: Sequence[Region]) -> list[Region]:
+    """Regions that share memory, as one: an address does not tell through which of them it was reached."""
+    result: list[Region] = []
+    for region in sorted((r for r in regions if r.nbytes), key=lambda r: (r.address, -r.nbytes)):
+        if not result or region.address >= result[-1].end:
+            result.append(region)
+            continue
+        last = result[-1]
+        result[-1] = replace(
+            last,
+            name=last.name if region.name == last.name else f"{last.name}/{region.name}",
+            nbytes=max(last.end, region.end) - last.address,
+            itemsize=math.gcd(last.itemsize, region.itemsize),
+            racy=last.racy or region.racy,
+        )
+    return result
+
+
+def region_table(regions: Sequence[Region]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The records of ``regions``, after one that holds nothing."""
+    table = np.zeros((len(regions) + 1, at.REGION_WORDS), np.int64)
+    for number, region in enumerate(regions):
+        record = table[number + 1]
+        record[at.BASE], record[at.NBYTES], record[at.REGION_INDEX] = region.address, region.nbytes, number
+        if region.allocation is None:
+            record[at.FLAGS] = at.CONSTANT
+            continue
+        record[at.WRITTEN] = region.allocation.written.ctypes.data + region.address - region.allocation.address
+        record[at.SHADOW_BASE] = region.allocation.address
+        if region.racy:
+            record[at.FLAGS] = at.RACY
+        else:
+            granule = math.gcd(region.itemsize, 8)
+            record[at.SHIFT] = granule.bit_length() - 1
+            record[at.RACES] = region.allocation.races(granule).ctypes.data
+    return table
+
+
+class SharedMemory:
+    """Shared memory of all resident blocks, and its shadows."""
+
+    def __init__(self, places: int, size: int, granule: int) -> None:
+        self.stride = -(-size // 256) * 256 + 256
+        self._bytes = np.empty(places * self.stride + 256, np.uint8)
+        self.base = -(-self._bytes.ctypes.data // 256) * 256
+        self._written = np.zeros(places * self.stride, np.uint8)
+        self._races = np.zeros(places * self.stride // granule * at.RACE_WORDS, np.int64)
+        self.table = np.zeros((places, at.REGION_WORDS), np.int64)
+        starts = np.arange(places) * self.stride
+        self.table[:, at.BASE] = self.base + starts
+        self.table[:, at.NBYTES] = size
+        self.table[:, at.WRITTEN] = self._written.ctypes.data + starts
+        self.table[:, at.RACES] = self._races.ctypes.data
+        self.table[:, at.SHADOW_BASE] = self.base
+        self.table[:, at.SHIFT] = granule.bit_length() - 1
+        self.table[:, at.FLAGS] = at.SHARED

@@ -1,0 +1,1 @@
+"""Graphs: building CSR, numbering, partitions, copies on devices, interchange, generators."""

@@ -1,0 +1,260 @@
+"""Building, transposing and checking CSR: the host's side of ``gpu_pregel.kernels.graphs.csr_cpu``."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.errors import GraphError
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.devices.threads import Tick, parallel
+from gpu_pregel.kernels.graphs import csr_cpu
+
+Array = np.ndarray[Any, Any]
+
+INDEX_DTYPE = np.dtype(np.uint32)
+INDPTR_DTYPE = np.dtype(np.int64)
+MAX_VERTICES = int(np.iinfo(INDEX_DTYPE).max) - 1
+"""Largest n: the last number of the index dtype is no vertex."""
+
+WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("int32", "int64", "uint32", "uint64", "float32", "float64"))
+
+_EDGES_PER_BUCKET = 1 << 15
+"""With 16 bytes an edge while it is sorted, a bucket and its copy stay in the second-level cache."""
+_MAX_BUCKETS = 1 << 12
+_LOCAL_BITS = 16
+"""The source's number within its bucket is kept in two bytes."""
+_VERTEX_CHUNK = 1 << 14
+_EDGES_PER_PART = 1 << 22
+"""Edges of the input that are dealt out at a time: Ctrl-C waits for no more, and a progress bar moves."""
+_SORTING_BYTES = 16
+"""For each edge of a bucket while it is sorted; 8 more and the weight where there are weights."""
+
+
+class CSR(NamedTuple):
+    """Rows of edges: ``indptr`` int64[n+1], ``indices`` uint32[m] and optional ``weights`` [m]."""
+
+    indptr: Array
+    indices: Array
+    weights: Array | None
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written through, so that kernels are compiled for one kind of array only."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _bucket_shift(n: int, edges: int) -> int:
+    """Logarithm of the number of consecutive sources in a bucket."""
+    buckets = min(_MAX_BUCKETS, max(1, edges // _EDGES_PER_BUCKET))
+    return min(_LOCAL_BITS, max(0, _id_bits(n) - (buckets - 1).bit_length()))
+
+
+def _id_bits(n: int) -> int:
+    return max(1, (n - 1).bit_length())
+
+
+def building_memory(n: int, edges: int, weight_bytes: int = 0) -> int:
+    """Bytes that :func:`build_csr` takes at its peak for ``edges`` stored edges, beside its input."""
+    return edges * (INDEX_DTYPE.itemsize + 2 + weight_bytes) + (n + 1) * INDPTR_DTYPE.itemsize
+
+
+def build_csr(
+    src: Array,
+    dst: Array,
+    weight: Array | None,
+    n: int,
+    *,
+    symmetric: bool,
+    drop_duplicates: bool = False,
+    drop_self_loops: bool = False,
+    threads: int,
+    tick: Tick | None = None,
+) -> CSR:
+    """Build the CSR of an edge list whose ids lie in ``range(n)``; rows come out sorted by (destination, weight).
+
+    Parameters
+    ----------
+    src, dst : uint32[k] or int64[k]
+        Contiguous, of one dtype, and checked by the caller: every id below ``n``.
+    weight : [k], optional
+        Of one of ``WEIGHT_DTYPES``.
+    symmetric : bool
+        Store each edge in both directions, a self-loop once.
+    drop_duplicates, drop_self_loops : bool
+        Keep one of several equal (source, destination), the one of smallest weight; keep no self-loop.
+    """
+    stored = len(src) * (2 if symmetric else 1)
+    weight_bytes = 0 if weight is None else weight.dtype.itemsize
+    require_memory(building_memory(n, stored, weight_bytes), f"building a graph of {n:,} vertices, {stored:,} edges")
+    if n == 0 or len(src) == 0:
+        empty = None if weight is None else np.empty(0, weight.dtype)
+        return CSR(np.zeros(n + 1, INDPTR_DTYPE), np.empty(0, INDEX_DTYPE), empty)
+    src, dst = read_only(src), read_only(dst)
+    weight = None if weight is None else read_only(weight)
+    shift = _bucket_shift(n, stored)
+    buckets = ((n - 1) >> shift) + 1
+    keep_loops = not drop_self_loops
+
+    # Pass 1: deal the edges out to buckets, each part of the input to places of its own.
+    parts = min(len(src), max(threads, -(-len(src) // _EDGES_PER_PART)))
+    counts = np.zeros((parts, buckets), np.int64)
+    parallel(
+        csr_cpu.count_buckets,
+        parts,
+        1,
+        *(src, dst, symmetric, keep_loops, shift, counts),
+        threads=threads,
+        tick=_stage(tick, 0, 1),
+    )
+    ends = np.cumsum(counts.T.reshape(-1))
+    positions = np.ascontiguousarray((ends - counts.T.reshape(-1)).reshape(buckets, parts).T)
+    starts = np.append(positions[0], ends[-1])
+    total = int(ends[-1])
+    _require_sorting_memory(n, total, np.diff(starts), weight_bytes, threads)
+    indices = np.empty(total, INDEX_DTYPE)
+    weights = None if weight is None else np.empty(total, weight.dtype)
+    local = np.empty(total, np.uint16)
+    parallel(
+        csr_cpu.deal_to_buckets,
+        parts,
+        1,
+        *(src, dst, weight, symmetric, keep_loops, shift, positions, indices, weights, local),
+        threads=threads,
+        tick=_stage(tick, 1, 1),
+    )
+
+    # Pass 2: sort each bucket where it lies.
+    indptr = np.zeros(n + 1, INDPTR_DTYPE)
+    kept = np.empty(buckets, np.int64)
+    largest = int(np.diff(starts).max())
+    parallel(
+        csr_cpu.sort_buckets,
+        buckets,
+        1,
+        *(starts, shift, _id_bits(n), drop_duplicates, largest, local, indices, weights, indptr[1:], kept),
+        threads=threads,
+        tick=_stage(tick, 2, 2),
+    )
+    del local
+    np.cumsum(indptr, out=indptr)
+    if int(kept.sum()) < total:
+        _close_gaps(starts, kept, indices)
+        if weights is not None:
+            _close_gaps(starts, kept, weights)
+    return CSR(indptr, indices, weights)
+
+
+def _stage(tick: Tick | None, before: int, share: int) -> Tick | None:
+    """``tick`` for a stage of ``share`` quarters of the work, after ``before`` quarters."""
+    if tick is None:
+        return None
+    return lambda done, size: tick(before * size + share * done, 4 * size)
+
+
+def _require_sorting_memory(n: int, edges: int, sizes: Array, weight_bytes: int, threads: int) -> None:
+    """Count the buckets in too that are being sorted at one time: that of a hub may hold half of all edges."""
+    sorted_at_once = int(np.sort(sizes)[-threads:].sum())
+    each = _SORTING_BYTES + (8 + weight_bytes if weight_bytes else 0)
+    needed = building_memory(n, edges, weight_bytes) + sorted_at_once * each
+    require_memory(needed, f"building a graph of {n:,} vertices, {edges:,} edges")
+
+
+def _close_gaps(starts: Array, kept: Array, array: Array) -> None:
+    """Move the kept front of each bucket up to the one before it, and give the rest of the memory back."""
+    ends = np.cumsum(kept)
+    for begin, size, end in zip(starts.tolist(), kept.tolist(), ends.tolist(), strict=False):
+        array[end - size : end] = array[begin : begin + size]
+    array.resize(int(ends[-1]), refcheck=False)
+
+
+def sources(csr: CSR, *, threads: int) -> Array:
+    """The source of every stored edge, uint32[m]."""
+    src = np.empty(len(csr.indices), INDEX_DTYPE)
+    parallel(csr_cpu.expand_sources, len(csr.indptr) - 1, _VERTEX_CHUNK, read_only(csr.indptr), src, threads=threads)
+    return src
+
+
+def transpose(csr: CSR, *, threads: int) -> CSR:
+    """The same edges by destination: the CSC of a CSR, as rows of in-edges."""
+    n = len(csr.indptr) - 1
+    return build_csr(csr.indices, sources(csr, threads=threads), csr.weights, n, symmetric=False, threads=threads)
+
+
+def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
+    """Raise ``GraphError`` if ``csr`` is none, or is not symmetric though it should be; return if rows are sorted.
+
+    One pass over the arrays. Symmetry is told by sums of hashes, which differ for all but one in 2^64 faulty graphs.
+    """
+    indptr, indices, weights = csr
+    n = len(indptr) - 1
+    if n < 0:
+        raise GraphError("indptr is empty: it needs n + 1 entries, [0] for a graph without vertices")
+    if n > MAX_VERTICES:
+        raise GraphError(f"{n:,} vertices are more than the {MAX_VERTICES:,} that vertex numbers of 32 bits allow")
+    if indptr[0] != 0 or indptr[-1] != len(indices):
+        raise GraphError(
+            f"indptr must begin with 0 and end with the number of stored edges, {len(indices):,}, "
+            f"but runs from {indptr[0]:,} to {indptr[-1]:,}"
+        )
+    if weights is not None and len(weights) != len(indices):
+        raise GraphError(f"weights has {len(weights):,} entries and indices {len(indices):,}: one weight per edge")
+    faults, (forward, backward) = _look_through(csr, threads=threads)
+    decreasing, outside, unsorted = faults
+    if decreasing < n:
+        raise GraphError(
+            f"indptr decreases or leaves the edges at vertex {decreasing:,}: "
+            f"its row is {indptr[decreasing]:,} to {indptr[decreasing + 1]:,}"
+        )
+    if outside < n:
+        row = indices[indptr[outside] : indptr[outside + 1]]
+        raise GraphError(f"vertex {outside:,} has an edge to {row[row >= n][0]:,}, but there are only {n:,} vertices")
+    if weights is not None and weights.dtype.kind == "f" and np.isnan(weights).any():
+        raise GraphError(f"the weight of stored edge {int(np.isnan(weights).argmax()):,} is NaN: give it a number")
+    if symmetric and forward != backward:
+        asymmetry = _asymmetry(csr, threads=threads)
+        if asymmetry is not None:
+            raise GraphError(asymmetry)
+    return bool(unsorted == n)
+
+
+def hash_edges(csr: CSR, *, threads: int) -> int:
+    """The sum, in 64 bits, of a hash of each stored edge and its weight; one pass over the arrays."""
+    return _look_through(csr, threads=threads)[1][0]
+
+
+def _look_through(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
+    """What ``check_rows`` finds in the whole CSR: the first vertex with each fault, and both sums of hashes."""
+    indptr, indices, weights = csr
+    n = len(indptr) - 1
+    chunks = -(-n // _VERTEX_CHUNK)
+    faults = np.full((chunks, 3), n, np.int64)
+    hashes = np.zeros((chunks, 2), np.uint64)
+    bits = None if weights is None else read_only(weights).view(f"uint{8 * weights.dtype.itemsize}")
+    arrays = (read_only(indptr), read_only(indices), None if weights is None else read_only(weights), bits)
+    parallel(csr_cpu.check_rows, n, _VERTEX_CHUNK, *arrays, faults, hashes, threads=threads)
+    return faults.min(axis=0, initial=n).tolist(), hashes.sum(axis=0, dtype=np.uint64).tolist()
+
+
+def _asymmetry(csr: CSR, *, threads: int) -> str | None:
+    """Name an edge that has no partner in the other direction; None if only the sign of a zero weight differs."""
+    n = len(csr.indptr) - 1
+    back = transpose(csr, threads=threads)
+    rows = build_csr(sources(csr, threads=threads), csr.indices, csr.weights, n, symmetric=False, threads=threads)
+    advice = "store every undirected edge in both directions with the same weight, or pass directed=True"
+    for u in np.flatnonzero(np.diff(rows.indptr) != np.diff(back.indptr))[:1].tolist():
+        return (
+            f"the graph is undirected but not symmetric: vertex {u:,} has {np.diff(rows.indptr)[u]:,} out-edges and "
+            f"{np.diff(back.indptr)[u]:,} in-edges; {advice}"
+        )
+    differs = rows.indices != back.indices
+    if rows.weights is not None and back.weights is not None:
+        differs = differs | (rows.weights != back.weights)
+    if not differs.any():
+        return None
+    e = int(differs.argmax())
+    u = int(np.searchsorted(rows.indptr, e, side="right")) - 1
+    return f"the graph is undirected but not symmetric at vertex {u:,}, neighbour {rows.indices[e]:,}; {advice}"

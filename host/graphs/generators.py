@@ -1,0 +1,164 @@
+"""Random graphs of any size: Kronecker, uniform, and a grid with holes.
+
+The same arguments give the same graph on any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.devices.threads import parallel, thread_count
+from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.kernels.graphs import generate_cpu
+
+_CHUNK = 1 << 16
+_MAX_SCALE = 31
+_MAX_EDGES = 1 << 40
+DEFAULT_SEED = 27491095
+"""An arbitrary number, so that graphs are the same for everybody who does not ask for others."""
+
+
+def kronecker(
+    scale: int,
+    edge_factor: int = 16,
+    seed: int = DEFAULT_SEED,
+    *,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Graph:
+    """Generate a Kronecker (R-MAT) graph with the constants of Graph500: a few hubs, many vertices without edges.
+
+    Parameters
+    ----------
+    scale : int
+        The graph has ``2**scale`` vertices; 0 to 31.
+    edge_factor : int, default 16
+        Edges drawn per vertex; self-loops and repeated edges are dropped.
+    seed : int
+        Another seed gives another graph.
+    threads : int, optional
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Graph
+        Undirected, without weights.
+
+    Notes
+    -----
+    Each bit of the two ends is drawn with probabilities 0.57, 0.19, 0.19, 0.05 (Graph500 specification, 2010; after
+    Leskovec et al., Kronecker graphs, JMLR 2010); vertex numbers are then scrambled.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.kronecker(10).num_vertices
+    1024
+    """
+    return _random_graph("kronecker", generate_cpu.kronecker_edges, scale, edge_factor, seed, threads, progress)
+
+
+def uniform(
+    scale: int,
+    edge_factor: int = 16,
+    seed: int = DEFAULT_SEED,
+    *,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Graph:
+    """Generate a graph whose edges join vertices drawn uniformly (Erdős and Rényi's model).
+
+    Parameters and result are those of :func:`kronecker`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.uniform(10, edge_factor=4).is_directed
+    False
+    """
+    return _random_graph("uniform", generate_cpu.uniform_edges, scale, edge_factor, seed, threads, progress)
+
+
+def _random_graph(
+    name: str, kernel: Any, scale: int, edge_factor: int, seed: int, threads: int | None, progress: bool
+) -> Graph:
+    n = 1 << check_integer("scale", scale, 0, _MAX_SCALE)
+    edges = n * check_integer("edge_factor", edge_factor, 0, _MAX_EDGES // n)
+    bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
+    workers = thread_count(threads)
+    needed = 2 * edges * host_csr.INDEX_DTYPE.itemsize + host_csr.building_memory(n, 2 * edges)
+    require_memory(needed, f"generating {edges:,} edges between {n:,} vertices, and building the graph,")
+    src = np.empty(edges, host_csr.INDEX_DTYPE)
+    dst = np.empty(edges, host_csr.INDEX_DTYPE)
+    with Progress(f"generating {name}", shown=progress) as bar:
+        parallel(kernel, edges, _CHUNK, scale, bits, src, dst, threads=workers, tick=bar.tick)
+    return Graph.from_edgelist(
+        *(src, dst),
+        num_vertices=n,
+        duplicates="drop",
+        self_loops="drop",
+        threads=workers,
+        progress=progress,
+    )
+
+
+def grid(
+    rows: int,
+    columns: int | None = None,
+    *,
+    holes: float = 0.1,
+    seed: int = DEFAULT_SEED,
+    threads: int | None = None,
+    progress: bool = False,
+) -> Graph:
+    """Generate a road-like grid: crossings joined to their neighbours above, below, left and right, with holes.
+
+    Parameters
+    ----------
+    rows : int
+    columns : int, optional
+        Default: as many as rows. Vertex ``row * columns + column`` is the crossing there.
+    holes : float, default 0.1
+        Probability from 0 to 1 that a crossing is a hole: a vertex without edges.
+    seed : int
+        Another seed gives other holes.
+    threads : int, optional
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Graph
+        Undirected, without weights, of a diameter near ``rows + columns``.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> gp.grid(2, 3, holes=0).num_edges
+    14
+    """
+    columns = rows if columns is None else columns
+    rows = check_integer("rows", rows, 0, host_csr.MAX_VERTICES)
+    columns = check_integer("columns", columns, 0, host_csr.MAX_VERTICES // max(1, rows))
+    if isinstance(holes, bool) or not isinstance(holes, (int, float)) or not 0 <= holes <= 1:
+        raise ArgumentError(f"holes must be a probability from 0 to 1, not {holes!r}")
+    bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
+    workers = thread_count(threads)
+    n = rows * columns
+    require_memory(host_csr.building_memory(n, 4 * n), f"generating a grid of {n:,} crossings")
+    indptr = np.zeros(n + 1, host_csr.INDPTR_DTYPE)
+    shape = (rows, columns, np.uint64(int(holes * 2**32)), bits)
+    with Progress("generating grid", shown=progress) as bar:
+        parallel(generate_cpu.grid_degrees, n, _CHUNK, *shape, indptr[1:], threads=workers, tick=bar.tick)
+        np.cumsum(indptr, out=indptr)
+        indices = np.empty(int(indptr[-1]), host_csr.INDEX_DTYPE)
+        parallel(generate_cpu.grid_neighbors, n, _CHUNK, *shape, indptr, indices, threads=workers, tick=bar.tick)
+    return Graph(host_csr.CSR(indptr, indices, None), directed=False)

@@ -1,0 +1,1 @@
+"""Vertex programs and operators: declare, check, compile, run, save."""

@@ -1,0 +1,176 @@
+"""Checks what a vertex program's functions return, and says where they cannot be compiled."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core import errors as numba_errors
+
+from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.kernels.library.jit_cpu import cache_directory
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
+
+
+class Checks:
+    """Compiles a program's functions one by one and checks their results; once per program and machine.
+
+    That they passed is kept beside the kernels on disk, so that the next process compiles nothing.
+    """
+
+    def __init__(self, program: VertexProgram, value: Fields, message: Fields, digest: str | None) -> None:
+        self._program = program
+        self._value = value
+        self._message = message
+        folder = cache_directory()
+        self._note = Path(folder) / f"program-{digest}.json" if folder and digest else None
+
+    def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
+        """Raise ``ProgramError`` at the first fault; return the dtypes of the aggregates."""
+        if self._note is not None:
+            with suppress(OSError, ValueError, TypeError):
+                return {name: np.dtype(text) for name, text in json.loads(self._note.read_text()).items()}
+        value, message = _numba_type(self._value), _numba_type(self._message)
+        dtypes = self._check_aggregators(contributions, value)
+        aggregated = types.none
+        if dtypes:
+            shape = aggregated_type(tuple(dtypes))
+            aggregated = types.NamedTuple([numba.from_dtype(dtype) for dtype in dtypes.values()], shape)
+        context = _context_type(aggregated)
+        _check(device["init"], "init", (context,), self._value)
+        weight = types.float32
+        sending = (value, weight, context) if self._program.sends_per_edge else (value, context)
+        _check(device["message"], "message", sending, self._message)
+        _check(device["combine"], "combine", (message, message), self._message)
+        _check(device["apply"], "apply", (value, message, context), self._value)
+        if "active" in device:
+            _check(device["active"], "active", (value, value, context), _BOOL)
+        if "initially_active" in device:
+            _check(device["initially_active"], "initially_active", (context,), _BOOL)
+        if self._note is not None:
+            with suppress(OSError):
+                temporary = self._note.with_suffix(f".{secrets.token_hex(4)}.tmp")
+                temporary.write_text(json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
+                os.replace(temporary, self._note)
+        return dtypes
+
+    def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:
+        """Find the aggregates' dtypes; their functions see no aggregates of unknown dtype, so these are declared."""
+        dtypes: dict[str, np.dtype[Any]] = {}
+        context = _context_type(types.none)
+        for name, aggregator in self._program.aggregators.items():
+            role = f"aggregator {name!r}"
+            if aggregator.dtype is not None:
+                dtypes[name] = np.dtype(aggregator.dtype)
+                continue
+            result = result_type(contributions[name], role, (value, value, context))
+            if isinstance(result, types.Boolean):
+                dtypes[name] = np.dtype(np.int64 if aggregator.combine == "sum" else np.bool_)
+            elif isinstance(result, (types.Integer, types.Float)):
+                dtypes[name] = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
+            else:
+                raise ProgramError(f"{role} returns {result}, but must return a number{place_of(contributions[name])}")
+        return dtypes
+
+
+_BOOL = Fields((np.dtype(np.bool_),), False)
+
+
+def _numba_type(fields: Fields) -> Any:
+    parts = [numba.from_dtype(dtype) for dtype in fields.dtypes]
+    return types.Tuple(parts) if fields.is_tuple else parts[0]
+
+
+def _context_type(aggregated: Any) -> Any:
+    return types.NamedTuple([types.int64] * 5 + [aggregated], VertexContext)
+
+
+def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
+    """Compile a program's function for these types and return the type of its result."""
+    try:
+        function.compile(arguments)
+    except numba_errors.NumbaError as error:
+        raise ProgramError(
+            f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
+            f"Use numbers, tuples, math and NumPy functions that Numba compiles, and Python functions of such."
+        ) from error
+    return function.overloads[arguments].signature.return_type
+
+
+@contextmanager
+def explaining_compilation(device: str) -> Iterator[None]:
+    """Tell of functions that compile for the CPU, as was checked, and not for ``device``."""
+    try:
+        yield
+    except numba_errors.NumbaError as error:
+        found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
+        place = f" ({found[1]}, line {found[2]})" if found else ""
+        raise ProgramError(
+            f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
+            f"Kernels there have numbers and tuples of them; no lists, dicts, strings or new arrays."
+        ) from error
+
+
+def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
+    result = result_type(function, role, arguments)
+    if fields is _BOOL:
+        if not isinstance(result, (types.Boolean, types.Integer)):
+            raise ProgramError(f"{role} returns {result}, but must return True or False{place_of(function)}")
+        return
+    parts = list(result) if isinstance(result, types.BaseTuple) else [result]
+    if isinstance(result, types.BaseTuple) != fields.is_tuple or len(parts) != len(fields.dtypes):
+        raise ProgramError(f"{role} returns {result}, but {field_names(fields)} is declared{place_of(function)}")
+    for part, dtype in zip(parts, fields.dtypes, strict=True):
+        if not isinstance(part, (types.Boolean, types.Integer, types.Float)):
+            raise ProgramError(f"{role} returns {part}, but {field_names(fields)} is declared{place_of(function)}")
+        if isinstance(part, types.Float) and dtype.kind != "f":
+            raise ProgramError(
+                f"{role} returns {part}, but {field_names(fields)} is declared, and a float is not made an integer "
+                f"silently{place_of(function)}: convert it, as np.{dtype}(x) does, or declare float64"
+            )
+
+
+def place_of(function: Any, error: Exception | None = None) -> str:
+    """Where a function stands, and its text where that can be had."""
+    code = function.py_func.__code__
+    line = code.co_firstlineno
+    if error is not None:
+        places = re.findall(
+            rf'File "[^"]*{re.escape(os.path.basename(code.co_filename))}", line (\d+)', _plain_text(error)
+        )
+        if places:
+            line = int(places[-1])
+    text = ""
+    with suppress(OSError, TypeError, IndexError):
+        import linecache
+
+        text = linecache.getline(code.co_filename, line, function.py_func.__globals__).strip()
+    return f" ({code.co_filename}, line {line}{f': {text}' if text else ''})"
+
+
+def _plain_text(error: Exception) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+
+
+def _essence(error: Exception) -> str:
+    """The line of Numba's message that says what is wrong."""
+    skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
+    for line in reversed(_plain_text(error).splitlines()):
+        text = line.strip()
+        if re.match(
+            r"(Unknown attribute|Untyped global|No implementation|Cannot|Use of|Invalid|NameError|.*Error)", text
+        ):
+            return text
+    lines = [line.strip() for line in _plain_text(error).splitlines()]
+    return next((line for line in lines if line and not line.startswith(skipped)), "Numba cannot compile it")

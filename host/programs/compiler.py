@@ -1,0 +1,233 @@
+"""Compiles vertex programs for the CPU and for CUDA, and caches what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.programs.checks import Checks, place_of, result_type
+from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
+from gpu_pregel.host.programs.fingerprint import Fingerprint
+from gpu_pregel.host.programs.functions import device_function
+from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
+from gpu_pregel.kernels.library.jit_cpu import device, jit_program
+from gpu_pregel.kernels.programs import program_cpu
+from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
+from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
+
+_ENGINE = 1
+"""Part of every program's key: raised when what this module makes of the same functions changes."""
+_COMPILED_AT_MOST = 256
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A program's functions, checked, and its kernels, each compiled or loaded when first called."""
+
+    value: Fields
+    message: Fields
+    identity: Any
+    per_edge: bool
+    uses_in_degree: bool
+    aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
+    """Name, dtype and identity of each aggregate."""
+    aggregate_folds: tuple[Callable[[Any, Any], Any], ...]
+    """The combiner of each aggregate as an ordinary function, for the host."""
+    init: Any
+    signal: Any
+    pull: Any
+    slot: Any
+    push: Any
+    apply: Any
+
+
+_compiled: dict[Any, CompiledProgram] = {}
+
+
+def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledProgram:
+    """Return the kernels of a program for the CPU, from memory if they were asked for before.
+
+    Raises
+    ------
+    ProgramError
+        A function cannot be compiled, or returns what cannot be stored in the declared dtype.
+    """
+    has_weights = has_weights and program.sends_per_edge
+    fingerprint = fingerprint_program(program, has_weights=has_weights)
+    digest = fingerprint.hexdigest()
+    name = digest if fingerprint.is_complete else None
+
+    def kernel(part: str, function: Any) -> Any:
+        return jit_program(function, name and f"{part}-{name}")
+
+    def make_kernels(functions: Functions) -> dict[str, Any]:
+        return {
+            "init": kernel("init", program_cpu.make_init(functions)),
+            "signal": None if functions.per_edge else kernel("signal", program_cpu.make_signal(functions)),
+            "pull": kernel("pull", program_cpu.make_pull(functions, has_weights=has_weights)),
+            "slot": kernel("slot", program_cpu.make_slot(functions)),
+            "push": None
+            if functions.message.is_tuple
+            else kernel("push", program_cpu.make_push(functions, has_weights=has_weights)),
+            "apply": kernel("apply", program_cpu.make_apply(functions, always=program.active == "always")),
+        }
+
+    return _from_memory(("cpu", digest), program, fingerprint, device, make_kernels)
+
+
+def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
+    """Return the kernels of a program for CUDA, as declarations that a device compiles.
+
+    ``offset`` is the dtype of positions of edges, ``weight`` that of weights, or None. Errors are those of
+    :func:`compile_program`, found by the CPU's compiler.
+    """
+    from gpu_pregel.kernels.library import jit_cuda
+    from gpu_pregel.kernels.programs import edges_cuda, program_cuda
+
+    weight = weight if program.sends_per_edge else None
+    fingerprint = fingerprint_program(program, has_weights=weight is not None)
+
+    def make_kernels(functions: Functions) -> dict[str, Any]:
+        shapes = program_cuda.make_shapes(functions, offset, weight)
+        return {
+            "init": program_cuda.make_init(functions, shapes),
+            "signal": None if functions.per_edge else program_cuda.make_signal(functions, shapes),
+            "pull": edges_cuda.make_pull(functions, shapes),
+            "slot": edges_cuda.make_slot(functions, shapes),
+            "push": None if functions.message.is_tuple else edges_cuda.make_push(functions, shapes),
+            "apply": program_cuda.make_apply(functions, shapes, always=program.active == "always"),
+        }
+
+    key = ("cuda", offset, weight, fingerprint.hexdigest())
+    return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels)
+
+
+def _from_memory(
+    key: Any,
+    program: VertexProgram,
+    fingerprint: Fingerprint,
+    jit: Jit,
+    make_kernels: Callable[[Functions], dict[str, Any]],
+) -> CompiledProgram:
+    if key not in _compiled:
+        if len(_compiled) >= _COMPILED_AT_MOST:
+            _compiled.pop(next(iter(_compiled)))
+        _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
+    return _compiled[key]
+
+
+def _compile(
+    program: VertexProgram,
+    fingerprint: Fingerprint,
+    jit: Jit,
+    make_kernels: Callable[[Functions], dict[str, Any]],
+) -> CompiledProgram:
+    value, message = _fields(program)
+    combine, identity = resolve_combiner(program.combine, message)
+    checks = Checks(program, value, message, fingerprint.hexdigest() if fingerprint.is_complete else None)
+    dtypes = checks.run(*_device_functions(program, combine, device))
+    one, contributions = _device_functions(program, combine, jit)
+    aggregators, aggregates, folds = [], [], []
+    for name, aggregator in program.aggregators.items():
+        fold, start = resolve_combiner(aggregator.combine, Fields((dtypes[name],), False))
+        aggregators.append((name, contributions[name], device_function(fold, jit), dtypes[name], start))
+        aggregates.append((name, dtypes[name], start))
+        folds.append(fold)
+    functions = Functions(
+        value=value,
+        message=message,
+        identity=identity,
+        init=one["init"],
+        initially_active=one.get("initially_active"),
+        send=one["message"],
+        per_edge=program.sends_per_edge,
+        combine=one["combine"],
+        absorbing=absorbing(program.combine, message),
+        built_in=program.combine if isinstance(program.combine, str) else None,
+        apply=one["apply"],
+        is_active=one.get("active"),
+        aggregators=tuple(aggregators),
+    )
+    return CompiledProgram(
+        value=value,
+        message=message,
+        identity=identity,
+        per_edge=program.sends_per_edge,
+        uses_in_degree="in_degree" in fingerprint.names,
+        aggregates=tuple(aggregates),
+        aggregate_folds=tuple(folds),
+        **make_kernels(functions),
+    )
+
+
+def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The program's functions by their role, and those of its aggregators by name, for kernels to call."""
+    plain = {"init": program.init, "message": program.message, "apply": program.apply, "combine": combine}
+    if callable(program.active):
+        plain["active"] = program.active
+    if program.initially_active is not None:
+        plain["initially_active"] = program.initially_active
+    contributions = {name: device_function(one.function, jit) for name, one in program.aggregators.items()}
+    return {role: device_function(function, jit) for role, function in plain.items()}, contributions
+
+
+def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerprint:
+    """Take in all that the vertices of a program compute with; ``halt``, which only ends a run, is no part of it."""
+    value, message = _fields(program)
+    has_weights = has_weights and program.sends_per_edge
+    fingerprint = Fingerprint()
+    fingerprint.add(_ENGINE, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
+    fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
+    for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
+        fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
+    for name, aggregator in program.aggregators.items():
+        fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
+    return fingerprint
+
+
+def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
+    """The fields of a program's value and of its message."""
+    declared = program.value if program.message_type is None else program.message_type
+    return (
+        Fields(as_dtypes(program.value), isinstance(program.value, tuple)),
+        Fields(as_dtypes(declared), isinstance(declared, tuple)),
+    )
+
+
+_kernels: dict[Any, Any] = {}
+
+
+def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu") -> tuple[Any, np.dtype[Any]]:
+    """The kernel that sums ``function(vertex, *arrays)`` over a frontier, and the dtype of the sum.
+
+    ``arrays`` have a ``dtype`` each, and lie where the kernel will run: "cpu" or "cuda".
+    """
+    fingerprint = Fingerprint()
+    fingerprint.add(function)
+    on_host = target == "cpu"
+    kinds = tuple(numba.typeof(array) if on_host else numba.from_dtype(array.dtype)[::1] for array in arrays)
+    key = (target, fingerprint.hexdigest(), kinds)
+    if key not in _kernels:
+        compiled = device_function(function, device)
+        result = result_type(compiled, "function", (types.int64, *kinds))
+        if not isinstance(result, (types.Boolean, types.Integer, types.Float)):
+            raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
+        total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
+        if on_host:
+            name = f"vertices-{key[1]}" if fingerprint.is_complete else None
+            _kernels[key] = jit_program(make_process_vertices(compiled), name), total
+        else:
+            from gpu_pregel.kernels.library import jit_cuda
+            from gpu_pregel.kernels.programs import vertices_cuda
+
+            on_device = device_function(function, jit_cuda.device)
+            sums = numba.from_dtype(total)[::1]
+            _kernels[key] = vertices_cuda.make_process_vertices(on_device, types.Tuple(kinds), sums), total
+    found: tuple[Any, np.dtype[Any]] = _kernels[key]
+    return found

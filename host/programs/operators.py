@@ -1,0 +1,271 @@
+"""The engine's primitives, for algorithms of several phases: a frontier, and work over its vertices or edges.
+
+They are Gemini's (Zhu et al., OSDI 2016): ``process_vertices`` and ``process_edges`` return the sum of what each
+vertex's function returned. The sparse and dense signals and slots are derived from a program's functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.host.arguments import as_vector, check_choice
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.programs.checks import explaining_compilation
+from gpu_pregel.host.programs.compiler import compile_function
+from gpu_pregel.host.programs.cpu_state import Plan
+from gpu_pregel.host.programs.policy import Directions, push_obstacle
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.run import compile_on, make_run
+from gpu_pregel.kernels.programs.program_cpu import BLOCK_WORDS
+
+Array = np.ndarray[Any, Any]
+
+
+class Frontier:
+    """A set of active vertices of a graph, as a bitmap.
+
+    Parameters
+    ----------
+    graph : Graph
+    vertices : array_like of int, optional
+        Vertex numbers; default: all vertices.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> frontier = gp.Frontier(gp.grid(3), [4, 0])
+    >>> len(frontier), frontier.vertices().tolist(), 4 in frontier
+    (2, [0, 4], True)
+    """
+
+    def __init__(self, graph: Graph, vertices: Any = None) -> None:
+        check_graph(graph)
+        self.graph = graph
+        n = graph.num_vertices
+        if vertices is None:
+            self.words = full_bitmap(n)
+        else:
+            chosen = as_vector("vertices", vertices)
+            if chosen.size and chosen.dtype.kind not in "iu":
+                raise ArgumentTypeError(f"vertices must be vertex numbers, not {chosen.dtype}")
+            if chosen.size and (chosen.min() < 0 or chosen.max() >= n):
+                wrong = chosen[(chosen < 0) | (chosen >= n)][0]
+                raise GraphError(f"there is no vertex {wrong:,} in a graph of {n:,} vertices")
+            flags = np.zeros(n, bool)
+            flags[chosen.astype(np.int64)] = True
+            self.words = pack_bits(flags)
+        self._runs: dict[Any, Any] = {}
+
+    def flags(self) -> Array:
+        """Whether each vertex is in the frontier; bool[n]."""
+        bits: Array = np.unpackbits(self.words.astype("<u8").view(np.uint8), bitorder="little")
+        return bits[: self.graph.num_vertices].astype(bool)
+
+    def vertices(self) -> Array:
+        """The numbers of its vertices, ascending; int64[len]."""
+        return np.flatnonzero(self.flags())
+
+    def __len__(self) -> int:
+        return int(np.bitwise_count(self.words).sum())
+
+    def __contains__(self, vertex: int) -> bool:
+        return 0 <= vertex < self.graph.num_vertices and bool(int(self.words[vertex // 64]) >> (vertex % 64) & 1)
+
+    def __repr__(self) -> str:
+        return f"<Frontier: {len(self):,} of {self.graph.num_vertices:,} vertices>"
+
+
+def process_vertices(
+    function: Callable[..., Any],
+    frontier: Frontier,
+    arrays: Sequence[Array] = (),
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+) -> int | float:
+    """Call ``function(vertex, *arrays)`` for every vertex of a frontier and return the sum of what it returned.
+
+    Parameters
+    ----------
+    function : callable
+        Compiled by Numba; may write to ``arrays[…][vertex]``. Returns a number.
+    frontier : Frontier
+    arrays : sequence of arrays
+        On a GPU those of the host are copied there and back.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    threads : int, optional
+
+    Returns
+    -------
+    int or float
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> labels = np.zeros(9, np.uint32)
+    >>> def start(vertex, labels):
+    ...     labels[vertex] = vertex
+    ...     return 1
+    >>> gp.process_vertices(start, gp.Frontier(gp.grid(3)), [labels])
+    9
+    """
+    _check_frontier(frontier)
+    target = get_device(device, threads=threads)
+    _check_arrays(target, arrays)
+    if not target.is_host:
+        return _process_vertices_there(target, function, frontier, tuple(arrays))
+    kernel, dtype = compile_function(function, tuple(arrays))
+    blocks = -(-len(frontier.words) // BLOCK_WORDS)
+    sums = np.zeros(blocks, dtype)
+    target.launch(kernel, blocks, BLOCK_WORDS, frontier.words, tuple(arrays), sums, chunk=blocks if blocks <= 2 else 4)
+    total: int | float = sums.sum().item()
+    return total
+
+
+def _process_vertices_there(
+    target: Device, function: Callable[..., Any], frontier: Frontier, arrays: tuple[Any, ...]
+) -> int | float:
+    """As :func:`process_vertices`, on another device."""
+    kernel, dtype = compile_function(function, arrays, "cuda")
+    words = target.upload(frontier.words.view(np.uint32))
+    sums = target.zeros(max(1, len(words)), dtype)
+    copies = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in arrays)
+    with explaining_compilation(target.name):
+        target.launch(kernel, frontier.graph.num_vertices, words, copies, sums)
+    total: int | float = target.download(sums).sum().item()
+    _take_back(target, arrays, copies)
+    return total
+
+
+def _take_back(target: Device, arrays: tuple[Any, ...], copies: tuple[Any, ...]) -> None:
+    """Copy back those arrays that lie in the memory of the host and may be written."""
+    for array, copy in zip(arrays, copies, strict=True):
+        if isinstance(array, np.ndarray) and array.flags.writeable:
+            array[...] = target.download(copy)
+
+
+def process_edges(
+    program: VertexProgram,
+    frontier: Frontier,
+    arrays: Array | Sequence[Array],
+    *,
+    transpose: bool = False,
+    mode: str = "auto",
+    superstep: int = 0,
+    deterministic: bool = True,
+    device: str = "auto",
+    threads: int | None = None,
+) -> int:
+    """Let a frontier send along its edges, once; the frontier becomes the vertices that this made active.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        Its ``message``, ``combine``, ``apply`` and ``active`` are used.
+    frontier : Frontier
+        Who sends; afterwards who is active.
+    arrays : array[n] or sequence of arrays
+        The vertices' values, one array per field, of the program's dtypes; changed in place.
+    transpose : bool, default False
+        Send along in-edges instead of out-edges.
+    mode : {"auto", "push", "pull"}
+    superstep : int, default 0
+        ``ctx.superstep`` of the senders; of those who apply it is one more.
+    deterministic : bool, default True
+        As for :func:`gpu_pregel.run`.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    threads : int, optional
+
+    Returns
+    -------
+    int
+        Number of vertices made active.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> reach = gp.VertexProgram(
+    ...     value=np.bool_,
+    ...     init=lambda ctx: False,
+    ...     message=lambda value, ctx: True,
+    ...     combine="or",
+    ...     apply=lambda value, incoming, ctx: True,
+    ... )
+    >>> graph = gp.Graph.from_edgelist([0, 1], [1, 2], directed=True)
+    >>> reached, frontier = np.array([False, True, False]), gp.Frontier(graph, [1])
+    >>> gp.process_edges(reach, frontier, reached, transpose=True), reached.tolist()
+    (1, [True, True, False])
+    """
+    _check_frontier(frontier)
+    check_choice("mode", mode, ("auto", "push", "pull"))
+    if not isinstance(program, VertexProgram):
+        raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
+    if program.aggregators:
+        raise ArgumentError("process_edges folds no aggregators: use gp.run, or process_vertices afterwards")
+    graph, target = frontier.graph, get_device(device, threads=threads)
+    compiled = compile_on(target, graph, program)
+    obstacle = push_obstacle(program, compiled, deterministic)
+    if mode == "push" and obstacle:
+        raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
+    values = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
+    _check_arrays(target, values)
+    _check_values(values, compiled.value.dtypes, graph.num_vertices)
+    key = (id(compiled), transpose, mode == "push", target.name, target.threads)
+    # A run that fails on the way is not used again.
+    run = frontier._runs.pop(key, None)
+    if run is None:
+        degrees = (graph.in_degrees, graph.out_degrees) if transpose else (graph.out_degrees, graph.in_degrees)
+        workers = thread_count(target.threads)
+        parts = graph._partitions(1, with_pull=mode != "push", transpose=transpose, threads=workers)
+        run = make_run(target, graph, compiled, parts, degrees, always=program.active == "always", forced=True)
+    # What the copies take the place of is given back first.
+    run.values = run.frontier = ()
+    run.values = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in values)
+    run.frontier = target.upload(frontier.words if target.is_host else frontier.words.view(np.uint32))
+    degrees_of_active = graph.in_degrees if transpose else graph.out_degrees
+    flags = frontier.flags()
+    plan = Plan(int(flags.sum()), int(degrees_of_active[flags].sum()))
+    direction = Directions(mode, obstacle is None, graph.num_edges).choose(plan)
+    step = run.execute(direction, superstep + 1, plan, (), 1)[0]
+    if not target.is_host:
+        frontier.words[:] = target.download(run.frontier).view(np.uint64)
+        _take_back(target, values, run.values)
+    frontier._runs[key] = run
+    active: int = step.plan.active_vertices
+    return active
+
+
+def _check_frontier(frontier: object) -> None:
+    if not isinstance(frontier, Frontier):
+        raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
+
+
+def _check_arrays(target: Device, arrays: Sequence[Any]) -> None:
+    """Refuse what cannot be an array on a device."""
+    for k, array in enumerate(arrays):
+        on_host = isinstance(array, (np.ndarray, np.generic))
+        if not hasattr(array, "dtype") or (target.is_host and not on_host):
+            raise ArgumentTypeError(
+                f"arrays[{k}] must be an array for device {target.name!r}, not {type(array).__name__}"
+            )
+        if array.ndim != 1 and not target.is_host:
+            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions: device {target.name!r} has arrays of one")
+
+
+def _check_values(values: tuple[Array, ...], dtypes: tuple[np.dtype[Any], ...], n: int) -> None:
+    if [value.dtype for value in values] != list(dtypes):
+        found = ", ".join(str(value.dtype) for value in values)
+        raise ArgumentTypeError(f"arrays have dtypes {found}, but the program's value is {', '.join(map(str, dtypes))}")
+    for k, value in enumerate(values):
+        if value.shape != (n,):
+            raise GraphError(f"arrays[{k}] has shape {value.shape}, but the graph has {n:,} vertices")
+        if isinstance(value, np.ndarray) and not (value.flags.writeable and value.flags.c_contiguous):
+            raise ArgumentError(f"arrays[{k}] must be contiguous and writable, as it is changed in place")

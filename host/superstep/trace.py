@@ -1,0 +1,255 @@
+"""The trace of a run: a row per superstep, as data, a table for people, and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
+
+from gpu_pregel.host.require import require
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+_SHOWN_ROWS = 40
+"""Longer traces are shown by their first and last rows."""
+_MARKED_ROWS = 60
+"""So many supersteps can each have a mark of their own in a picture."""
+_NUMERIC = {
+    "superstep": "superstep",
+    "direction": "direction",
+    "active_vertices": "active vertices",
+    "active_edges": "active edges",
+    "messages": "messages",
+    "applied": "applied",
+    "seconds": "ms",
+    "bytes": "MB",
+}
+_AGENTS = {
+    "superstep": "superstep",
+    "computed": "computed",
+    "active_vertices": "active vertices",
+    "messages": "messages",
+    "failed": "failed",
+    "retries": "retries",
+    "seconds": "ms",
+}
+"""The columns of a table, by the keys of a row."""
+_ADDED = ("messages", "applied", "computed", "failed", "retries", "seconds", "bytes")
+_INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
+_VERTICES, _EDGES = "#d9480f", "#486581"
+_DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
+
+
+class Trace(Sequence[dict[str, Any]]):
+    """What each superstep of a run did; an immutable sequence of rows.
+
+    Of a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``active_vertices``
+    and ``active_edges`` after it; ``messages``, sent to it along edges; ``applied``, the vertices that ran ``apply``;
+    ``seconds``; and ``bytes``, moved by a model that streams each array once.
+
+    Of agents, it is a dict of ``superstep``; ``computed``, the vertices that it computed; ``active_vertices`` after it;
+    ``messages``, sent in it; ``failed``, the vertices without which it went on; ``retries``, the attempts beyond each
+    vertex's first; and ``seconds``.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, numpy as np
+    >>> hops = gp.VertexProgram(
+    ...     value=np.int64,
+    ...     init=lambda ctx: 0 if ctx.vertex == 0 else -1,
+    ...     initially_active=lambda ctx: ctx.vertex == 0,
+    ...     message=lambda value, ctx: value + 1,
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    ... )
+    >>> trace = gp.run(gp.Graph.from_edgelist([0, 1], [1, 2]), hops).trace
+    >>> len(trace), trace[1]["active_vertices"], [row["messages"] for row in trace]
+    (4, 1, [0, 1, 2, 1])
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Iterable[dict[str, Any]] = ()) -> None:
+        self._rows = tuple(dict(row) for row in rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Trace: ...
+    def __getitem__(self, index: int | slice) -> dict[str, Any] | Trace:
+        if isinstance(index, slice):
+            return Trace(self._rows[index])
+        # A copy, so that nobody's edit of a row edits the trace.
+        return dict(self._rows[index])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return map(dict, self._rows)
+
+    def __eq__(self, other: object) -> bool:
+        return self._rows == other._rows if isinstance(other, Trace) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(tuple(row.items()) for row in self._rows))
+
+    def __repr__(self) -> str:
+        seconds = sum(row["seconds"] for row in self._rows)
+        return f"<Trace: {len(self)} supersteps, {_milliseconds(seconds)} ms>"
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    @property
+    def _headings(self) -> dict[str, str]:
+        return _AGENTS if self._rows and "computed" in self._rows[0] else _NUMERIC
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A data frame with a row per superstep."""
+        pandas = require("pandas", "Trace.to_pandas")
+        return pandas.DataFrame(list(self), columns=list(self._headings))
+
+    def to_text(self) -> str:
+        """An aligned table with a line per superstep and one of totals; the middle of a long trace is left out."""
+        head, tail, hidden = self._shown()
+        headings = self._headings
+        above, below = [[_cells(row, headings) for row in rows] for rows in (head, tail)]
+        table = [list(headings.values()), *above, *below, self._totals()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [_line(row, headings, widths) for row in table]
+        if hidden:
+            lines.insert(1 + len(above), f"{'…':>{widths[0]}}  {hidden}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The table of :meth:`to_text` for notebooks."""
+        head, tail, hidden = self._shown()
+        headings = self._headings
+        above, below = ("".join(_html_row("td", _cells(row, headings)) for row in rows) for rows in (head, tail))
+        gap = f'<tr><td colspan="{len(headings)}" style="text-align:center">… {hidden} …</td></tr>' if hidden else ""
+        return (
+            f"<table><thead>{_html_row('th', headings.values())}</thead>"
+            f"<tbody>{above}{gap}{below}</tbody><tfoot>{_html_row('th', self._totals())}</tfoot></table>"
+        )
+
+    def plot(self) -> Figure:
+        """Draw active vertices and edges, or messages, above, the time of each superstep by direction below.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Bound to no window: a notebook shows it, ``savefig`` writes it.
+
+        Raises
+        ------
+        MissingPackageError
+            matplotlib is not installed.
+        """
+        require("matplotlib", "Trace.plot")
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(8, 4.8), facecolor="white", layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
+        self._plot_activity(above)
+        self._plot_times(below)
+        below.set_xlim(-0.6, max(len(self) - 0.4, 0.6))
+        below.locator_params(axis="x", integer=True, min_n_ticks=1)
+        above.set_title(f"{self!r}"[len("<Trace: ") : -1], loc="left", fontsize=10.5, color=_INK, fontweight="bold")
+        below.set_xlabel("superstep", fontsize=9, color=_MUTED)
+        return figure
+
+    def _plot_activity(self, axis: Any) -> None:
+        steps = [row["superstep"] for row in self._rows]
+        mark = {"marker": "o", "markersize": 4} if len(self) <= _MARKED_ROWS else {}
+        edges = "active_edges" if self._headings is _NUMERIC else "messages"
+        for key, label, color in (
+            (edges, edges.removeprefix("active_"), _EDGES),
+            ("active_vertices", "vertices", _VERTICES),
+        ):
+            counts = [row[key] for row in self._rows]
+            axis.plot(steps, counts, color=color, linewidth=1.6, label=label, clip_on=False, zorder=3, **mark)
+        # Logarithmic from 1 on, with a place for 0, where runs end.
+        axis.set_yscale("symlog", linthresh=1, linscale=0.5)
+        most = max((row[edges] + row["active_vertices"] for row in self._rows), default=0)
+        axis.set_ylim(0, max(10, 2 * most))
+        axis.yaxis.set_major_formatter(_short)
+        _dress(axis, "active", 2)
+
+    def _plot_times(self, axis: Any) -> None:
+        directions = [row.get("direction", "computed") for row in self._rows]
+        for direction in dict.fromkeys([*_DIRECTIONS, *directions]):
+            rows = [row for row, of_row in zip(self._rows, directions, strict=True) if of_row == direction]
+            if rows:
+                times = [1000 * row["seconds"] for row in rows]
+                style = {"color": _DIRECTIONS.get(direction, _MUTED), "width": 0.8 if len(self) <= 200 else 1.0}
+                axis.bar([row["superstep"] for row in rows], times, label=direction, zorder=2, **style)
+        _dress(axis, "milliseconds", len(_DIRECTIONS))
+
+    def _shown(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]], str]:
+        """The first rows, the last ones, and what to say of those between."""
+        if len(self) <= _SHOWN_ROWS:
+            return self._rows, (), ""
+        half = _SHOWN_ROWS // 2
+        return self._rows[:half], self._rows[-half:], f"{len(self) - 2 * half:,} supersteps more"
+
+    def _totals(self) -> list[str]:
+        """The last line of the table: sums where a sum says something."""
+        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _ADDED else "" for key in self._headings]
+        return ["total", *cells[1:]]
+
+
+def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:
+    """A row as people read it: milliseconds and megabytes, thousands apart."""
+    return [_cell(key, row.get(key, "")) for key in headings]
+
+
+def _cell(key: str, value: Any) -> str:
+    if key == "seconds":
+        return _milliseconds(value)
+    if key == "bytes":
+        return f"{value / 1e6:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:,.2f}"
+
+
+def _line(cells: Sequence[str], headings: Iterable[str], widths: Sequence[int]) -> str:
+    """Cells to the right, but the direction, a word, to the left."""
+    pairs = zip(headings, cells, widths, strict=True)
+    return "  ".join(f"{cell:<{width}}" if key == "direction" else f"{cell:>{width}}" for key, cell, width in pairs)
+
+
+def _html_row(tag: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _short(value: float, _: int) -> str:
+    """A count on an axis: 0, 1, 10, 100, 1 k, 10 k, 1 M."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}"
+
+
+def _dress(axis: Any, label: str, columns: int) -> None:
+    """Colours, grid and legend that both panels share."""
+    axis.set_ylabel(label, fontsize=9, color=_MUTED)
+    axis.tick_params(which="both", labelsize=8, colors=_MUTED, length=2)
+    axis.grid(axis="y", color=_PALE, linewidth=0.8, zorder=0)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.spines["bottom"].set_color("#cbd2d9")
+    place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.2}
+    handles, labels = axis.get_legend_handles_labels()
+    if handles:
+        look = {"frameon": False, "fontsize": 9, "labelcolor": _INK, "handlelength": 1.2, "columnspacing": 1.4}
+        axis.legend(handles, labels, ncols=columns, **place, **look)

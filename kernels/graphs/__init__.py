@@ -1,0 +1,1 @@
+"""Kernels that build, generate and partition graphs."""

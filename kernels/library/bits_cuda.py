@@ -1,0 +1,48 @@
+"""Bits on CUDA: bitmaps, with a bit per vertex in uint32 words and zeros beyond n, and the bits of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.extending import intrinsic
+
+from gpu_pregel.kernels.library.jit_cuda import device
+
+WORD_BITS = 32
+
+
+@device
+def get_bit(bitmap: Any, position: Any) -> Any:
+    """Whether the bit of a uint32 position is set."""
+    return (bitmap[position >> np.uint32(5)] >> (position & np.uint32(31))) & np.uint32(1) != np.uint32(0)
+
+
+@device
+def bit(position: Any) -> Any:
+    """The word of this uint32 position with only its bit set."""
+    return np.uint32(np.uint32(1) << (position & np.uint32(31)))
+
+
+def _reinterpreting(result: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(result))
+
+    return result(value), codegen
+
+
+@intrinsic
+def bits_of_float(typingctx: Any, value: Any) -> Any:
+    """The bits of a float as an unsigned integer of the same size."""
+    if not isinstance(value, types.Float):
+        return None
+    return _reinterpreting({32: types.uint32, 64: types.uint64}[value.bitwidth], value)
+
+
+@intrinsic
+def float_of_bits(typingctx: Any, value: Any) -> Any:
+    """The float that has the bits of an unsigned integer of the same size."""
+    if value not in (types.uint32, types.uint64):
+        return None
+    return _reinterpreting({32: types.float32, 64: types.float64}[value.bitwidth], value)

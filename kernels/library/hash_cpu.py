@@ -1,0 +1,21 @@
+"""A hash of 64 bits, for random numbers that depend on no order and for checksums of edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.jit_cpu import inline
+
+
+@inline
+def mix(x: Any) -> Any:
+    """Scramble 64 bits so that each output bit depends on all input bits.
+
+    The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+    """
+    x = np.uint64(x)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,106 @@
+"""What the 32 lanes of a warp do together: shuffles of any number or tuple of numbers, scans, and a search.
+
+All lanes of the warp must take part in each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import cuda
+from numba.cuda import cgutils, types
+from numba.cuda.extending import intrinsic
+
+from gpu_pregel.kernels.library.jit_cuda import WARP, device
+
+ALL = np.uint32(0xFFFFFFFF)
+"""The mask of all lanes."""
+_UP, _INDEX = 1, 0
+_CLAMP = {_UP: 0x00, _INDEX: 0x1F}
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+def _shuffle_word(builder: Any, mode: int, word: Any, lane: Any) -> Any:
+    """Shuffle 32 bits."""
+    result = ir.LiteralStructType((_I32, ir.IntType(1)))
+    function_type = ir.FunctionType(result, [_I32] * 5)
+    function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.nvvm.shfl.sync.i32")
+    call = builder.call(function, [_I32(-1), _I32(mode), word, lane, _I32(_CLAMP[mode])])
+    return builder.extract_value(call, 0)
+
+
+def _shuffle(context: Any, builder: Any, mode: int, kind: Any, value: Any, lane: Any) -> Any:
+    """Shuffle a number, or each number of a tuple."""
+    if isinstance(kind, types.BaseTuple):
+        parts = [
+            _shuffle(context, builder, mode, part, builder.extract_value(value, k), lane) for k, part in enumerate(kind)
+        ]
+        return context.make_tuple(builder, kind, parts)
+    llvm_type = context.get_value_type(kind)
+    if isinstance(kind, types.Float):
+        value = builder.bitcast(value, ir.IntType(kind.bitwidth))
+    width = value.type.width
+    if width <= 32:
+        word = builder.zext(value, _I32) if width < 32 else value
+        moved = _shuffle_word(builder, mode, word, lane)
+        moved = builder.trunc(moved, value.type) if width < 32 else moved
+    else:
+        low = _shuffle_word(builder, mode, builder.trunc(value, _I32), lane)
+        high = _shuffle_word(builder, mode, builder.trunc(builder.lshr(value, _I64(32)), _I32), lane)
+        moved = builder.or_(builder.shl(builder.zext(high, _I64), _I64(32)), builder.zext(low, _I64))
+    return builder.bitcast(moved, llvm_type)
+
+
+def _shuffling(mode: int, value: Any, lane: Any) -> Any:
+    kind = types.unliteral(value)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = context.cast(builder, arguments[1], signature.args[1], types.int32)
+        return _shuffle(context, builder, mode, kind, arguments[0], number)
+
+    return kind(kind, lane), codegen
+
+
+@intrinsic
+def shuffle(typingctx: Any, value: Any, lane: Any) -> Any:
+    """The ``value`` of another lane."""
+    return _shuffling(_INDEX, value, lane)
+
+
+@intrinsic
+def shuffle_up(typingctx: Any, value: Any, distance: Any) -> Any:
+    """The ``value`` of the lane ``distance`` below, or the own one where there is none."""
+    return _shuffling(_UP, value, distance)
+
+
+@device
+def lane_number() -> Any:
+    """Number of this thread in its warp."""
+    return np.uint32(cuda.threadIdx.x) & np.uint32(WARP - 1)
+
+
+@device
+def sum_up_to(count: Any) -> Any:
+    """The sum of ``count``, a uint32, of this lane and those below it."""
+    lane = lane_number()
+    distance = np.uint32(1)
+    while distance < np.uint32(WARP):
+        below = shuffle_up(count, distance)
+        if lane >= distance:
+            count = np.uint32(count + below)
+        distance = np.uint32(distance << np.uint32(1))
+    return count
+
+
+@device
+def owner_of(position: Any, upto: Any) -> Any:
+    """The first lane whose ``upto``, which never falls from lane to lane, is beyond ``position``; 31 if none is."""
+    owner = np.uint32(0)
+    step = np.uint32(WARP // 2)
+    while step > np.uint32(0):
+        if shuffle(upto, owner + step - np.uint32(1)) <= position:
+            owner = np.uint32(owner + step)
+        step = np.uint32(step >> np.uint32(1))
+    return owner

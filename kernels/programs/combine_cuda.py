@@ -1,0 +1,146 @@
+"""How messages are combined atomically on CUDA, and what an inbox is made of there.
+
+Where the chip has an instruction for the combiner, a message costs one access to the inbox; otherwise a
+compare-and-swap loop. Integers of fewer than 4 bytes and bools, for which there is none, are kept in elements of 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda
+
+from gpu_pregel.kernels.library import atomics_cuda
+from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or, load_bits
+from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float, float_of_bits
+from gpu_pregel.kernels.library.jit_cuda import device
+from gpu_pregel.kernels.programs.fields import Fields, Functions, make_cast, make_differs
+
+_SIGNED = {"min": "fetch_and_min", "max": "fetch_and_max"}
+_UNSIGNED = {"min": "fetch_and_umin", "max": "fetch_and_umax"}
+_EITHER = {"sum": "fetch_and_add", "or": "fetch_and_or", "and": "fetch_and_and"}
+
+
+def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
+    """The dtypes of an inbox for messages of these fields."""
+    if message.is_tuple:
+        return message.dtypes
+    dtype = message.dtypes[0]
+    if dtype.itemsize < 4:
+        return (np.dtype(np.int32 if dtype.kind == "i" else np.uint32),)
+    return (dtype,)
+
+
+def make_deliver(functions: Functions) -> tuple[Any, bool]:
+    """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first one sets v's bit.
+
+    With it, whether it reads inboxes while others write them, to swap what it read afterwards.
+    """
+    combine_at, by_swapping = _make_combine_at(functions)
+    identity, is_nothing = functions.identity, _make_is_nothing(functions)
+    differs = make_differs(device, functions.message)
+
+    def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> None:
+        if differs(message, identity) and is_nothing(combine_at(inbox, v, message)):
+            fetch_and_or(touched, v >> np.uint32(5), bit(v))
+
+    return device(deliver), by_swapping
+
+
+def _make_is_nothing(functions: Functions) -> Any:
+    """``is_nothing(bits)``: whether an inbox's element of these bits is no message, as ``apply`` will judge.
+
+    That leaves the element as it is, which then need not have the identity's bits: a sum of small integers that came to
+    nothing by wrapping around has bits beyond theirs, and a float may be -0.
+    """
+    dtype, element = functions.message.dtypes[0], inbox_dtypes(functions.message)[0]
+    identity = functions.identity
+    number = numba.from_dtype(dtype)
+    nothing = element.type(identity).view(f"u{element.itemsize}")
+
+    def by_bits(bits: Any) -> Any:
+        return bits == nothing
+
+    def by_float(bits: Any) -> Any:
+        return float_of_bits(bits) == identity
+
+    def by_number(bits: Any) -> Any:
+        return number(bits) == identity
+
+    if dtype.kind == "f" and identity == identity:
+        return device(by_float)
+    return device(by_number if dtype.itemsize < element.itemsize else by_bits)
+
+
+def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
+    """``combine_at(inbox, v, message)``: combine, and return the bits of what stood there; and whether by swapping."""
+    dtype = functions.message.dtypes[0]
+    if dtype.kind != "f":
+        names = _EITHER | (_SIGNED if dtype.kind == "i" else _UNSIGNED)
+        if functions.built_in in names:
+            operation = getattr(atomics_cuda, names[functions.built_in])
+            return _make_integer(operation, inbox_dtypes(functions.message)[0]), False
+    elif functions.built_in in ("min", "max"):
+        return _make_ordered_float(functions.built_in, dtype), False
+    elif functions.built_in == "sum":
+        return device(_add_float), False
+    return _make_by_swapping(functions), True
+
+
+def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
+    as_element = numba.from_dtype(element)
+
+    def combine_integer(inbox: Any, v: Any, message: Any) -> Any:
+        return operation(inbox, v, as_element(message))
+
+    return device(combine_integer)
+
+
+def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
+    """Floats of one sign are ordered as their bits are, as signed integers, and the negative ones the other way."""
+    signed = numba.from_dtype(np.dtype(f"i{dtype.itemsize}"))
+    positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
+    negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
+
+    def combine_ordered(inbox: Any, v: Any, message: Any) -> Any:
+        bits = bits_of_float(message)
+        if message != message:
+            # It changes nothing, as in min(a, b) on the CPU, and is no first message.
+            return bits
+        if signed(bits) >= 0:
+            return positive(inbox, v, signed(bits))
+        return negative(inbox, v, bits)
+
+    return device(combine_ordered)
+
+
+def _add_float(inbox: Any, v: Any, message: Any) -> Any:
+    return bits_of_float(cuda.atomic.add(inbox, v, message))
+
+
+def _make_by_swapping(functions: Functions) -> Any:
+    combine, cast = functions.combine, make_cast(device, functions.message)
+    dtype = functions.message.dtypes[0]
+    number, element = numba.from_dtype(dtype), numba.from_dtype(inbox_dtypes(functions.message)[0])
+
+    @device
+    def combine_floats(bits: Any, message: Any) -> Any:
+        return bits_of_float(cast(combine(float_of_bits(bits), message)))
+
+    @device
+    def combine_integers(bits: Any, message: Any) -> Any:
+        return element(cast(combine(number(bits), message)))
+
+    combined = combine_floats if dtype.kind == "f" else combine_integers
+
+    def combine_by_swapping(inbox: Any, v: Any, message: Any) -> Any:
+        old = load_bits(inbox, v)
+        while True:
+            found = compare_and_swap(inbox, v, old, combined(old, message))
+            if found == old:
+                return old
+            old = found
+
+    return device(combine_by_swapping)

@@ -1,0 +1,336 @@
+"""A program that is killed, or stopped, at one of the crash points: ``python -m tests.crashes`` with a JSON object.
+
+Nothing of the package knows of crash points: this wraps the master's own functions. ``program`` is what runs here and,
+to the end, in the tests: failures that pass at a later attempt, a question, mutations, aggregates, another function by
+master compute, random numbers, and a line in a log for each attempt that has an effect.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gpu_pregel as gp
+from gpu_pregel.host.agents import fold as folding
+from gpu_pregel.host.agents import journal, policy
+from gpu_pregel.host.agents import recovery as _beginning
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.formats import FAILED, Commit, Segment, pack_state
+from gpu_pregel.host.agents.workers import pipes, transport
+from gpu_pregel.host.agents.workers import pool as workers
+from gpu_pregel.host.agents.workers import process as processes
+from gpu_pregel.host.stores.store import Store
+from gpu_pregel.host.superstep.master import ENDED
+
+RUN = "run"
+STEP = 2
+"""The superstep that takes long, and in which most points are."""
+HELD = 3
+"""The superstep in which a vertex asks."""
+_RING = ["a", "b", "c", "d", "e", "f", "asks", "fails"]
+VERTICES = [gp.agents.Vertex(name, [], [_RING[(k + 1) % len(_RING)]]) for k, name in enumerate(_RING)]
+
+
+def program(log: str, workers: int = 0, point: str = "") -> dict[str, Any]:
+    """The arguments of a run; its compute functions end their master at the points 4 and 5."""
+    master = os.getpid()
+
+    def strike() -> None:
+        os.kill(master, signal.SIGKILL)
+        time.sleep(60)  # until this process has noticed
+
+    def compute(ctx: Any) -> None:
+        draw, answer, vertex = ctx.random.random(), None, ctx.vertex_id
+        if ctx.superstep == STEP:
+            time.sleep(0.012)
+            if vertex == "fails" and ctx.attempt == 1:
+                raise OSError("not yet")
+        if ctx.superstep == HELD and vertex == "asks":
+            answer = ctx.interrupt("which?")
+        if point == "4" and (ctx.superstep, vertex) == (STEP, "d"):
+            strike()
+        with open(log, "a") as file:
+            file.write(f"{ctx.superstep} {vertex} {ctx.key}\n")
+        if point == "5" and (ctx.superstep, vertex) == (STEP, "d"):
+            strike()
+        total = ctx.aggregated("total")
+        ctx.value = [*ctx.value, (ctx.superstep, ctx.messages, draw, total, answer, ctx.num_vertices)]
+        ctx.aggregate("total", ctx.superstep + len(ctx.messages))
+        if ctx.superstep == 1 and vertex == "a":
+            ctx.add_vertex("new", [], ["a"])
+            ctx.add_edge("b", "new", 2.5)
+        if ctx.superstep == 3 and vertex == "c":
+            ctx.remove_edge("a", "b")
+        if ctx.superstep == 4 and vertex == "f":
+            ctx.remove_vertex("new")
+        if ctx.superstep < 5:
+            ctx.send_to_neighbors([vertex, ctx.superstep])
+        else:
+            ctx.vote_to_halt()
+
+    def late(ctx: Any) -> None:
+        compute(ctx)
+        ctx.aggregate("most", len(ctx.value))
+
+    def direct(m: Any) -> None:
+        if m.superstep == 3:
+            m.use("late")
+
+    return {
+        "compute": compute,
+        "functions": {"late": late},
+        "master": direct,
+        "aggregators": {"total": gp.agents.Aggregator("sum", initial=0, persistent=True), "most": "max"},
+        "retry": gp.agents.RetryPolicy(attempts=3, wait=0.01),
+        "on_missing": "drop",
+        "workers": workers,
+    }
+
+
+def open_store(where: str) -> Store:
+    """The store of a path, or of ``dsn|schema``."""
+    dsn, _, schema = where.partition("|")
+    return gp.PostgresStore(dsn, schema=schema) if schema else gp.SQLiteStore(where)
+
+
+def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
+    """Step, and answer what is asked."""
+    with agents:
+        while True:
+            while agents.step():
+                pass
+            asked = agents.result().interrupts
+            if not asked:
+                return agents.result()
+            for vertex in asked:
+                agents.answer(vertex, "blue")
+
+
+def effects(log: Path) -> Counter[str]:
+    """How often each key had its effect."""
+    return Counter(log.read_text().splitlines() if log.exists() else [])
+
+
+def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
+    """How many records there are of each superstep and vertex, committed or not."""
+    row = store._find(run_id)
+    found: Counter[tuple[int, Any]] = Counter()
+    pieces = [
+        (commit.step, piece)
+        for commit, *_ in store._chain(row, -1, row.head, after=None)
+        for piece in Commit.unpack(commit.step, commit.segments(), commit.data).segments
+    ]
+    pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
+    for step, piece in pieces:
+        found.update((step, decode(vertex)) for vertex, _ in piece.records)
+    return found
+
+
+# Where to strike.
+
+
+class Crash:
+    """Wraps functions so that this process strikes itself before or after them.
+
+    Parameters
+    ----------
+    store : Store
+    how : signal
+    """
+
+    def __init__(self, store: Store, how: signal.Signals) -> None:
+        self.store, self._how = store, how
+        self.superstep = -1
+        self._armed = ""
+        execute = policy.AgentPolicy.execute
+
+        def executed(this: Any, superstep: int, *rest: Any) -> Any:
+            self.superstep = superstep
+            return execute(this, superstep, *rest)
+
+        policy.AgentPolicy.execute = executed  # type: ignore[method-assign,assignment]
+
+    def strike(self) -> None:
+        """End, or stop until somebody lets this go on."""
+        os.kill(os.getpid(), self._how)
+
+    def before(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
+        """Strike before a function is called with arguments of which ``when`` is true."""
+        function, struck = getattr(owner, name), False
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal struck
+            if not struck and when(*arguments, **options):
+                struck = True
+                self.strike()
+            return function(*arguments, **options)
+
+        setattr(owner, name, call)
+
+    def after(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
+        """Strike after a function has returned; ``when`` sees its arguments before."""
+        function = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            is_now = when(*arguments, **options)
+            result = function(*arguments, **options)
+            if is_now:
+                self.strike()
+            return result
+
+        setattr(owner, name, call)
+
+    def within(self, name: str, statement: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
+        """Strike inside a transaction of the store's method ``name``, before a statement is sent."""
+        function = getattr(self.store, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._armed = statement if when(*arguments, **options) else ""
+            result = function(*arguments, **options)
+            assert not self._armed, f"{name} sent no {statement}"
+            return result
+
+        setattr(self.store, name, call)
+        self.store._connection = _Watched(self.store._connection, self._sends)
+
+    def _sends(self, statement: str) -> None:
+        if self._armed and statement.replace('"', "").startswith(self._armed):
+            self.strike()
+
+
+class _Watched:
+    """A connection that tells of each statement before it is sent."""
+
+    def __init__(self, connection: Any, tell: Callable[[str], None]) -> None:
+        self._connection, self._tell = connection, tell
+
+    def execute(self, statement: Any, *rest: Any, **options: Any) -> Any:
+        self._tell(statement.decode() if isinstance(statement, bytes) else statement)
+        return self._connection.execute(statement, *rest, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def _send_half(crash: Crash) -> None:
+    """Point 3: half of a batch is sent."""
+    send = processes.Process.send
+
+    def sent(this: Any, kind: int, content: bytes) -> None:
+        if kind == pipes.BATCH and crash.superstep == STEP:
+            frame = pipes.header.pack(len(content), kind) + content
+            this._channel.send(frame[: len(frame) // 2])
+            crash.strike()
+        send(this, kind, content)
+
+    processes.Process.send = sent  # type: ignore[method-assign,assignment]
+
+
+def _place(crash: Crash, point: str) -> None:
+    """Wrap what is to be wrapped for a point."""
+    number, _, variant = point.partition(" ")
+
+    def here(*_arguments: Any, **_options: Any) -> bool:
+        return crash.superstep == STEP
+
+    def is_step(_claim: Any, step: int, *_rest: Any, **_options: Any) -> bool:
+        return step == STEP
+
+    def is_hold(_journal: Any, _superstep: int, status: str) -> bool:
+        return status == "interrupted"
+
+    def is_last(_journal: Any, _folded: Any, status: str) -> bool:
+        return status in ENDED
+
+    def notes_failure(this: Any, *_rest: Any) -> bool:
+        return any(other[0] == FAILED for other in this._pending.others)
+
+    def has_records(_policy: Any, _ledger: Any, event: Any) -> bool:
+        return here() and any(outcome.status == "completed" for outcome in event.outcomes)
+
+    def tells_commit(_policy: Any, kind: str, facts: dict[str, Any]) -> bool:
+        return kind == "commit" and facts["superstep"] == STEP
+
+    def tells_end(_policy: Any, kind: str, _facts: dict[str, Any]) -> bool:
+        return kind == "end"
+
+    def tells_first(_transport: Any, partition: int, step: int, _change: Any) -> bool:
+        return step == STEP and partition == 0
+
+    record, agents = journal.Journal, policy.AgentPolicy
+    places: dict[str, Callable[[], None]] = {
+        "1": lambda: crash.within("create", variant or "COMMIT"),
+        "2": lambda: crash.after(crash.store, "create"),
+        "3": lambda: _send_half(crash),
+        "6": lambda: (
+            crash.before(workers.Workers, "_receive", here)
+            if variant == "pipe"
+            else crash.after(transport.InProcess, "_compute", here)
+        ),
+        "7": lambda: crash.after(agents, "_take", has_records),
+        "8": lambda: crash.within("flush", variant or "COMMIT", is_step),
+        "9": lambda: crash.after(crash.store, "flush", is_step),
+        "10": lambda: crash.before(agents, "_failed"),
+        "11": lambda: crash.after(record, "flush", notes_failure),
+        "12": lambda: crash.before(agents, "judge", here),
+        "13": lambda: crash.after(folding, "_ask_master", here),
+        "14": lambda: crash.within("commit", variant or "COMMIT", is_step),
+        "15": lambda: crash.after(crash.store, "commit", is_step),
+        "16": lambda: crash.after(
+            workers.Workers if variant == "worker" else transport.InProcess, "commit", tells_first
+        ),
+        "17": lambda: crash.before(agents, "observe", tells_commit),
+        "18": lambda: crash.before(record, "hold", is_hold),
+        "19": lambda: crash.after(record, "hold", is_hold),
+        "20": lambda: crash.after(record, "answer"),
+        "21": lambda: crash.after(crash.store, "claim"),
+        "22": lambda: {
+            "": lambda: crash.before(record, "commit", is_last),
+            "after": lambda: crash.after(record, "commit", is_last),
+            "told": lambda: crash.after(agents, "observe", tells_end),
+        }[variant](),
+        "23": lambda: (
+            crash.within("put_base", variant)
+            if variant.startswith("DELETE")
+            else crash.within("commit", variant or "INSERT INTO bases", is_step)
+        ),
+        "24": lambda: (
+            crash.after(crash.store, "fork")
+            if variant == "after"
+            else crash.within("fork", variant or "INSERT INTO bases")
+        ),
+        # For fencing: stopped just before the store is called.
+        "flush": lambda: crash.before(crash.store, "flush", is_step),
+        "commit": lambda: crash.before(crash.store, "commit", is_step),
+        "hold": lambda: crash.before(record, "hold", is_hold),
+    }
+    if number in places:
+        places[number]()
+
+
+def main(given: dict[str, Any]) -> None:
+    """Run, go on, fork or fold; whatever the point is, it is not survived."""
+    store, point = open_store(given["store"]), given["point"]
+    _place(Crash(store, signal.Signals[given["signal"]]), point)
+    options = {**program(given["log"], given["workers"], point), **given["options"], "store": store}
+    if given["do"] == "run":
+        run_to_end(gp.agents.start(VERTICES, run_id=RUN, **options))
+    elif given["do"] == "resume":
+        run_to_end(gp.agents.reopen(run_id=RUN, takeover=True, **options))
+    elif given["do"] == "fork":
+        gp.agents.fork(store, RUN, STEP, "fork")
+    elif given["do"] == "fold":
+        found = _beginning.read_run(store, RUN, HELD)
+        claim = store.claim(RUN, owner="folding", takeover=True)
+        store.put_base(claim, HELD, pack_state(found.state), prune=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,139 @@
+"""Observers for logging and tqdm: what they write, and that a bar is gone whenever nothing is computed."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import tqdm
+
+import gpu_pregel as gp
+from gpu_pregel.errors import AgentError
+from gpu_pregel.host.agents.observers import events
+from gpu_pregel.host.agents.observers.events import KINDS, Event, LogObserver, ProgressObserver
+
+
+def superstep(number: int, active: int) -> Event:
+    return Event("superstep", number, facts={"active": active})
+
+
+def attempt(number: int, status: str = "completed") -> Event:
+    return Event("attempt", number, "a", 1, {"status": status})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_log_has_a_line_for_each_event(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    facts = {"superstep": 3, "seconds": 0.123456789, "text": "first\nsecond\n"}
+    with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
+        LogObserver()(Event(kind, 3, "a\nb", 2, facts))
+    (record,) = caplog.records
+    expected = f"superstep 3, vertex 'a\\nb', attempt 2: {kind} seconds 0.123, text first\\nsecond"
+    assert record.getMessage() == expected
+    levels = {"failure": "ERROR", "death": "ERROR", "retry": "WARNING", "hold": "WARNING", "attempt": "DEBUG"}
+    assert record.levelname == levels.get(kind, "INFO")
+
+
+def test_a_log_leaves_out_what_nobody_wants(caplog: pytest.LogCaptureFixture) -> None:
+    observer = LogObserver()
+    with caplog.at_level(logging.WARNING, "gpu_pregel.agents"):
+        observer(attempt(0))
+        observer(Event("commit", 0))
+    assert not caplog.records
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Bars in the order in which they were made; each is drawn with every event from the second on."""
+    made: list[Any] = []
+
+    class Bar:
+        def __init__(self, **options: Any) -> None:
+            self.drawn: list[Any] = []
+            self.is_closed = False
+            made.append(self)
+
+        def set_description_str(self, text: str) -> None:
+            assert not self.is_closed
+            self.drawn.append((text, self.n, self.total))
+
+        def close(self) -> None:
+            self.is_closed = True
+
+        start_t = 0.0
+        n = total = None
+
+    monkeypatch.setattr(tqdm, "tqdm", Bar)
+    monkeypatch.setattr(events, "_DELAY", 0.0)
+    monkeypatch.setattr(events, "_PERIOD", 0.0)
+    return made
+
+
+def test_progress_is_one_bar(bars: list[Any]) -> None:
+    observer = ProgressObserver()
+    told = [
+        superstep(0, 2),
+        attempt(0),
+        attempt(0, "failed"),
+        attempt(0),
+        Event("commit", 0),
+        superstep(1, 5),
+        attempt(1),
+    ]
+    for event in told:
+        observer(event)
+    (bar,) = bars
+    first, second = "superstep 0", "superstep 1"
+    assert bar.drawn == [(first, 1, 2), (first, 1, 2), (first, 2, 2), (first, 2, 2), (second, 0, 5), (second, 1, 5)]
+    assert not bar.is_closed
+    observer(Event("end", 2, facts={"status": "completed"}))
+    assert bar.is_closed
+
+
+def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> None:
+    observer = ProgressObserver()
+    for event in [
+        superstep(0, 2),
+        attempt(0),
+        attempt(0, "interrupted"),
+        Event("hold", 0, facts={"status": "interrupted"}),
+    ]:
+        observer(event)
+    (bar,) = bars
+    assert bar.is_closed
+    for event in [attempt(0), Event("commit", 0), Event("end", 1, facts={"status": "completed"})]:
+        observer(event)
+    _, another = bars
+    assert another.drawn == [("superstep 0", 2, 2)]
+    assert another.is_closed
+
+
+def test_progress_of_a_run_that_raises_ends_with_it(bars: list[Any]) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.send("nobody", 1)
+
+    with pytest.raises(AgentError, match="nobody"):
+        gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=ProgressObserver())
+    (bar,) = bars
+    assert bar.is_closed
+
+
+def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 50:
+            ctx.vote_to_halt()
+
+    gp.agents.run([gp.agents.Vertex("a")], compute, observer=ProgressObserver())
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_drawn_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setattr(events, "_DELAY", 0.0)
+    monkeypatch.setattr(events, "_PERIOD", 0.0)
+    observer = ProgressObserver()
+    for event in [superstep(7, 4), attempt(7), attempt(7)]:
+        observer(event)
+    assert "superstep 7:  50%|" in capsys.readouterr().err
+    observer(Event("end", 7, facts={"status": "running"}))
+    assert capsys.readouterr().err.endswith("\r")

@@ -1,0 +1,412 @@
+"""Worker processes give what one process gives, whatever travels, and leave nothing behind."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel.agents as agents
+from gpu_pregel.agents import RetryPolicy, Vertex
+from gpu_pregel.errors import AgentError, AgentsFailedError, ArgumentError
+from tests.host.agents.workers.worker_programs import children, final_bytes, growth, is_alive, pagerank, running, tokens
+
+ONE_TRY = RetryPolicy(attempts=1)
+
+
+@pytest.fixture(autouse=True)
+def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs of a test draw the same random numbers."""
+    monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
+
+
+def halt(ctx: Any) -> None:
+    ctx.vote_to_halt()
+
+
+@pytest.mark.parametrize("program", [pagerank, tokens, growth])
+def test_equal_results_with_any_number_of_workers(program: Any) -> None:
+    expected = final_bytes(agents.run(**program()))
+    for workers in (1, 2, 5):
+        assert final_bytes(agents.run(**program(), workers=workers)) == expected
+
+
+def test_async_functions_give_the_same() -> None:
+    def program() -> dict[str, Any]:
+        async def compute(ctx: Any) -> None:
+            import asyncio
+
+            await asyncio.sleep(0.001 * (hash(ctx.vertex_id) % 3))
+            ctx.value = ctx.value + sum(ctx.messages)
+            if ctx.superstep < 4:
+                ctx.send_to_neighbors(ctx.vertex_id)
+            ctx.vote_to_halt()
+
+        return {"vertices": [Vertex(k, 0, [(k + 1) % 40, (k * 3) % 40]) for k in range(40)], "compute": compute}
+
+    expected = final_bytes(agents.run(**program()))
+    for workers, concurrency in ((1, 1), (2, 3), (2, 64)):
+        assert final_bytes(agents.run(**program(), workers=workers, max_concurrency=concurrency)) == expected
+
+
+def test_vertices_of_a_worker_run_side_by_side_if_async() -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        await asyncio.sleep(0.3)
+        ctx.vote_to_halt()
+
+    with agents.start([Vertex(k) for k in range(50)], compute, workers=1) as run:
+        begin = time.perf_counter()
+        run.step()
+        assert time.perf_counter() - begin < 1.5
+
+
+def test_retries_reach_a_worker_whose_other_attempts_still_run() -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        if ctx.vertex_id == "slow":
+            await asyncio.sleep(1.0)
+        elif ctx.attempt == 1:
+            raise OSError("try again")
+        ctx.value = time.monotonic()
+        ctx.vote_to_halt()
+
+    policy = RetryPolicy(wait=0.01)
+    result = agents.run([Vertex("slow"), Vertex("quick")], compute, workers=1, retry=policy)
+    assert result.values["quick"] < result.values["slow"] - 0.5
+
+
+def test_huge_messages_pass_both_ways() -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.send((ctx.vertex_id + 1) % 2, bytes([ctx.vertex_id + 1]) * 60_000_000)
+        else:
+            ctx.value = (len(ctx.messages[0]), ctx.messages[0][-1])
+        ctx.vote_to_halt()
+
+    result = agents.run([Vertex(0), Vertex(1)], compute, workers=2)
+    assert result.values == {0: (60_000_000, 2), 1: (60_000_000, 1)}
+
+
+def test_registered_types_and_weights_of_any_data() -> None:
+    @dataclass
+    class Offer:
+        price: int
+
+    agents.register(Offer, "an offer of a test")
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.send("b", Offer(3))
+            ctx.add_edge("a", "b", {"since": (1, 2)})
+        elif ctx.messages:
+            ctx.value = [ctx.messages[0], Offer(4)]
+        ctx.vote_to_halt()
+
+    vertices = [Vertex("a", edges=[agents.Edge("b", [Offer(1)])]), Vertex("b", halted=True)]
+    result = agents.run(vertices, compute, workers=2)
+    assert result.values["b"] == [Offer(3), Offer(4)]
+    assert [edge.weight for edge in result.vertices["a"].edges] == [[Offer(1)], {"since": (1, 2)}]
+
+
+def test_exceptions_that_do_not_unpickle_are_data() -> None:
+    def compute(ctx: Any) -> None:
+        class LocalError(Exception):
+            pass
+
+        class NoTextError(Exception):
+            def __str__(self) -> str:
+                raise ValueError("no text")
+
+        class NoReduceError(Exception):
+            def __reduce__(self) -> Any:
+                raise TypeError("no pickle")
+
+        class WrongTextError(Exception):
+            def __str__(self) -> str:
+                return 3  # type: ignore[return-value]
+
+        kinds = [LocalError, NoTextError, NoReduceError, WrongTextError, SystemExit, GeneratorExit]
+        raise kinds[ctx.vertex_id]("\udc80 of a test")
+
+    with pytest.raises(AgentsFailedError) as caught:
+        agents.run([Vertex(k) for k in range(6)], compute, workers=2, retry=ONE_TRY)
+    failed = caught.value.result.failed
+    assert [one.type.rpartition(".")[2] for one in failed.values()] == [
+        "LocalError", "NoTextError", "NoReduceError", "WrongTextError", "SystemExit", "GeneratorExit",
+    ]  # fmt: skip
+    assert failed[0].text == r"\udc80 of a test"
+    assert "no text" in failed[1].text
+    assert all("compute" in one.traceback for one in failed.values())
+
+
+def test_values_that_are_no_data_fail_their_vertex_alone() -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 1:
+            ctx.value = {"here": [object()]}
+        elif ctx.vertex_id == 2:
+            ctx.send(0, lambda: None)
+        else:
+            ctx.value = "done"
+        ctx.vote_to_halt()
+
+    result = agents.run([Vertex(k) for k in range(4)], compute, workers=2, on_failure="continue")
+    assert {key: one.kind for key, one in result.failed.items()} == {1: "data", 2: "data"}
+    assert "here" in result.failed[1].text
+    assert result.values[3] == "done"
+
+
+def test_a_worker_is_usable_after_an_error() -> None:
+    def compute(ctx: Any) -> None:
+        import os
+
+        if ctx.superstep == 0 and ctx.vertex_id == 0:
+            raise ValueError
+        ctx.value = os.getpid()
+        if ctx.superstep == 0:
+            ctx.send(1, 0)
+        ctx.vote_to_halt()
+
+    with agents.start([Vertex(0), Vertex(1)], compute, workers=1, on_failure="continue", retry=ONE_TRY) as run:
+        [pid] = running(run)
+        while run.step():
+            pass
+        assert run.result().values == {0: None, 1: pid}
+
+
+def test_what_cannot_travel_is_refused_before_work() -> None:
+    lock = threading.Lock()
+
+    def compute(ctx: Any) -> None:
+        lock.acquire()
+
+    with pytest.raises(ArgumentError, match=r"'compute' cannot be sent to worker processes.*workers=0"):
+        agents.run([Vertex(0)], compute, workers=2)
+    assert not children()
+
+
+def test_what_cannot_be_unpickled_is_refused_before_work() -> None:
+    class Odd:
+        def __reduce__(self) -> Any:
+            return eval, ("1 / 0",)
+
+    odd = Odd()
+
+    def compute(ctx: Any) -> None:
+        ctx.value = odd
+
+    with pytest.raises(AgentError, match="ZeroDivisionError"):
+        agents.start([Vertex(0)], compute, workers=2)
+    assert not children()
+
+
+def test_nothing_stays_after_close() -> None:
+    def compute(ctx: Any) -> None:
+        import subprocess
+
+        ctx.value = subprocess.Popen(["sleep", "60"]).pid
+        ctx.vote_to_halt()
+
+    run = agents.start([Vertex(0), Vertex(1)], compute, workers=2)
+    run.step()
+    started = [*running(run), *run.result().values.values()]
+    assert all(map(is_alive, started))
+    run.stop()
+    run.stop()
+    wait_for(lambda: not any(map(is_alive, started)))
+    assert not children()
+
+
+def test_a_worker_outlives_the_thread_that_started_it() -> None:
+    runs: list[agents.AgentRun] = []
+    thread = threading.Thread(target=lambda: runs.append(agents.start([Vertex(0)], halt, workers=1)))
+    thread.start()
+    thread.join()
+    before = running(runs[0])
+    time.sleep(0.1)
+    runs[0].step()
+    assert running(runs[0]) == before
+    runs[0].stop()
+
+
+def test_nothing_stays_when_a_run_is_forgotten() -> None:
+    run = agents.start([Vertex(0)], halt, workers=2)
+    pids = running(run)
+    del run
+    gc.collect()
+    wait_for(lambda: not any(map(is_alive, pids)))
+    assert not children()
+
+
+def test_output_and_log_lines_name_worker_vertex_and_attempt(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    def compute(ctx: Any) -> None:
+        import logging
+        import subprocess
+        import sys
+
+        print("out", ctx.vertex_id, end="")
+        print("err", file=sys.stderr)
+        subprocess.run(["echo", "from a program"], check=True)
+        if ctx.vertex_id == "b":
+            logging.getLogger("of.a.test").info("logged %d", 7)
+            logging.getLogger("of.a.test").debug("not wanted")
+        if ctx.attempt == 1:
+            raise ValueError
+        ctx.vote_to_halt()
+
+    with caplog.at_level(logging.INFO, "of.a.test"):
+        agents.run([Vertex("a"), Vertex("b")], compute, workers=1, retry=RetryPolicy(wait=0))
+    captured = capsys.readouterr()
+    lines = captured.err.splitlines()
+    assert captured.out == ""
+    for vertex in "ab":
+        for attempt in (1, 2):
+            where = f"[worker 0, vertex {vertex!r}, attempt {attempt}]"
+            assert f"{where} out {vertex}" in lines
+            assert f"{where} err" in lines
+            assert f"{where} from a program" in lines
+    assert [record.getMessage() for record in caplog.records] == [
+        f"[worker 0, vertex 'b', attempt {attempt}] logged 7" for attempt in (1, 2)
+    ]
+
+
+def test_output_of_async_attempts_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        await asyncio.sleep(0.01)
+        await asyncio.to_thread(print, "of", ctx.vertex_id)
+        print("begun ", end="")
+        await asyncio.sleep(0.01)
+        print("and ended, not yet ", end="")
+        if ctx.vertex_id == 0:
+            await asyncio.sleep(0.3)
+            print("but now", end="")
+        ctx.vote_to_halt()
+
+    agents.run([Vertex(k) for k in range(3)], compute, workers=1)
+    lines = capsys.readouterr().err.splitlines()
+    own = [f"[worker 0, vertex {k}, attempt 1]" for k in range(3)]
+    assert lines[-1] == f"{own[0]} begun and ended, not yet but now"
+    expected = [f"{own[k]} of {k}" for k in range(3)] + [f"{own[k]} begun and ended, not yet " for k in (1, 2)]
+    assert sorted(lines[:-1]) == sorted(expected)
+
+
+def test_much_output_does_not_block() -> None:
+    def compute(ctx: Any) -> None:
+        print("x" * 3_000_000)
+        ctx.vote_to_halt()
+
+    assert agents.run([Vertex(k) for k in range(2)], compute, workers=2).status == "completed"
+
+
+SCRIPT = """
+    import gpu_pregel.agents as agents
+
+    class Helper:
+        factor = 2
+
+    def compute(ctx):
+        ctx.value = Helper.factor * sum(ctx.messages)
+        if ctx.superstep == 0:
+            ctx.send_to_neighbors(21)
+        ctx.vote_to_halt()
+
+    print(agents.run([agents.Vertex("a", 0, ["b"]), agents.Vertex("b", 0)], compute, workers=2).values)
+"""
+
+
+@pytest.mark.parametrize("how", ["stdin", "script", "command"])
+def test_it_starts_from(how: str, tmp_path: Path) -> None:
+    text = textwrap.dedent(SCRIPT)
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    command = {"stdin": [sys.executable, "-"], "script": [sys.executable, str(script)]}
+    done = subprocess.run(
+        command.get(how, [sys.executable, "-c", text]),
+        input=text if how == "stdin" else "",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        cwd=Path(__file__).parents[4],
+        env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+    )
+    assert done.stdout == "{'a': 0, 'b': 42}\n"
+    assert done.stderr == ""
+
+
+def test_environment_and_paths_are_the_masters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "module_of_a_test.py").write_text("ANSWER = 42\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "/of/a/test")
+    monkeypatch.setenv("A_TEST", "yes")
+
+    def compute(ctx: Any) -> None:
+        import os
+        import signal
+        import sys
+
+        import module_of_a_test  # type: ignore[import-not-found]
+
+        ignores = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        numeric = any(
+            name in sys.modules for name in ("numpy", "numba", "scipy", "pyarrow", "gpu_pregel.host.programs.compiler")
+        )
+        group = os.getpgid(0) == os.getpid()
+        environment = [os.environ[name] for name in ("PYTHONPATH", "A_TEST", "PYTHONHASHSEED")]
+        ctx.value = [module_of_a_test.ANSWER, sys.path, environment, os.getcwd(), ignores, numeric, group]
+        ctx.vote_to_halt()
+
+    [value] = agents.run([Vertex(0)], compute, workers=1).values.values()
+    assert value == [42, sys.path, ["/of/a/test", "yes", "0"], str(Path.cwd()), True, False, True]
+
+
+def test_memory_of_a_worker_is_limited() -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 1:
+            ctx.value = len(bytes(1 << 31))
+        ctx.vote_to_halt()
+
+    result = agents.run(
+        [Vertex(k) for k in range(3)], compute, workers=2, max_memory=1 << 30, on_failure="continue", retry=ONE_TRY
+    )
+    assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {1: ("limit", "MemoryError")}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_an_attempt_leaves_is_limited(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == 1:
+            ctx.value = "x" * 900
+            ctx.send(0, "x" * 200)
+        ctx.vote_to_halt()
+
+    result = agents.run([Vertex(k) for k in range(3)], compute, workers=workers, max_record=1000, on_failure="continue")
+    assert {key: one.kind for key, one in result.failed.items()} == {1: "limit"}
+    assert "1,000" in result.failed[1].text
+
+
+def test_memory_of_no_worker_is_not_limited() -> None:
+    with pytest.raises(ArgumentError, match="max_memory"):
+        agents.run([Vertex(0)], halt, max_memory=1 << 30)
+
+
+def wait_for(condition: Any, seconds: float = 2.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)

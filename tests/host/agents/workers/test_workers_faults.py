@@ -1,0 +1,390 @@
+"""Workers that are killed, stopped, or kill themselves: the same bytes, the right vertex charged, and never a hang."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel.agents as agents
+from gpu_pregel.agents import Event, RetryPolicy, Vertex
+from gpu_pregel.errors import AgentError, AgentsFailedError
+from tests.host.agents.workers.worker_programs import children, counting, final_bytes, growth, is_alive, running, tokens
+
+ONE_TRY = RetryPolicy(attempts=1)
+QUICK = RetryPolicy(attempts=3, wait=0.01)
+PLACES = ("loading", "idle", "computing", "marked", "torn", "committing")
+
+
+@pytest.fixture(autouse=True)
+def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs of a test draw the same random numbers."""
+    monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
+
+
+@pytest.mark.parametrize("program", [tokens, growth])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_worker_killed_at(place: str, program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    expected = final_bytes(agents.run(**program()))
+    count = 3 if program is growth and place != "loading" else 1
+    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:{count}:{tmp_path / 'mark'}")
+    events: list[Event] = []
+    result = agents.run(**program(), workers=2, retry=QUICK, observer=events.append)
+    assert (tmp_path / "mark").exists()
+    assert final_bytes(result) == expected
+    if place != "loading":  # then no run is under way yet
+        assert [event.facts["reason"] for event in events if event.kind == "death"] == ["ended by SIGKILL"]
+
+
+@pytest.mark.parametrize("place", ["idle", "computing", "torn", "committing"])
+def test_an_async_worker_killed_at(place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def program() -> dict[str, Any]:
+        async def compute(ctx: Any) -> None:
+            import asyncio
+
+            await asyncio.sleep(0)
+            ctx.value = [*ctx.value, *ctx.messages]
+            if ctx.superstep < 5:
+                ctx.send_to_neighbors(ctx.vertex_id)
+            ctx.vote_to_halt()
+
+        return {"vertices": [Vertex(k, [], [(k + 1) % 30, (k * 5) % 30]) for k in range(30)], "compute": compute}
+
+    expected = final_bytes(agents.run(**program()))
+    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:2:{tmp_path / 'mark'}")
+    assert final_bytes(agents.run(**program(), workers=2, retry=QUICK)) == expected
+    assert (tmp_path / "mark").exists()
+
+
+def test_workers_killed_at_random_during_200_supersteps() -> None:
+    program: dict[str, Any] = {
+        "vertices": [Vertex(k) for k in range(40)],
+        "compute": counting(200),
+        "max_supersteps": 300,
+    }
+    expected = final_bytes(agents.run(**program))
+    deaths = 0
+
+    def count(event: Event) -> None:
+        nonlocal deaths
+        deaths += event.kind == "death"
+
+    patient = RetryPolicy(attempts=20, wait=0)
+    with agents.start(**program, workers=2, retry=patient, observer=count) as run:
+        over = threading.Event()
+
+        def kill() -> None:
+            draw = random.Random(1)
+            while not over.wait(draw.uniform(0.2, 0.5)):
+                os.kill(draw.choice(running(run)), signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            while run.step():
+                time.sleep(0.01)
+        finally:
+            over.set()
+            killer.join()
+        assert deaths >= 3
+        assert final_bytes(run.result()) == expected
+
+
+@pytest.mark.parametrize("kind", ["exit", "kill", "async"])
+def test_a_vertex_that_always_kills_its_worker_fails_alone(kind: str) -> None:
+    def end(kind: str) -> None:
+        import os
+        import signal
+
+        if kind == "exit":
+            os._exit(3)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def ordinary(ctx: Any) -> None:
+        if ctx.vertex_id == "bad" and ctx.superstep == 1:
+            end(kind)
+        work(ctx)
+
+    async def asynchronous(ctx: Any) -> None:
+        import asyncio
+
+        await asyncio.sleep(0.02 if ctx.vertex_id == "bad" else 0.2)
+        ordinary(ctx)
+
+    def work(ctx: Any) -> None:
+        ctx.value = ctx.value + 1
+        if ctx.superstep == 2:
+            ctx.vote_to_halt()
+
+    events: list[Event] = []
+    vertices = [Vertex("bad", 0), *(Vertex(k, 0) for k in range(20))]
+    result = agents.run(
+        vertices,
+        asynchronous if kind == "async" else ordinary,
+        workers=2,
+        retry=RetryPolicy(attempts=2, wait=0),
+        on_failure="continue",
+        observer=events.append,
+    )
+    assert result.status == "partial"
+    [(vertex, failed)] = result.failed.items()
+    assert (vertex, failed.kind, failed.superstep) == ("bad", "death", 1)
+    assert failed.text == ("exited with code 3" if kind == "exit" else "ended by SIGKILL")
+    values = result.values
+    assert values.pop("bad") == 1
+    assert values == dict.fromkeys(range(20), 3)
+    failures = [event for event in events if event.kind == "failure"]
+    assert [(event.vertex, event.attempt) for event in failures] == [("bad", 2)]
+    deaths = sum(event.kind == "death" for event in events)
+    assert deaths == (3 if kind == "async" else 2)  # of async ones the first names suspects
+
+
+def test_a_death_is_noticed_at_once() -> None:
+    died: list[float] = []
+    noticed: list[float] = []
+
+    def notice(event: Event) -> None:
+        if event.kind == "death":
+            noticed.append(time.monotonic())
+
+    policy = RetryPolicy(attempts=3, wait=0)
+    with agents.start([Vertex(0)], counting(3, seconds=5), workers=1, retry=policy, observer=notice) as run:
+
+        def kill() -> None:
+            for _ in range(policy.attempts):
+                time.sleep(0.6)
+                died.append(time.monotonic())
+                os.kill(running(run)[0], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        run.step()
+        thread.join()
+    assert min(after - before for before, after in zip(died, noticed, strict=False)) < 0.05
+
+
+def test_a_timeout_ends_an_ordinary_function_and_charges_it_alone() -> None:
+    def compute(ctx: Any) -> None:
+        import time
+
+        if ctx.vertex_id == 3 and ctx.superstep == 0:
+            time.sleep(60)
+        ctx.value = ctx.attempt
+        ctx.vote_to_halt()
+
+    events: list[Event] = []
+    begin = time.monotonic()
+    result = agents.run(
+        [Vertex(k) for k in range(8)],
+        compute,
+        workers=2,
+        timeout=0.2,
+        on_failure="continue",
+        retry=RetryPolicy(attempts=2, wait=0),
+        observer=events.append,
+    )
+    assert time.monotonic() - begin < 5
+    assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {3: ("timeout", "TimeoutError")}
+    assert result.values == {k: 1 if k != 3 else None for k in range(8)}
+    assert [event.attempt for event in events if event.kind == "failure"] == [2]
+
+
+def test_a_timeout_cancels_an_async_function_in_its_worker() -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+
+        if ctx.vertex_id == 3:
+            await asyncio.sleep(60)
+        ctx.vote_to_halt()
+
+    with agents.start(
+        [Vertex(k) for k in range(8)], compute, workers=1, timeout=0.2, on_failure="continue", retry=ONE_TRY
+    ) as run:
+        before = running(run)
+        run.step()
+        assert running(run) == before
+        run.step()
+        assert {key: one.kind for key, one in run.result().failed.items()} == {3: "timeout"}
+
+
+@pytest.mark.parametrize("how", ["blocks", "refuses"])
+def test_a_timeout_ends_an_async_function_that_cannot_be_cancelled(how: str) -> None:
+    async def compute(ctx: Any) -> None:
+        import asyncio
+        import contextlib
+        import time
+
+        if ctx.vertex_id == 3:
+            if how == "blocks":
+                time.sleep(60)
+            while True:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(60)
+        ctx.value = "done"
+        ctx.vote_to_halt()
+
+    result = agents.run(
+        [Vertex(k) for k in range(8)], compute, workers=1, timeout=0.2, on_failure="continue", retry=ONE_TRY
+    )
+    assert {key: one.kind for key, one in result.failed.items()} == {3: "timeout"}
+    assert result.values == {k: "done" if k != 3 else None for k in range(8)}
+
+
+def test_an_exception_that_is_a_timeout_is_no_timeout_of_ours() -> None:
+    async def compute(ctx: Any) -> None:
+        raise TimeoutError("of a server")
+
+    with pytest.raises(AgentsFailedError) as caught:
+        agents.run([Vertex(0)], compute, workers=1, timeout=5, retry=ONE_TRY)
+    assert caught.value.result.failed[0].kind == "exception"
+
+
+def stop_itself(ctx: Any) -> None:
+    import os
+    import signal
+
+    if ctx.vertex_id == 1 and ctx.attempt == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    ctx.value = ctx.attempt
+    ctx.vote_to_halt()
+
+
+def test_a_stopped_worker_ends_by_timeout() -> None:
+    result = agents.run([Vertex(k) for k in range(4)], stop_itself, workers=2, timeout=0.3, retry=QUICK)
+    assert result.values == {0: 1, 1: 2, 2: 1, 3: 1}
+
+
+def test_a_worker_stopped_while_idle_ends_by_timeout() -> None:
+    with agents.start([Vertex(k) for k in range(4)], counting(1), workers=2, timeout=0.2) as run:
+        run.step()
+        os.kill(running(run)[0], signal.SIGSTOP)
+        while run.step():
+            pass
+        assert run.result().status == "completed"
+
+
+def test_a_stopped_worker_ends_by_close() -> None:
+    run = agents.start([Vertex(0)], counting(1), workers=2)
+    pids = running(run)
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    run.stop()
+    assert time.monotonic() - begin < 1
+    assert not any(map(is_alive, pids))
+    assert not children()
+
+
+def test_a_worker_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", "loading:1:/dev/null/always")
+    monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._FRUITLESS", 2)
+    with pytest.raises(AgentError, match="2 workers of partition"):
+        agents.start([Vertex(0)], counting(1), workers=1)
+    assert not children()
+
+
+def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"loading:1:{tmp_path / 'mark'}:stop")
+    monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._START", 1.0)
+    result = agents.run([Vertex(k) for k in range(4)], counting(2), workers=2)
+    assert (tmp_path / "mark").exists()
+    assert result.status == "completed"
+
+
+def test_a_worker_ended_by_the_master_charges_nobody() -> None:
+    with agents.start([Vertex(k, 0) for k in range(4)], counting(0, seconds=0.3), workers=1, retry=ONE_TRY) as run:
+        transport: Any = run._policy._transport
+        timer = threading.Timer(0.1, transport.kill, (0, "as a test wants"))
+        timer.start()
+        run.step()
+        assert set(run.result().values.values()) == {1}
+        assert not run.result().failed
+
+
+def test_kills_between_supersteps_lose_nothing() -> None:
+    with agents.start([Vertex(k, 0) for k in range(10)], counting(6), workers=2) as run:
+        more = True
+        while more:
+            for pid in running(run):
+                os.kill(pid, signal.SIGKILL)
+            more = run.step()
+        assert run.result().status == "completed"
+        expected = agents.run([Vertex(k, 0) for k in range(10)], counting(6))
+        assert final_bytes(run.result()) == final_bytes(expected)
+
+
+def test_a_held_superstep_keeps_the_records_of_a_worker_that_died(tmp_path: Path) -> None:
+    repaired = str(tmp_path / "repaired")
+
+    def compute(ctx: Any) -> None:
+        import os
+
+        if ctx.vertex_id == 0 and not os.path.exists(repaired):
+            raise ValueError
+        ctx.value = [*ctx.value, os.getpid()]
+        ctx.vote_to_halt()
+
+    with agents.start([Vertex(k, []) for k in range(4)], compute, workers=1, retry=ONE_TRY) as run:
+        [first] = running(run)
+        run.step()
+        assert run.status == "failed"
+        os.kill(first, signal.SIGKILL)
+        Path(repaired).touch()
+        run.retry()
+        while run.step():
+            pass
+        [second] = running(run)
+        assert second != first
+        assert run.result().values == {0: [second], 1: [first], 2: [first], 3: [first]}
+
+
+MASTER = """
+import os, sys, time
+import gpu_pregel.agents as agents
+
+def compute(ctx):
+    import subprocess, sys, time, os, signal
+    tool = subprocess.Popen(["sleep", "60"])
+    print("tool", tool.pid, os.getpid(), flush=True)
+    if ctx.vertex_id == 1:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(60)
+
+agents.run([agents.Vertex(k) for k in range(2)], compute, workers=2)
+"""
+
+
+def test_a_killed_master_leaves_no_worker_and_no_tool() -> None:
+    """One of its workers sleeps, the other one is stopped."""
+    root = str(Path(__file__).parents[4])
+    master = subprocess.Popen(
+        [sys.executable, "-c", MASTER], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
+    )
+    assert master.stderr is not None
+    pids: list[int] = []
+    while len(pids) < 4:
+        line = master.stderr.readline()
+        assert line
+        pids += [int(word) for word in line.split("tool ")[1].split()]
+    wait_for(lambda: all(map(is_alive, pids)))
+    master.kill()
+    master.wait()
+    killed = time.monotonic()
+    wait_for(lambda: not any(map(is_alive, pids)), seconds=1.0)
+    assert time.monotonic() - killed < 1.0
+    master.stderr.close()
+
+
+def wait_for(condition: Any, seconds: float = 2.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)

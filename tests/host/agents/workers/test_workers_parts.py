@@ -1,0 +1,165 @@
+"""What worker processes are made of: frames, marks, envelopes, the queue of attempts."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.ready_queue import Waiting
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Outcome, Record, Vertex
+from gpu_pregel.host.agents.workers import garbage as collecting
+from gpu_pregel.host.agents.workers import pipes
+
+A, B, C, D = (encode(name) for name in "abcd")
+
+
+@pytest.fixture
+def ends() -> Any:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    yield reading, writing
+    for end in (reading, writing):
+        os.close(end)
+
+
+def read_all(frames: pipes.Frames) -> list[tuple[int, bytes]]:
+    found = []
+    while True:
+        found += [(kind, bytes(content)) for kind, content in frames.read()]
+        if frames.empty or frames.closed:
+            return found
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 65_535, 65_536, 300_000, 3_000_000])
+def test_frames_of_all_sizes_arrive_one_after_the_other(ends: tuple[int, int], size: int) -> None:
+    reading, writing = ends
+    sent = [(pipes.LOAD, b"first"), (pipes.BATCH, os.urandom(size)), (pipes.END, b""), (pipes.LOG, b"last")]
+
+    def send() -> None:
+        for kind, content in sent:
+            pipes.write(writing, kind, content)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    frames = pipes.Frames(reading)
+    found: list[tuple[int, bytes]] = []
+    while len(found) < len(sent):
+        found += read_all(frames)
+    thread.join()
+    assert found == sent
+
+
+def test_a_frame_that_comes_byte_by_byte_or_not_wholly(ends: tuple[int, int]) -> None:
+    reading, writing = ends
+    frames = pipes.Frames(reading)
+    whole = pipes.header.pack(3, pipes.LOG) + b"abc"
+    for k in range(len(whole)):
+        os.write(writing, whole[k : k + 1])
+        assert read_all(frames) == ([] if k < len(whole) - 1 else [(pipes.LOG, b"abc")])
+    os.write(writing, whole[:-1])
+    assert read_all(frames) == []
+    assert frames.empty
+    assert not frames.closed
+
+
+@pytest.mark.parametrize("data", [b"\xff" * 9, b"\xff" * 300])
+def test_what_is_no_frame_is_said(ends: tuple[int, int], data: bytes) -> None:
+    reading, writing = ends
+    os.write(writing, data)
+    with pytest.raises(pipes.BrokenFrameError):
+        pipes.Frames(reading).read()
+    with pytest.raises(pipes.BrokenFrameError):
+        pipes.unpack(data)
+
+
+def test_envelopes_come_back_as_they_were() -> None:
+    vertices = {
+        A: Vertex(encode(1), [(B, 1), (C, 0.5), (D, "x")]),
+        B: Vertex(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
+        C: Vertex(encode(None), []),
+    }
+    assert pipes.unpack_vertices(pipes.unpack(pipes.pack(pipes.pack_vertices(vertices)))) == vertices
+    change = Change(vertices, [A], [B, D])
+    assert pipes.unpack_change(pipes.pack_change(change)) == change
+    batch = Batch(3, 100, "f", {"sum": encode(2.5)}, [(A, 1, [b"1", b"2"], ()), (B, 2, (), [b"3"])])
+    assert pipes.unpack_batch(pipes.pack_batch(batch)) == batch
+
+
+def test_outcomes_come_back_as_they_were() -> None:
+    quiet = Record(None, True, (), (), ())
+    loud = Record(encode(1), False, [(B, b"m"), (C, b"n")], [("sum", b"1")], [("add_edge", A, B, {"w": (1,)})])
+    tasks: list[tuple[Any, ...]] = [
+        (vertex, attempt, [b"1"], ()) for vertex, attempt in ((A, 1), (B, 2), (C, 1), (D, 1))
+    ]
+    completed = [Outcome(vertex, attempt, "completed", record) for (vertex, attempt, _, _), record in
+                 zip(tasks, (quiet, loud, quiet, loud), strict=True)]  # fmt: skip
+    packed = pipes.pack_outcomes(range(8, 12), completed)
+    assert pipes.unpack_outcomes(packed, tasks, 7) == completed
+    packed = pipes.pack_outcomes([10, 8], [completed[2], completed[0]])
+    assert pipes.unpack_outcomes(packed, tasks, 7) == [completed[2], completed[0]]
+    failed = Outcome(B, 2, "failed", Failure("exception", "ValueError", "x", "", True))
+    asking = Outcome(D, 1, "interrupted", encode("?"))
+    packed = pipes.pack_outcomes(range(8, 12), [completed[0], failed, completed[2], asking])
+    assert pipes.unpack_outcomes(packed, tasks, 7) == [completed[0], completed[2], failed, asking]
+    assert pipes.unpack_outcomes(pipes.pack_outcomes([9], [failed]), tasks, 7) == [failed]
+
+
+def test_marks_outlive_their_writer() -> None:
+    marks = pipes.Marks(3)
+    theirs = pipes.Marks(3, os.dup(marks.fd))
+    theirs.serials[1], theirs.begun[1] = 7, 0.5
+    theirs.serials[2] = 9
+    theirs.close()
+    assert marks.under_way() == [(7, 0.5), (9, 0.0)]
+    marks.close()
+
+
+def test_who_waits_and_who_may_begin() -> None:
+    waiting = Waiting(2)
+    for vertex, partition in ((A, 0), (B, 1), (C, 0)):
+        waiting.add(vertex, partition)
+    waiting.add(D, 0, ready=5.0)
+    assert list(waiting.take(0.0)) == [(0, [A, C]), (1, [B])]
+    assert list(waiting.take(0.0)) == []
+    assert waiting.next_time() == 5.0
+    waiting.ended(1, 1)
+    waiting.ended(0, 2)
+    assert not waiting.is_over()
+    assert list(waiting.take(5.0)) == [(0, [D])]
+    waiting.ended(0, 1)
+    assert waiting.is_over()
+
+
+def test_a_suspect_runs_alone() -> None:
+    waiting = Waiting(1)
+    for vertex in (A, B):
+        waiting.add(vertex, 0, suspect=True)
+    waiting.add(C, 0)
+    assert list(waiting.take(0.0)) == [(0, [C])]
+    assert list(waiting.take(0.0)) == []
+    waiting.ended(0, 1)
+    assert list(waiting.take(0.0)) == [(0, [A])]
+    waiting.add(D, 0)
+    assert list(waiting.take(0.0)) == []
+    waiting.died(0)
+    assert list(waiting.take(0.0)) == [(0, [D])]
+    waiting.ended(0, 1)
+    assert list(waiting.take(0.0)) == [(0, [B])]
+    waiting.ended(0, 1)
+    assert waiting.is_over()
+
+
+def test_the_collector_is_as_before_when_nobody_wants_patience() -> None:
+    before = gc.get_threshold()
+    with collecting.patience():
+        inside = gc.get_threshold()
+        with collecting.patience():
+            assert gc.get_threshold() == inside
+        assert gc.get_threshold() == inside
+    assert gc.get_threshold() == before
+    assert inside[0] >= before[0]

@@ -1,0 +1,223 @@
+"""Memory of a device: computed before anything is allocated, refused with both figures, given back after a failure."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.host import devices
+from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
+from tests.devices import EMULATED
+from tests.programs import DISTANCES, LABELS, RANKS
+
+pytestmark = EMULATED
+
+
+class Watched(EmulatedDevice):
+    """An emulated device with a memory of its own, which notes what is asked of it."""
+
+    def __init__(self, capacity: int | None = None) -> None:
+        super().__init__(0, EmulatedMemory(capacity))
+        self.required: list[int] = []
+        self.trimmed = 0
+
+    def require(self, needed: int, purpose: str) -> None:
+        self.required.append(needed)
+        super().require(needed, purpose)
+
+    def trim(self) -> None:
+        self.trimmed += 1
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Watched]:
+    """Make "emulated" a device of so many bytes."""
+
+    def make(capacity: int | None = None) -> Watched:
+        device = Watched(capacity)
+        monkeypatch.setitem(devices._made, ("emulated", 0), (os.getpid(), device))
+        return device
+
+    return make
+
+
+def star() -> gp.Graph:
+    """A hub, whose row is cut into pieces, and vertices beside it."""
+    return gp.Graph.from_edgelist(np.zeros(3_000, np.int64), np.arange(1, 3_001), num_vertices=3_500)
+
+
+def weighted() -> gp.Graph:
+    src, dst, _ = gp.kronecker(9, 4).to_edgelist()
+    return gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 7 + 1.0, num_vertices=512)
+
+
+def exchange(graph: gp.Graph, **options: Any) -> Any:
+    depth = np.full(graph.num_vertices, 5, np.uint32)
+    depth[0] = 0
+    gp.process_edges(LABELS, gp.Frontier(graph, [0]), depth, **options)
+    return depth
+
+
+def add_up(graph: gp.Graph, **options: Any) -> Any:
+    return gp.process_vertices(lambda v, seen: seen[v], gp.Frontier(graph), [np.arange(graph.num_vertices)], **options)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Work on a graph that is made anew for each test."""
+
+    name: str
+    make: Callable[[], gp.Graph]
+    work: Callable[..., Any]
+    is_long: bool = True
+    """Whether it keeps much while it runs, which is given back, and the pool trimmed, before anyone sees the error."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def running(program: gp.VertexProgram, **options: Any) -> Callable[..., Any]:
+    return lambda graph, **device: gp.run(graph, program, **options, **device).to_numpy()
+
+
+CASES = [
+    Case("push", star, running(LABELS, mode="push")),
+    Case("pull, three partitions", star, running(LABELS, mode="pull", partitions=3)),
+    Case("weights", weighted, running(DISTANCES)),
+    Case("aggregates", weighted, running(RANKS, max_supersteps=4)),
+    Case("process_edges", weighted, exchange, is_long=False),
+    Case("process_vertices", weighted, add_up, is_long=False),
+    Case(
+        "connected components",
+        star,
+        lambda graph, **device: gp.connected_components(graph, **device).to_numpy(),
+        is_long=False,
+    ),
+]
+COMPUTED = [case for case in CASES if case.name != "process_vertices"]
+
+
+def cached_bytes(graph: gp.Graph) -> int:
+    """Bytes of the graph's copies on the device."""
+    copies = graph._facts.get("copies on emulated")
+    return 0 if copies is None else sum(copy.nbytes for _, copy in copies._copies.values())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_allocation_may_fail(case: Case, use: Callable[..., Watched]) -> None:
+    device, graph = use(), case.make()
+    expected = case.work(graph, device="cpu")
+    warm_up(case)
+    for failing in range(1, 100):
+        device.memory.fail_in, trimmed = failing, device.trimmed
+        live, problem, found = attempt(device, lambda: case.work(graph, device="emulated"))  # noqa: B023
+        device.memory.fail_in = None
+        if found is not None:
+            break
+        assert "device emulated: out of memory allocating" in problem
+        if case.is_long:
+            assert live == cached_bytes(graph)
+            assert device.trimmed > trimmed
+        assert device.memory.live_bytes == cached_bytes(graph)
+        # Now the same works on the same graph. The next failure comes to a graph with nothing cached.
+        np.testing.assert_allclose(case.work(graph, device="emulated"), expected, rtol=1e-12)
+        graph = case.make()
+    assert failing > 2
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert device.memory.live_bytes == cached_bytes(graph)
+
+
+def warm_up(case: Case) -> None:
+    """Compile the kernels: exceptions within Numba keep what stands in the frames above until they are collected."""
+    case.work(case.make(), device="emulated")
+    gc.collect()
+
+
+def attempt(device: Watched, work: Callable[[], Any]) -> tuple[int, str, Any]:
+    """Try it; bytes allocated while the error and its traceback are there still, what it says, and the result."""
+    try:
+        return 0, "", work()
+    except NotEnoughMemoryError as error:
+        return device.memory.live_bytes, str(error), None
+
+
+def test_a_failure_on_going_on_from_a_checkpoint(use: Callable[..., Watched], tmp_path: Path) -> None:
+    device, graph, runs = use(), weighted(), tmp_path / "runs.db"
+    gp.run(graph, RANKS, device="cpu", max_supersteps=4, checkpoint=runs)
+    going_on: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": runs, "resume": True}
+    failures = 0
+    while True:
+        device.memory.fail_in = failures + 1
+        try:
+            found = gp.run(graph, RANKS, **going_on).to_numpy()
+        except NotEnoughMemoryError:
+            failures += 1
+        else:
+            break
+        assert device.memory.live_bytes == cached_bytes(graph)
+        # The graph's copies stay: the next attempt allocates less, and fails later on.
+        graph = weighted()
+    assert failures > 20
+    expected = gp.run(graph, RANKS, device="cpu", max_supersteps=6).to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("case", COMPUTED, ids=str)
+def test_what_is_computed_is_what_is_needed(case: Case, use: Callable[..., Watched]) -> None:
+    device, graph = use(), case.make()
+    for cached in (False, True):
+        before = device.memory.live_bytes
+        device.memory.peak_bytes = before
+        device.required.clear()
+        case.work(graph, device="emulated")
+        needed, used = device.required[0], device.memory.peak_bytes - before
+        assert used <= needed <= 1.5 * used
+        assert (before > 0) == cached
+
+
+@pytest.mark.parametrize("case", COMPUTED, ids=str)
+def test_too_little_is_an_error_with_both_figures_before_anything_is_allocated(
+    case: Case, use: Callable[..., Watched]
+) -> None:
+    device, graph = use(), case.make()
+    case.work(graph, device="emulated")
+    needed = device.required[0]
+    device, graph = use(needed - 1), case.make()
+    figures = r"needs [\d.]+ \w+ of memory on device emulated, and [\d.]+ \w+ are available: use a smaller graph"
+    what = f"{graph.num_vertices:,} vertices and {graph.num_edges:,} stored edges"
+    with pytest.raises(NotEnoughMemoryError, match=f"{re.escape(what)} {figures}"):
+        case.work(graph, device="emulated")
+    assert (device.memory.live_bytes, device.memory.peak_bytes, device.memory.uploads) == (0, 0, 0)
+    use(needed)
+    expected = case.work(graph, device="cpu")
+    np.testing.assert_allclose(case.work(case.make(), device="emulated"), expected, rtol=1e-12)
+
+
+def test_the_shadows_of_the_emulated_device_count_too(use: Callable[..., Watched], monkeypatch: Any) -> None:
+    use()
+    graph, small = star(), gp.grid(3)
+    monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 100_000)
+    with pytest.raises(NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, and 97\.7 KiB are"):
+        gp.run(graph, LABELS, device="emulated")
+    assert gp.run(small, LABELS, device="emulated").supersteps > 1
+
+
+def test_copies_go_with_their_graph(use: Callable[..., Watched]) -> None:
+    device, graph = use(), weighted()
+    result = gp.run(graph, DISTANCES, device="emulated")
+    assert device.memory.live_bytes > cached_bytes(graph) > 0
+    values = result.to_numpy()
+    del graph, result
+    assert device.memory.live_bytes == 0
+    assert len(values) == 512

@@ -1,0 +1,65 @@
+"""Tests of what memory there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.host.devices import memory
+from gpu_pregel.host.devices.memory import available_memory, format_bytes, require_memory
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (3 << 30, "3.0 GiB"),
+        (5 << 50, "5120.0 TiB"),
+    ],
+)
+def test_bytes_for_people(size: int, text: str) -> None:
+    assert format_bytes(size) == text
+
+
+def test_this_machine_has_some_memory() -> None:
+    available = available_memory()
+    assert available is not None
+    assert available > 1 << 20
+    require_memory(1, "nothing much")
+
+
+def test_the_smaller_of_machine_and_control_group_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_of_machine", lambda: 100)
+    monkeypatch.setattr(memory, "_of_control_group", lambda: 40)
+    assert available_memory() == 40
+    with pytest.raises(NotEnoughMemoryError, match="work needs 41 bytes of memory, and 40 bytes are available"):
+        require_memory(41, "work")
+    monkeypatch.setattr(memory, "_of_control_group", lambda: None)
+    assert available_memory() == 100
+
+
+def test_files_that_a_control_group_keeps_in_memory_are_no_use_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cgroup").write_text("0::/job\n")
+    (tmp_path / "job").mkdir()
+    monkeypatch.setattr(memory, "_CONTROL_GROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_CONTROL_GROUP", tmp_path / "cgroup")
+    assert memory._of_control_group() is None
+    (tmp_path / "job" / "memory.max").write_text("1000\n")
+    (tmp_path / "job" / "memory.current").write_text("900\n")
+    assert memory._of_control_group() == 100
+    (tmp_path / "job" / "memory.stat").write_text("anon 300\nfile 600\nactive_file 400\ninactive_file 150\n")
+    assert memory._of_control_group() == 650
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("5000\n")
+    assert memory._of_control_group() == 650
+
+
+def test_the_error_is_also_a_memory_error() -> None:
+    assert issubclass(NotEnoughMemoryError, MemoryError)

@@ -1,0 +1,229 @@
+"""Kernels for tests of the emulated device's runtime: LLVM IR written by hand, through a few methods."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from gpu_pregel.errors import EmulationError
+from gpu_pregel.host.emulator.machine import runtime
+from gpu_pregel.host.emulator.machine.arrays import DeviceArray
+from gpu_pregel.host.emulator.machine.regions import Region
+
+HOOKS = {
+    "emu_load": 4,
+    "emu_store": 5,
+    "emu_rmw": 6,
+    "emu_cas": 6,
+    "emu_fence": 3,
+    "emu_sync": 7,
+    "emu_sreg": 2,
+    "emu_shared": 2,
+    "emu_check_division": 6,
+    "emu_check_shift": 4,
+    "emu_check_float": 5,
+}
+Value = str | int
+
+
+class Site(NamedTuple):
+    kind: str
+    file: str
+    line: int
+
+
+class Code:
+    """Writes one kernel; each hook is a site of its own, on a line of its own, from line 10 on."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.sites: list[Site] = []
+        self._numbers = 0
+
+    def _name(self) -> str:
+        self._numbers += 1
+        return f"%v{self._numbers}"
+
+    def site(self, kind: str) -> int:
+        self.sites.append(Site(kind, "/somewhere/kernel.py", 10 + len(self.sites)))
+        return len(self.sites) - 1
+
+    def do(self, text: str) -> str:
+        name = self._name()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def call(self, hook: str, *values: Value) -> str:
+        return self.do(f"call i64 @{hook}({', '.join(f'i64 {value}' for value in ('%state', *values))})")
+
+    def argument(self, number: int) -> str:
+        slots = self.do("load i64, ptr %slots")
+        return self.do(f"load i64, ptr {self.pointer(self.add(slots, 8 * number))}")
+
+    def pointer(self, address: Value) -> str:
+        return self.do(f"inttoptr i64 {address} to ptr")
+
+    def binary(self, operation: str, a: Value, b: Value) -> str:
+        return self.do(f"{operation} i64 {a}, {b}")
+
+    def add(self, a: Value, b: Value) -> str:
+        return self.binary("add", a, b)
+
+    def element(self, base: Value, index: Value, size: int = 4) -> str:
+        return self.add(base, self.binary("mul", index, size))
+
+    def compare(self, operation: str, a: Value, b: Value) -> str:
+        return self.do(f"icmp {operation} i64 {a}, {b}")
+
+    # Special registers.
+    def register(self, code: int) -> str:
+        return self.call("emu_sreg", code)
+
+    def thread(self) -> str:
+        return self.register(0)
+
+    def block(self) -> str:
+        return self.register(6)
+
+    def everyone(self) -> str:
+        """The thread's number in a grid of one dimension."""
+        return self.add(self.binary("mul", self.block(), self.register(3)), self.thread())
+
+    # Memory.
+    def load(self, address: Value, size: int = 4) -> str:
+        return self.call("emu_load", address, size, self.site("load"))
+
+    def store(self, address: Value, value: Value, size: int = 4) -> str:
+        return self.call("emu_store", address, size, value, self.site("store"))
+
+    def atomic(self, operation: int, address: Value, value: Value, size: int = 4) -> str:
+        return self.call("emu_rmw", address, size, operation, value, self.site("atomic"))
+
+    def swap(self, address: Value, expected: Value, desired: Value, size: int = 4) -> str:
+        return self.call("emu_cas", address, size, expected, desired, self.site("atomic"))
+
+    def fence(self) -> str:
+        return self.call("emu_fence", 1, self.site("fence"))
+
+    def shared(self, offset: Value = 0) -> str:
+        return self.call("emu_shared", offset)
+
+    def sync(self, kind: int, mask: Value = 0, a: Value = 0, b: Value = 0, c: Value = 0) -> str:
+        return self.call("emu_sync", kind, mask, a, b, c, self.site("sync"))
+
+    def barrier(self) -> str:
+        return self.sync(0)
+
+    # Control.
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        self._numbers += 1
+        yes, after = f"yes{self._numbers}", f"after{self._numbers}"
+        self.lines += [f"br i1 {condition}, label %{yes}, label %{after}", f"{yes}:"]
+        yield
+        self.lines += [f"br label %{after}", f"{after}:"]
+
+    @contextmanager
+    def repeat(self, times: Value) -> Iterator[str]:
+        """Run the body so often; gives the number of the round."""
+        self._numbers += 1
+        counter, body, after = f"%count{self._numbers}", f"body{self._numbers}", f"after{self._numbers}"
+        self.lines += [f"{counter} = alloca i64", f"store i64 0, ptr {counter}", f"br label %{body}", f"{body}:"]
+        place = self.do(f"load i64, ptr {counter}")
+        yield place
+        following = self.add(place, 1)
+        self.lines.append(f"store i64 {following}, ptr {counter}")
+        self.lines += [
+            f"br i1 {self.compare('slt', following, times)}, label %{body}, label %{after}",
+            f"{after}:",
+        ]
+
+    @contextmanager
+    def until(self) -> Iterator[list[str]]:
+        """Run the body until the condition that it puts into the list holds."""
+        self._numbers += 1
+        body, after = f"body{self._numbers}", f"after{self._numbers}"
+        self.lines += [f"br label %{body}", f"{body}:"]
+        condition: list[str] = []
+        yield condition
+        self.lines += [f"br i1 {condition[0]}, label %{after}, label %{body}", f"{after}:"]
+
+    def leave(self, condition: str) -> None:
+        """End the thread if the condition holds."""
+        with self.when(condition):
+            self.lines.append("br label %end")
+            self.lines.append(f"dead{self._numbers}:")
+
+    def text(self) -> str:
+        declarations = "\n".join(f"declare i64 @{name}({', '.join(['i64'] * n)})" for name, n in HOOKS.items())
+        body = "\n".join(self.lines)
+        return (
+            f"@emu_state = global i64 0\n{declarations}\ndefine void @emu_entry(i64 %given) {{\nentry:\n"
+            f"%state = load i64, ptr @emu_state\n%slots = inttoptr i64 %state to ptr\n{body}\n"
+            f"br label %end\nend:\nret void\n}}\n"
+        )
+
+
+class Kernel:
+    """A loaded kernel."""
+
+    def __init__(self, code: Code) -> None:
+        runtime.machine()
+        module = llvm.parse_assembly(code.text())
+        module.verify()
+        target = llvm.Target.from_default_triple().create_target_machine(jit=True, opt=0)
+        self._engine = llvm.create_mcjit_compiler(module, target)
+        self._engine.finalize_object()
+        state = self._engine.get_global_value_address("emu_state")
+        ctypes.c_int64.from_address(state).value = runtime.state_address()
+        self.entry = int(self._engine.get_function_address("emu_entry"))
+        self.sites = code.sites
+
+
+def region(array: DeviceArray, name: str, racy: bool = False) -> Region:
+    return Region(name, array.address, array.nbytes, array.itemsize, racy, array.allocation)
+
+
+def launch(
+    kernel: Kernel | Code,
+    *arrays: DeviceArray,
+    grid: int | tuple[int, int, int] = 1,
+    block: int | tuple[int, int, int] = 32,
+    racy: Sequence[int] = (),
+    numbers: Sequence[int] = (),
+    regions: Sequence[Region] = (),
+    **options: Any,
+) -> None:
+    """Launch with arrays called a, b, c…, of which those in ``racy`` are declared so, and then ``numbers``."""
+    kernel = Kernel(kernel) if isinstance(kernel, Code) else kernel
+    named = [region(array, "abcdefgh"[place], place in racy) for place, array in enumerate(arrays)]
+    runtime.run(
+        kernel.entry,
+        np.array([*(array.address for array in arrays), *numbers, 0], np.int64),
+        grid=grid if isinstance(grid, tuple) else (grid, 1, 1),
+        block=block if isinstance(block, tuple) else (block, 1, 1),
+        sites=len(kernel.sites),
+        arrays=[*named, *regions],
+        name="trial",
+        site_table=kernel.sites,
+        **options,
+    )
+
+
+@contextmanager
+def refused(*parts: str) -> Iterator[None]:
+    """The launch fails with a message that has all ``parts``."""
+    with pytest.raises(EmulationError) as caught:
+        yield
+    for part in ("kernel trial", *parts):
+        assert part in str(caught.value), f"no {part!r} in {caught.value}"
+
+
+def first_only(code: Code) -> str:
+    return code.compare("eq", code.thread(), 0)

@@ -1,0 +1,54 @@
+"""The emulated device's machine code: the switch between stacks, and hooks kept on the disk."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpu_pregel.errors import DeviceError
+from gpu_pregel.host.emulator.machine import fibers, hooks, runtime
+
+
+def test_the_stamp_of_the_cache_covers_all_that_hooks_are_made_from() -> None:
+    folder = Path(hooks.__file__).parent
+    for name in hooks.HOOK_MODULES:
+        imports = re.findall(
+            r"^from gpu_pregel\.\S*emulated(?:\.(\w+))? import", (folder / f"{name}.py").read_text(), re.M
+        )
+        assert imports
+        assert {each or "layout" for each in imports} <= set(hooks._SOURCES)
+
+
+def test_hooks_come_from_the_disk_the_second_time() -> None:
+    runtime.machine()
+    again = [hooks.Hook(f"{one.symbol}_again", one.function, one.arguments) for one in hooks.HOOKS[:2]]
+    for one in again:
+        hooks.compile_hook(one)
+    assert all(callback.cache_hits == 1 for callback in hooks._KEPT[-2:])
+
+
+def test_there_is_no_switch_for_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    with pytest.raises(DeviceError, match="not on linux on riscv64"):
+        fibers.load_fibers()
+
+
+@pytest.mark.parametrize(
+    "machine, registers",
+    [
+        ("x86_64", {"state": "%r12", "entry": "%r13", "exit": "%r14"}),
+        ("aarch64", {"state": "x19", "entry": "x20", "exit": "x21", "start": "x30"}),
+    ],
+)
+def test_frames_are_what_the_machine_code_restores(machine: str, registers: dict[str, str]) -> None:
+    code, frame = fibers._PROCESSORS[machine]
+    restored = code.partition("{start}")[0]
+    places = {name: 8 * place for place, name in enumerate(re.findall(r"popq (%r\w+)", restored))}
+    for first, second, offset in re.findall(r"ldp (\w+), (\w+), \[sp, #(\d+)\]", restored):
+        places |= {first: int(offset), second: int(offset) + 8}
+    assert {name: places[register] // 8 for name, register in registers.items()} == {
+        name: getattr(frame, name) for name in registers
+    }
+    assert frame.words == len(places) + (machine == "x86_64")

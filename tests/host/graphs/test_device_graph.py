@@ -1,0 +1,127 @@
+"""A graph's copies on a device: each array once, in the dtypes that kernels take, as long as the graph is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import GraphError
+from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
+from gpu_pregel.host.graphs import device_graph
+from gpu_pregel.host.graphs.device_graph import DeviceGraph
+from tests.devices import CUDA_DEVICES, EMULATED
+from tests.programs import DISTANCES, LABELS
+
+HUB = 4
+
+
+@pytest.fixture
+def device() -> EmulatedDevice:
+    return EmulatedDevice(0, EmulatedMemory())
+
+
+@pytest.fixture
+def graph() -> gp.Graph:
+    """Rows of 5, 2, 1 and 0 edges out, with weights."""
+    src, dst = [0, 0, 0, 0, 0, 1, 1, 3], [1, 2, 2, 3, 3, 0, 3, 3]
+    return gp.Graph.from_edgelist(src, dst, np.arange(8) / 2, num_vertices=4, directed=True)
+
+
+def host(array: Any) -> list[Any]:
+    return array.get().tolist()  # type: ignore[no-any-return]
+
+
+@EMULATED
+def test_a_side_is_its_rows_and_the_pieces_of_long_ones(device: EmulatedDevice, graph: gp.Graph) -> None:
+    (whole,) = graph._partitions(1, threads=1)
+    out = DeviceGraph(device, graph.num_edges).side(whole.out_edges, None, HUB)
+    assert (host(out.begins), host(out.ends)) == ([0, 5, 7, 7], [5, 7, 7, 8])
+    assert (out.begins.dtype, out.indices.dtype, out.weights.dtype) == (np.uint32, np.uint32, np.float64)
+    assert host(out.indices) == [1, 2, 2, 3, 3, 0, 3, 3]
+    assert host(out.weights) == graph.weights.tolist()  # type: ignore[union-attr]
+    assert (host(out.rows), out.count) == ([], 4)
+    assert (host(out.piece_rows), host(out.piece_begins), host(out.piece_ends)) == ([0, 0], [0, 4], [4, 5])
+    assert (host(out.hubs), host(out.firsts)) == ([0], [0, 2])
+    # Of a whole graph both bounds are one array.
+    assert out.begins.allocation is out.ends.allocation
+
+
+@EMULATED
+def test_a_partition_lists_the_rows_that_have_edges() -> None:
+    device, graph = EmulatedDevice(0, EmulatedMemory()), gp.Graph.from_edgelist([0, 70], [1, 130], num_vertices=140)
+    there = DeviceGraph(device, graph.num_edges)
+    parts = graph._partitions(3, threads=1)
+    sides = [there.side(part.in_edges, part.rows, HUB) for part in parts]
+    assert [host(side.rows) for side in sides] == [[0, 1], [130], [70]]
+    assert [side.count for side in sides] == [2, 1, 1]
+    assert len({id(side.indices) for side in sides}) == 1
+
+
+@EMULATED
+def test_nothing_is_copied_twice(device: EmulatedDevice) -> None:
+    graph = gp.kronecker(6, 4)
+    there = DeviceGraph(device, graph.num_edges)
+    (whole,) = graph._partitions(1, threads=1)
+    indptr, indices = there.csr(graph.to_csr(), 0)
+    needed = there.missing_bytes([whole], [graph.out_degrees], HUB)
+    before = device.memory.live_bytes
+    sides = [there.side(side, None, HUB) for side in (whole.out_edges, whole.in_edges)]
+    degrees = there.offsets(graph.out_degrees)
+    # The graph is undirected: in-edges are out-edges.
+    assert sides[0].indices is sides[1].indices is indices
+    assert sides[0].begins.allocation is indptr.allocation
+    assert device.memory.live_bytes - before == needed
+    assert there.missing_bytes([whole], [graph.out_degrees], HUB) == 0
+    uploads = device.memory.uploads
+    assert there.side(whole.out_edges, None, HUB).indices is indices
+    assert there.offsets(graph.out_degrees) is degrees
+    assert device.memory.uploads == uploads
+
+
+@EMULATED
+def test_a_copy_is_of_the_dtype_asked_for(device: EmulatedDevice) -> None:
+    there, numbers = DeviceGraph(device, 5), np.array([1, 2, 3], np.int64)
+    small, same = there.copy(numbers, np.uint32), there.copy(numbers)
+    assert (host(small), small.dtype, same.dtype) == ([1, 2, 3], np.uint32, np.int64)
+    assert isinstance(same, DeviceArray)
+    numbers[0] = 9
+    assert host(same) == [1, 2, 3]
+
+
+@CUDA_DEVICES
+def test_positions_of_eight_bytes(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As graphs of 2^32 edges have them."""
+    monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
+    src, dst, _ = gp.kronecker(8, 8).to_edgelist()
+    hub = np.arange(1, 1_200)
+    src, dst = np.append(src, 0 * hub), np.append(dst, hub)
+    graph = gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 5 + 0.5, num_vertices=1_200)
+    for mode in ("push", "pull"):
+        found = gp.run(graph, DISTANCES, device=device, mode=mode).to_numpy()
+        assert found.tobytes() == gp.run(graph, DISTANCES, device="cpu").to_numpy().tobytes()
+    labels = gp.connected_components(graph, device=device).to_numpy()
+    assert np.array_equal(labels, gp.connected_components(graph, device="cpu").to_numpy())
+    assert {copy.dtype for copy in _copies(graph)} == {np.dtype(kind) for kind in ("i8", "u4", "f8")}
+
+
+def _copies(graph: gp.Graph) -> list[Any]:
+    (there,) = (fact for name, fact in graph._facts.items() if name.startswith("copies on"))
+    return [copy for _, copy in there._copies.values()]
+
+
+@CUDA_DEVICES
+def test_graphs_with_too_many_vertices_are_refused(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, large = gp.grid(10), gp.Graph.from_edgelist([], [], num_vertices=101)
+    monkeypatch.setattr(device_graph, "_MOST_VERTICES", 100)
+    assert gp.run(graph, LABELS, device=device).supersteps > 1
+    problem = "a graph of 101 vertices is beyond the 100 of a CUDA device"
+    with pytest.raises(GraphError, match=problem):
+        gp.run(large, LABELS, device=device)
+    with pytest.raises(GraphError, match=problem):
+        gp.connected_components(large, device=device)
+    with pytest.raises(GraphError, match=problem):
+        gp.process_edges(LABELS, gp.Frontier(large), np.zeros(101, np.uint32), device=device)

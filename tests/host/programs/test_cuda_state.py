@@ -1,0 +1,196 @@
+"""A run of a vertex program on a CUDA device, phase by phase: what is launched, read back, saved and restored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
+from gpu_pregel.host.programs.cpu_state import Plan
+from gpu_pregel.host.programs.cuda_state import BATCH
+from gpu_pregel.host.programs.run import compile_on, make_run
+from gpu_pregel.kernels.library.jit_cuda import Kernel
+from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES, emulated
+from tests.programs import HOPS, LABELS, RANKS, SUMS
+
+
+def path(n: int) -> gp.Graph:
+    return gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n), num_vertices=n)
+
+
+def begin(graph: gp.Graph, program: gp.VertexProgram, device: Any, partitions: int = 1, *, forced: bool = True) -> Any:
+    """A run that has made nothing yet."""
+    parts = graph._partitions(partitions, threads=1)
+    degrees, always = (graph.out_degrees, graph.in_degrees), program.active == "always"
+    return make_run(device, graph, compile_on(device, graph, program), parts, degrees, always=always, forced=forced)
+
+
+class Recording(EmulatedDevice):
+    """Notes the names of the kernels that are launched."""
+
+    def __init__(self) -> None:
+        super().__init__(0, EmulatedMemory())
+        self.names: list[str] = []
+
+    def launch(self, kernel: Kernel, size: int, *arguments: Any, **options: Any) -> None:
+        self.names.append(kernel.name)
+        super().launch(kernel, size, *arguments, **options)
+
+    def taken(self) -> list[str]:
+        names, self.names = self.names, []
+        return names
+
+
+@EMULATED
+def test_phases_are_few_launches_and_one_readback() -> None:
+    device = Recording()
+    run = begin(path(300), LABELS, device)
+    plan = run.initialise()
+    assert plan == Plan(300, 598)
+    assert device.taken() == ["initialise"]
+    (step,) = run.execute("pull", 1, plan, (), BATCH)
+    assert device.taken() == ["dense_signal", "pull", "apply_messages"]
+    assert step == (Plan(299, 597), 300, ())
+    (step,) = run.execute("push", 2, step.plan, (), 1)
+    assert device.taken() == ["push", "apply_messages"]
+    assert device.memory.readbacks == 3
+
+
+@EMULATED
+def test_long_rows_and_partitions_take_launches_of_their_own() -> None:
+    device, leaves = Recording(), np.arange(1, 2_000)
+    star = gp.Graph.from_edgelist(np.zeros_like(leaves), leaves)
+    # Of two partitions the first has the hub and few leaves, and so a short share of the hub's row.
+    for partitions, names in ((1, ["pull", "dense_slot"]), (2, ["pull", "pull", "dense_slot"])):
+        run = begin(star, LABELS, device, partitions)
+        plan = run.initialise()
+        device.taken()
+        run.execute("pull", 1, plan, (), 1)
+        assert device.taken() == ["dense_signal", *names, "apply_messages"]
+
+
+@EMULATED
+def test_supersteps_that_push_are_launched_together_and_end_with_the_frontier() -> None:
+    device = Recording()
+    run = begin(path(6), HOPS, device)
+    plan = run.initialise()
+    device.taken()
+    three = run.execute("push", 1, plan, (), 3)
+    assert [step.plan for step in three] == [Plan(1, 2)] * 3
+    assert device.taken() == ["push", "apply_messages"] * 3
+    rest = run.execute("push", 4, three[-1].plan, (), 10)
+    assert [(*step.plan, step.applied) for step in rest] == [(1, 2, 2), (1, 1, 2), (0, 0, 1)][-len(rest) :]
+    assert len(rest) == 3
+    assert device.taken() == ["push", "apply_messages"] * 10
+    assert device.memory.readbacks == 3
+
+
+@EMULATED
+def test_many_active_edges_are_not_launched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Recording()
+    monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 9)
+    run = begin(path(6), LABELS, device)
+    plan = run.initialise()
+    device.taken()
+    assert plan.active_edges == 10
+    assert len(run.execute("push", 1, plan, (), 5)) == 1
+    assert device.taken() == ["push", "apply_messages"]
+
+
+@EMULATED_DEVICES
+def test_a_run_is_on_its_own_device_whoever_copied_the_graph(device: str) -> None:
+    graph, result = path(90), {}
+    others = [emulated(seed) for seed in range(3) if emulated(seed) != device]
+    for name in (*others, device):
+        counts = {one: get_device(one).launches for one in (*others, device)}  # type: ignore[attr-defined]
+        result[name] = gp.run(graph, LABELS, device=name)
+        launched = {one for one in counts if get_device(one).launches > counts[one]}  # type: ignore[attr-defined]
+        assert launched == {name}
+        assert result[name].stats["device"] == name
+    assert len([fact for fact in graph._facts if fact.startswith("copies on")]) == 1
+
+
+@CUDA_DEVICES
+def test_a_state_is_that_of_the_cpu_and_goes_there_and_back(device: str) -> None:
+    graph, target, cpu = gp.kronecker(7, 3), get_device(device), get_device("cpu", threads=1)
+    runs = [begin(graph, SUMS, one) for one in (target, cpu)]
+    states = []
+    for run in runs:
+        run.initialise()
+        states.append(run.snapshot())
+    assert states[0].keys() == states[1].keys()
+    for name, array in states[0].items():
+        assert (array.dtype, array.tobytes()) == (states[1][name].dtype, states[1][name].tobytes())
+    other = begin(graph, SUMS, target)
+    other.restore({name: array.copy() for name, array in states[1].items()})
+    for name, array in other.snapshot().items():
+        assert array.tobytes() == states[1][name].tobytes()
+    plan = Plan(128, graph.num_edges)
+    steps = [run.execute("pull", 1, plan, (), 1)[0] for run in (runs[0], other)]
+    assert steps[0] == steps[1]
+
+
+@CUDA_DEVICES
+def test_no_bit_of_a_made_up_frontier_leaves_the_graph(device: str) -> None:
+    run = begin(gp.Graph.from_edgelist([], [], num_vertices=65), LABELS, get_device(device))
+    run.initialise()
+    made_up = run.snapshot()
+    made_up["frontier"] = np.full(2, ~np.uint64(0))
+    run.restore(made_up)
+    assert run.snapshot()["frontier"].tolist() == [2**64 - 1, 1]
+
+
+@CUDA_DEVICES
+def test_threads_are_for_the_cpu(device: str) -> None:
+    graph = path(3)
+    problem = "threads=2 is for the CPU: leave it out for device"
+    with pytest.raises(ArgumentError, match=problem):
+        gp.run(graph, LABELS, device=device, threads=2)
+    with pytest.raises(ArgumentError, match=problem):
+        gp.connected_components(graph, device=device, threads=2)
+    with pytest.raises(ArgumentError, match=problem):
+        gp.process_edges(SUMS, gp.Frontier(graph), np.zeros(3, np.int64), device=device, threads=2)
+    with pytest.raises(ArgumentError, match=problem):
+        gp.process_vertices(lambda v: 1, gp.Frontier(graph), device=device, threads=2)
+
+
+@CUDA_DEVICES
+def test_values_on_the_device_must_fit_the_program(device: str) -> None:
+    target, frontier = get_device(device), gp.Frontier(path(3))
+    with pytest.raises(ArgumentTypeError, match="arrays have dtypes int32, but the program's value is int64"):
+        gp.process_edges(SUMS, frontier, target.zeros(3, np.int32), device=device)
+    with pytest.raises(gp.errors.GraphError, match=r"arrays\[0\] has shape \(4,\), but the graph has 3 vertices"):
+        gp.process_edges(SUMS, frontier, target.zeros(4, np.int64), device=device)
+
+
+@EMULATED_DEVICES
+def test_kernels_take_no_host_arrays_and_no_other_dtypes(device: str) -> None:
+    target = get_device(device)
+    compress = target.kernels("components").compress
+    with pytest.raises(ArgumentTypeError, match=r"labels must be .* not a host array of uint32: copy it to the device"):
+        target.launch(compress, 3, np.zeros(3, np.uint32))
+    with pytest.raises(
+        ArgumentTypeError, match="labels must be an array of uint32 on the device, not an array of int64"
+    ):
+        target.launch(compress, 3, target.zeros(3, np.int64))
+    with pytest.raises(ArgumentTypeError, match=r"takes 1 arguments \(labels\), not 2"):
+        target.launch(compress, 3, target.zeros(3, np.uint32), 4)
+
+
+@EMULATED_DEVICES
+def test_aggregates_are_of_their_dtypes(device: str) -> None:
+    seen: list[Any] = []
+
+    def watch(aggregated: Any) -> bool:
+        seen.append(type(aggregated.change))
+        return False
+
+    gp.run(gp.kronecker(7, 3), replace(RANKS, halt=watch), device=device, max_supersteps=3)
+    assert seen == [np.float64] * 2

@@ -1,0 +1,216 @@
+"""The superstep loop: its phases in order, when a run ends, holds, stops, and what a failing part leaves."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded, Master
+
+
+class Countdown:
+    """A policy whose vertices all vote to halt after some supersteps; it writes down what it is asked."""
+
+    def __init__(self, active: list[int], verdicts: Iterable[str] = (), halts: int | None = None) -> None:
+        self.log: list[Any] = []
+        self.active, self.halts = active, halts
+        self.verdicts = iter(verdicts)
+        self.fails = ""
+
+    def note(self, phase: str, *facts: Any) -> None:
+        self.log.append((phase, *facts))
+        if phase == self.fails:
+            self.fails = ""
+            raise OSError(phase)
+
+    def begin(self, superstep: int) -> tuple[int | None, bool]:
+        return self.active[superstep], False
+
+    def order(self, superstep: int) -> str:
+        self.note("order", superstep)
+        return f"order {superstep}"
+
+    def execute(self, superstep: int, order: str, most: int) -> list[str]:
+        self.note("execute", superstep, order, most)
+        return [order]
+
+    def judge(self, reports: list[str]) -> str:
+        self.note("judge")
+        return next(self.verdicts, COMMIT)
+
+    def fold(self, reports: list[str], seconds: float) -> list[Folded]:
+        self.note("fold")
+        step = int(reports[0].split()[1])
+        return [Folded(step, self.active[step + 1], step == self.halts, f"change {step}", {"superstep": step})]
+
+    def commit(self, folded: Folded) -> None:
+        self.note("commit", folded.change)
+
+    def status_of(self, end: str) -> str:
+        return end
+
+
+class Notes:
+    """A journal into the policy's log."""
+
+    def __init__(self, policy: Countdown) -> None:
+        self.policy = policy
+
+    def commit(self, folded: Folded, status: str) -> None:
+        self.policy.note("journal", folded.superstep, status)
+
+    def hold(self, superstep: int, status: str) -> None:
+        self.policy.note("journal holds", superstep, status)
+
+
+def master_of(policy: Countdown, limit: int | None = None) -> Master[str, list[str]]:
+    return Master(
+        policy,
+        max_supersteps=limit,
+        observe=lambda kind, facts: policy.note(kind, *facts.values()),
+        journal=Notes(policy),
+    )
+
+
+def test_the_phases_come_in_order_and_the_durable_commit_before_the_visible_one() -> None:
+    policy = Countdown([1, 0])
+    assert master_of(policy).run() == "completed"
+    assert policy.log == [
+        ("order", 0),
+        ("superstep", 1),
+        ("execute", 0, "order 0", 1),
+        ("judge",),
+        ("fold",),
+        ("journal", 0, "completed"),
+        ("commit", "change 0"),
+        ("commit", 0),
+        ("end", "completed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "active, limit, halts, status, supersteps",
+    [
+        ([0], None, None, "completed", 0),
+        ([5, 3, 0], None, None, "completed", 2),
+        ([5, 3, 0], 2, None, "completed", 2),
+        ([5, 3, 1, 0], 2, None, "max_supersteps", 2),
+        ([5, 3, 1, 0], None, 1, "halted", 2),
+        ([5, 3, 0], 2, 1, "halted", 2),
+    ],
+)
+def test_when_a_run_ends(active: list[int], limit: int | None, halts: int | None, status: str, supersteps: int) -> None:
+    policy = Countdown(active, halts=halts)
+    master = master_of(policy, limit)
+    assert master.run() == status
+    assert [row["superstep"] for row in master.trace] == list(range(supersteps))
+    assert master.superstep == supersteps
+    before = list(policy.log)
+    assert not master.step()
+    assert policy.log == before
+
+
+def test_a_held_superstep_keeps_its_order_until_it_commits() -> None:
+    policy = Countdown([1, 0], verdicts=["failed", AGAIN, AGAIN, COMMIT])
+    master = master_of(policy)
+    assert not master.step()
+    assert (master.status, master.order, master.superstep) == ("failed", "order 0", 0)
+    assert policy.log[-2:] == [("journal holds", 0, "failed"), ("hold", "failed")]
+    assert not master.step()
+    assert master.status == "completed"
+    assert [phase for phase, *_ in policy.log].count("order") == 1
+    assert [phase for phase, *_ in policy.log].count("execute") == 4
+
+
+@pytest.mark.parametrize("phase", ["order", "execute", "judge", "fold", "journal", "commit", "end"])
+def test_what_fails_can_be_done_again(phase: str) -> None:
+    policy = Countdown([1, 1, 0])
+    master = master_of(policy)
+    master.step()
+    policy.fails = phase
+    with pytest.raises(OSError, match=phase):
+        master.step()
+    while master.step():
+        pass
+    assert master.status == "completed"
+    assert [row["superstep"] for row in master.trace] == [0, 1]
+    assert master.superstep == 2
+    executed = {tuple(facts) for phase, *facts in policy.log if phase == "execute"}
+    assert executed == {(0, "order 0", 1), (1, "order 1", 1)}
+
+
+def test_a_stop_waits_for_the_next_commit() -> None:
+    policy = Countdown([1] * 9)
+    master = master_of(policy)
+    policy.verdicts = iter([AGAIN, COMMIT])
+    master.stop()
+    assert not master.step()
+    assert (master.status, master.superstep) == ("stopped", 0)
+    master = master_of(policy)
+    execute = policy.execute
+
+    def and_stop(superstep: int, order: str, most: int) -> list[str]:
+        master.stop()
+        return execute(superstep, order, most)
+
+    policy.execute = and_stop  # type: ignore[method-assign]
+    assert not master.step()
+    assert (master.status, master.superstep) == ("stopped", 1)
+    assert policy.log[-4:] == [("journal", 0, "stopped"), ("commit", "change 0"), ("commit", 0), ("end", "stopped")]
+
+
+def test_ending_keeps_what_there_is() -> None:
+    policy = Countdown([1, 1], verdicts=["interrupted"])
+    master = master_of(policy)
+    master.step()
+    master.end()
+    assert master.status == "stopped"
+    assert policy.log[-2:] == [("journal holds", 0, "stopped"), ("end", "stopped")]
+    master.end()
+    assert not master.step()
+
+
+def test_without_a_journal_several_supersteps_may_be_executed_at_once() -> None:
+    policy = Countdown([1, 1, 0])
+    Master(policy, max_supersteps=7, observe=lambda kind, facts: None).run()
+    assert [facts[-1] for phase, *facts in policy.log if phase == "execute"] == [7, 6]
+
+
+def test_a_run_that_goes_on_begins_where_it_was() -> None:
+    policy = Countdown([1, 1, 1, 0])
+    master = Master(
+        policy,
+        max_supersteps=None,
+        observe=lambda kind, facts: None,
+        superstep=2,
+        trace=[{"superstep": 0}, {"superstep": 1}],
+    )
+    assert master.run() == "completed"
+    assert [row["superstep"] for row in master.trace] == [0, 1, 2]
+
+
+def test_what_came_from_outside_wakes_a_run_that_had_completed() -> None:
+    policy = Countdown([1, 0, 0])
+    master = master_of(policy)
+    assert master.run() == "completed"
+    policy.active[1] = 1
+    master.refresh()
+    assert master.run() == "completed"
+    assert master.superstep == 2
+
+
+def test_a_numeric_run_imports_no_agent_module() -> None:
+    program = """
+import sys
+import gpu_pregel as gp, numpy as np
+count = gp.VertexProgram(value=np.int64, init=lambda ctx: 0, message=lambda value, ctx: value, combine="min",
+                         apply=lambda value, incoming, ctx: incoming)
+gp.run(gp.Graph.from_edgelist([0], [1]), count, device="cpu")
+print([name for name in sys.modules if "agents" in name])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
