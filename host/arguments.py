@@ -1,30 +1,30 @@
-"""Checks of arguments that several public functions share; NumPy is imported where there are arrays."""
+"""Checks of arguments that rooms share, and imports of optional packages; arrays are checked where arrays are."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from numbers import Integral, Real
+from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, MissingPackageError
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, Any]
+MAX_INTEGER = (1 << 63) - 1
 
 
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise ``ArgumentError`` unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        listed = " or ".join(repr(choice) for choice in choices)
-        raise ArgumentError(f"{name} must be {listed}, not {value!r}")
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """Return ``value``, or raise ``ArgumentError`` unless it is one of ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise ArgumentError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r:.80}")
+    return value
 
 
-def check_integer(name: str, value: object, low: int, high: int) -> int:
-    """Return ``value`` as an int, or raise if it is none or lies outside ``low`` to ``high``."""
+def check_integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> int:
+    """Return ``value`` as an int, or raise unless it is a whole number from ``low`` to ``high``."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
+        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r:.80}")
     number = int(value)
+    if number < low and high == MAX_INTEGER:
+        raise ArgumentError(f"{name} must be at least {low:,}, not {number:,}")
     if not low <= number <= high:
         raise ArgumentError(f"{name} must be from {low:,} to {high:,}, not {number:,}")
     return number
@@ -34,45 +34,34 @@ def check_flag(name: str, value: object) -> bool:
     """Return ``value`` as a bool, or raise if it is neither Python's nor NumPy's."""
     if isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool"):
         return bool(value)
-    raise ArgumentTypeError(f"{name} must be True or False, not {value!r}")
+    raise ArgumentTypeError(f"{name} must be True or False, not {value!r:.80}")
 
 
-def check_num_vertices(value: object) -> int:
-    """Return ``value`` as a number of vertices that the index dtype can hold."""
-    from gpu_pregel.host.graphs.csr import MAX_VERTICES
-
-    return check_integer("num_vertices", value, 0, MAX_VERTICES)
-
-
-def as_vector(name: str, values: object) -> Array:
-    """Return ``values`` as a one-dimensional array, without copying one."""
-    import numpy as np
-
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
-    return array
+def check_seconds(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise unless it is a number of seconds above 0."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = 0.0
+    if not 0 < seconds < 1e9:
+        raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r:.80}")
+    return seconds
 
 
-def as_weights(weight: object, edges: int) -> Array:
-    """Return ``weight`` as a contiguous array of a supported dtype, one finite-or-infinite number per edge."""
-    import numpy as np
+def check_text(name: str, value: object, longest: int = 200) -> str:
+    """Return ``value``, or raise unless it is a string of 1 to ``longest`` printable characters."""
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{name} must be a string, not {value!r:.80}")
+    if not 0 < len(value) <= longest or not value.isprintable():
+        raise ArgumentError(f"{name} must have from 1 to {longest} printable characters, not {value!r:.80}")
+    return value
 
-    from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
 
-    weights = as_vector("weight", weight)
-    if len(weights) != edges:
-        raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: give one per edge")
-    if weights.dtype.kind not in "iuf" and not (weights.dtype.kind == "O" and edges == 0):
-        raise ArgumentTypeError(
-            f"weight must have a dtype of {', '.join(map(str, WEIGHT_DTYPES))}, not {weights.dtype}"
-        )
-    if weights.dtype.newbyteorder("=") not in WEIGHT_DTYPES:
-        wide = weights.dtype.itemsize > 8
-        weights = weights.astype("f8" if wide else "f4" if weights.dtype.kind == "f" else "i4")
-    weights = np.ascontiguousarray(weights, weights.dtype.newbyteorder("="))
-    if weights.dtype.kind == "f":
-        missing = np.isnan(weights)
-        if missing.any():
-            raise GraphError(f"the weight of edge {int(missing.argmax()):,} is NaN: give it a number or drop the edge")
-    return weights
+def require(package: str, purpose: str, install: str | None = None) -> Any:
+    """Import ``package``, or raise ``MissingPackageError`` that names what needs it, and what to install."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingPackageError(f"{purpose} needs the package {package}: pip install {install or package}") from error

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
-from gpu_pregel.host.arguments import check_choice, check_num_vertices
+from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
+from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import check_renumber
 from gpu_pregel.io._files import check_source, check_target, suffixes
 

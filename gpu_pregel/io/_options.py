@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import FormatError
-from gpu_pregel.host.arguments import as_weights
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.edge_arrays import as_weights
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import naming
 

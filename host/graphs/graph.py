@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, GraphError
-from gpu_pregel.host.arguments import as_vector, as_weights, check_choice
+from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
@@ -17,6 +17,7 @@ from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import numbering as _numbering
 from gpu_pregel.host.graphs.csr import CSR, read_only
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
+from gpu_pregel.host.graphs.edge_arrays import as_vector, as_weights
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
 from gpu_pregel.host.superstep.progress import Progress
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.host.arguments import require
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.require import require
 
 if TYPE_CHECKING:
     import networkx

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.arguments import check_num_vertices
 from gpu_pregel.host.graphs.csr import MAX_VERTICES
+from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 
 Array = np.ndarray[Any, Any]
 

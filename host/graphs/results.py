@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from gpu_pregel.host.arguments import require
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.require import require
 
 if TYPE_CHECKING:
     import pandas

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.arguments import as_vector, check_choice
+from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, check_graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.checks import explaining_compilation

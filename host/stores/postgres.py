@@ -10,7 +10,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
-from gpu_pregel.host.require import require
+from gpu_pregel.host.arguments import require
 from gpu_pregel.host.stores.blobs import Cipher
 from gpu_pregel.host.stores.database import TRIES, Outcome, Write
 from gpu_pregel.host.stores.rows import check_seconds

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
-from gpu_pregel.host.require import require
+from gpu_pregel.host.arguments import require
 
 if TYPE_CHECKING:
     import pandas

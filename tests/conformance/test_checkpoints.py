@@ -309,6 +309,6 @@ def test_nothing_is_saved_where_nothing_was_asked(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     monkeypatch.delattr(checkpoints.Checkpoints, "_save")
-    kind = "numeric.NumericRun" if device == "cpu" else "numeric_cuda.CudaRun"
-    monkeypatch.delattr(f"gpu_pregel.host.{kind}.snapshot")
+    kind = "cpu_state.NumericRun" if device == "cpu" else "cuda_state.CudaRun"
+    monkeypatch.delattr(f"gpu_pregel.host.programs.{kind}.snapshot")
     assert gp.run(graph, LABELS, device=device).supersteps > 8

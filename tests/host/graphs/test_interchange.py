@@ -123,6 +123,6 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr("gpu_pregel.host.require.import_module", without_networkx)
+    monkeypatch.setattr("gpu_pregel.host.arguments.import_module", without_networkx)
     with pytest.raises(MissingPackageError, match="needs the package networkx: pip install networkx"):
         gp.Graph.from_edgelist([0], [1]).to_networkx()

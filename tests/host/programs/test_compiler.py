@@ -34,7 +34,7 @@ def program(**changes: Any) -> gp.VertexProgram:
         (
             {"init": lambda: 0},
             ArgumentTypeError,
-            r"init takes 0, but must take \(ctx\) \(.*test_compiling.py, line \d+\)",
+            r"init takes 0, but must take \(ctx\) \(.*test_compiler.py, line \d+\)",
         ),
         ({"apply": lambda a, b: a}, ArgumentTypeError, r"apply takes 2, but must take \(value, incoming, ctx\)"),
         ({"message": lambda *a: 0}, ArgumentTypeError, "message takes a variable number of arguments"),
@@ -100,7 +100,7 @@ def test_what_cannot_be_compiled_is_shown_with_its_line_and_a_remedy() -> None:
     text = str(caught.value)
     assert text.startswith("init cannot be compiled (")
     line = init.__code__.co_firstlineno + 2
-    assert f"test_compiling.py, line {line}: return number + ctx.no_such_thing  # the faulty line)" in text
+    assert f"test_compiler.py, line {line}: return number + ctx.no_such_thing  # the faulty line)" in text
     assert "no_such_thing" in text.splitlines()[0].split("):", 1)[1]
     assert "Use numbers, tuples, math and NumPy functions" in text
 

@@ -21,7 +21,7 @@ class Listener(event.Listener):
     def on_end(self, event): pass
 with event.install_listener("numba:compile", Listener()):
     import numpy as np
-    from gpu_pregel.kernels import caller_cpu
+    from gpu_pregel.kernels.library import caller_cpu
     print(int(caller_cpu.outer(np.int64(1))), "outer" in compiled)
 """
 
@@ -35,11 +35,11 @@ def package(tmp_path: Path) -> Path:
         (target / folder).mkdir()
         for file in (source / folder).glob("*.py"):
             (target / folder / file.name).write_text(file.read_text())
-    (target / "kernels/callee_cpu.py").write_text(
+    (target / "kernels/library/callee_cpu.py").write_text(
         "from gpu_pregel.kernels.library.jit_cpu import inline\n@inline\ndef inner(x):\n    return x + 1\n"
     )
-    (target / "kernels/caller_cpu.py").write_text(
-        "from gpu_pregel.kernels.library.jit_cpu import jit\nfrom gpu_pregel.kernels.callee_cpu import inner\n"
+    (target / "kernels/library/caller_cpu.py").write_text(
+        "from gpu_pregel.kernels.library.jit_cpu import jit\nfrom gpu_pregel.kernels.library.callee_cpu import inner\n"
         "@jit\ndef outer(x):\n    return inner(x) * 10\n"
     )
     return target
@@ -61,7 +61,7 @@ def run(package: Path, **environment: str) -> str:
 def test_the_second_process_compiles_nothing_until_a_callee_changes(package: Path) -> None:
     assert run(package) == "20 True"
     assert run(package) == "20 False"
-    callee = package / "kernels/callee_cpu.py"
+    callee = package / "kernels/library/callee_cpu.py"
     callee.write_text(callee.read_text().replace("x + 1", "x + 2"))
     assert run(package) == "30 True"
     assert run(package) == "30 False"
@@ -75,7 +75,7 @@ def test_a_cache_directory_may_be_named(package: Path, tmp_path: Path) -> None:
 
 def test_kernels_work_where_no_cache_can_be_written(package: Path, tmp_path: Path) -> None:
     # Files stand where the cache folders would have to be made; this holds for root too.
-    (package / "kernels/__pycache__").write_text("in the way")
+    (package / "kernels/library/__pycache__").write_text("in the way")
     (tmp_path / "home").write_text("in the way")
     blocked = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
     assert run(package, **blocked) == "20 True"

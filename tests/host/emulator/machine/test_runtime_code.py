@@ -15,7 +15,7 @@ def test_the_stamp_of_the_cache_covers_all_that_hooks_are_made_from() -> None:
     folder = Path(hooks.__file__).parent
     for name in hooks.HOOK_MODULES:
         imports = re.findall(
-            r"^from gpu_pregel\.\S*emulated(?:\.(\w+))? import", (folder / f"{name}.py").read_text(), re.M
+            r"^from gpu_pregel\.\S*machine(?:\.(\w+))? import", (folder / f"{name}.py").read_text(), re.M
         )
         assert imports
         assert {each or "layout" for each in imports} <= set(hooks._SOURCES)
