@@ -19,14 +19,16 @@ from typing import Any
 
 import gpu_pregel as gp
 from gpu_pregel.host.agents import fold as folding
-from gpu_pregel.host.agents import journal, policy
+from gpu_pregel.host.agents import policy
 from gpu_pregel.host.agents import recovery as _beginning
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.formats import FAILED, Commit, Segment, pack_state
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment, pack_state
+from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
 from gpu_pregel.host.agents.workers import process as processes
 from gpu_pregel.host.stores.store import Store
+from gpu_pregel.host.superstep import journal
 from gpu_pregel.host.superstep.master import ENDED
 
 RUN = "run"
@@ -125,7 +127,7 @@ def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     pieces = [
         (commit.step, piece)
         for commit, *_ in store._chain(row, -1, row.head, after=None)
-        for piece in Commit.unpack(commit.step, commit.segments(), commit.data).segments
+        for piece in SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
     ]
     pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
     for step, piece in pieces:
@@ -250,9 +252,9 @@ def _place(crash: Crash, point: str) -> None:
         return status in ENDED
 
     def notes_failure(this: Any, *_rest: Any) -> bool:
-        return any(other[0] == FAILED for other in this._pending.others)
+        return any(isinstance(part, FailedAttempts) for part in this._parts)
 
-    def has_records(_policy: Any, _ledger: Any, event: Any) -> bool:
+    def has_records(_policy: Any, _ledger: Any, event: Any, _journal: Any) -> bool:
         return here() and any(outcome.status == "completed" for outcome in event.outcomes)
 
     def tells_commit(_policy: Any, kind: str, facts: dict[str, Any]) -> bool:
@@ -289,7 +291,7 @@ def _place(crash: Crash, point: str) -> None:
         "17": lambda: crash.before(agents, "observe", tells_commit),
         "18": lambda: crash.before(record, "hold", is_hold),
         "19": lambda: crash.after(record, "hold", is_hold),
-        "20": lambda: crash.after(record, "answer"),
+        "20": lambda: crash.after(crash.store, "answer"),
         "21": lambda: crash.after(crash.store, "claim"),
         "22": lambda: {
             "": lambda: crash.before(record, "commit", is_last),

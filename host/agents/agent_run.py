@@ -9,15 +9,18 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.formats import Checkpoint
-from gpu_pregel.host.agents.journal import Journal
+from gpu_pregel.host.agents.formats import RunSnapshot
+from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import Call
+from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
-from gpu_pregel.host.agents.recovery import Beginning
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.recovery import RecoveredRun
 from gpu_pregel.host.agents.results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.host.agents.workers.executor import Job
 from gpu_pregel.host.agents.workers.garbage import patience
 from gpu_pregel.host.agents.workers.transport import InProcess, Transport
+from gpu_pregel.host.superstep.journal import Answer
 from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
@@ -51,30 +54,33 @@ class AgentRun:
     {'a': 42}
     """
 
-    def __init__(self, call: Call, beginning: Beginning) -> None:
-        self.run_id = beginning.run_id
+    def __init__(self, call: Call, recovered: RecoveredRun) -> None:
+        self.run_id = recovered.run_id
         self._stepping = threading.Lock()
-        journal, state = beginning.journal, beginning.state
+        journal = recovered.journal
         with ExitStack() as undo:
             if journal is not None:
                 undo.callback(journal.close)
-            job = call.job(beginning.run_id, beginning.branch)
-            self._transport = _transport(call.workers, job, journal)
+            job = call.job(recovered.run_id, recovered.branch)
+            self._transport = _transport(call.workers, job, in_slices=journal is not None)
             undo.callback(self._transport.close)
-            self._policy = AgentPolicy(job, call.rules(), state, self._transport, call.observers, journal)
+            self._policy = AgentPolicy(
+                job,
+                call.rules(),
+                recovered.state,
+                self._transport,
+                call.observers,
+                begun=recovered.begun or None,
+                halted=recovered.status == "halted",
+            )
             self._master = Master(
                 self._policy,
                 max_supersteps=call.max_supersteps,
                 observe=self._policy.observe,
                 journal=journal,
-                superstep=beginning.superstep,
-                trace=beginning.rows,
+                superstep=recovered.superstep,
+                trace=recovered.rows,
             )
-            if beginning.status == "halted":
-                self._master.status = "halted"
-            if beginning.segments or beginning.answers:
-                self._master.order = self._policy.take_over(beginning.segments, beginning.answers)
-                self._master.status = self._policy.standing()
             undo.pop_all()
 
     @property
@@ -91,7 +97,7 @@ class AgentRun:
                 with patience(beside_users_code=self._transport.is_local):
                     goes_on = self._master.step()
             if self.status == "stopped":
-                self._policy.close()
+                self._master.close()
             return goes_on
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
@@ -105,7 +111,7 @@ class AgentRun:
             if vertex not in failed:
                 there = list(map(decode, failed))
                 raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
-        self._policy.retry(chosen)
+        self._master.receive(*map(Retry, chosen))
 
     def answer(self, vertex: Any, answer: Any) -> None:
         """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`.
@@ -113,11 +119,22 @@ class AgentRun:
         The same answer once more, before that, changes nothing.
         """
         key, data = id_key(vertex), encode(answer, name="answer")
-        if self._policy.is_answered(key, data):
+        entry = self._entry(key)
+        if entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [data]:
             return
-        if not self._policy.is_asked(key):
+        if entry is None or entry.status != "interrupted":
             raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
-        self._policy.answer(key, data)
+        self._master.receive(Answer(key, len(entry.answers), data))
+
+    def _is_asking(self, vertex: Any) -> bool:
+        """Whether a vertex waits for an answer."""
+        entry = self._entry(id_key(vertex))
+        return entry is not None and entry.status == "interrupted"
+
+    def _entry(self, vertex: Id) -> Entry | None:
+        """The ledger's entry of a vertex of the held superstep."""
+        ledger = self._policy.ledger
+        return None if ledger is None else ledger.known(vertex)
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside, for the next superstep; a run that had completed goes on.
@@ -129,9 +146,8 @@ class AgentRun:
         vertex = id_key(target, name="target")
         if vertex not in self._policy.state.vertices:
             raise ArgumentError(f"there is no vertex {target!r} to send a message to")
-        self._policy.send(vertex, encode(message, name="message"))
-        if self._policy.ledger is None:
-            self._master.refresh()
+        kind = EarlyMessage if self._policy.ledger is None else LaterMessage
+        self._master.receive(kind(vertex, encode(message, name="message")))
 
     def stop(self) -> None:
         """End the run and its workers: after the superstep that another thread computes just now, else where it is.
@@ -144,7 +160,7 @@ class AgentRun:
                 self._master.end()
             finally:  # the run may be another program's by now, but its workers are ours
                 try:
-                    self._policy.close()
+                    self._master.close()
                 finally:
                     self._stepping.release()
 
@@ -168,7 +184,7 @@ class AgentRun:
         ...     agents.result().values
         {'a': 5}
         """
-        return Checkpoint.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
+        return RunSnapshot.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
 
     def result(self) -> AgentResult:
         """What there is now."""
@@ -193,12 +209,12 @@ class AgentRun:
             if self.status not in ENDED:
                 self._policy.observe("end", {"status": self.status})
         finally:
-            self._policy.close()
+            self._master.close()
 
 
-def _transport(workers: int, job: Job, journal: Journal | None) -> Transport:
+def _transport(workers: int, job: Job, *, in_slices: bool) -> Transport:
     if workers == 0:
-        return InProcess(job, in_slices=journal is not None)
+        return InProcess(job, in_slices=in_slices)
     from gpu_pregel.host.agents.workers.pool import Workers
 
     return Workers(job, workers)

@@ -16,8 +16,8 @@ from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 
 @dataclass(slots=True)
-class Next:
-    """What a superstep changes, as a whole.
+class AgentChange:
+    """What a superstep of agents changes, as a whole.
 
     Attributes
     ----------
@@ -32,6 +32,10 @@ class Next:
         As in ``State``.
     halted : bool
         By master compute.
+    awake : set of Id
+        Vertices that have not voted to halt.
+    active : set of Id
+        Those, and vertices that have messages.
     """
 
     records: Records
@@ -42,9 +46,11 @@ class Next:
     aggregates: dict[str, bytes]
     function: str
     halted: bool
+    awake: set[Id]
+    active: set[Id]
 
 
-def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
+def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> AgentChange:
     """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
     records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
     values = _fold_aggregates(rules, state, ledger.step, records)
@@ -67,10 +73,22 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
     aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()} if values else {}
-    return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
+    awake = _find_awake(records, mutated)
+    active = awake.union(inbox)
+    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
 
 
-def state_after(state: State, after: Next) -> State:
+def _find_awake(records: Records, mutated: Change) -> set[Id]:
+    """The vertices that have not voted to halt; all that were awake were computed."""
+    awake = {vertex for vertex, record in records if not record.halted}
+    if mutated is not NOTHING:
+        for vertex, one in mutated.set.items():
+            (awake.discard if one.halted else awake.add)(vertex)
+        awake.difference_update(mutated.remove)
+    return awake
+
+
+def state_after(state: State, after: AgentChange) -> State:
     """The state that a superstep makes of one, which stays as it is."""
     vertices = state.vertices | after.changed
     for vertex in after.mutated.remove:

@@ -9,11 +9,11 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.fold import Next, fold_superstep
-from gpu_pregel.host.agents.formats import Segment
-from gpu_pregel.host.agents.journal import Journal
+from gpu_pregel.host.agents.fold import AgentChange, fold_superstep
+from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import Event, Observer
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import Waiting
 from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
 from gpu_pregel.host.agents.rules import Rules
@@ -21,7 +21,8 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.executor import Job
 from gpu_pregel.host.agents.workers.transport import Death, Done, Transport
 from gpu_pregel.host.agents.workers.transport import Event as Arrival
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded
+from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
 
 class AgentPolicy:
@@ -34,8 +35,10 @@ class AgentPolicy:
     state : State
     transport : Transport
     observers : list of callables
-    journal : Journal, optional
-        Where the superstep's records are kept while it goes on.
+    begun : BegunSuperstep, optional
+        What another program computed of the next superstep.
+    halted : bool
+        Whether master compute has ended the run.
     """
 
     def __init__(
@@ -45,13 +48,14 @@ class AgentPolicy:
         state: State,
         transport: Transport,
         observers: list[Observer],
-        journal: Journal | None = None,
+        begun: BegunSuperstep | None = None,
+        halted: bool = False,
     ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
         """Of the superstep that is under way or held."""
         self._job, self._rules, self._transport, self._observers = job, rules, transport, observers
-        self._journal = journal
+        self._begun, self._halted = begun, halted
         self._superstep = 0
         self._is_partial = bool(state.failed)
         self._waiting = Waiting(transport.partitions)
@@ -72,11 +76,15 @@ class AgentPolicy:
         """A partition's vertices, for a worker that replaces another."""
         return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
+    def begin(self, superstep: int) -> Start[Ledger]:
         """Active are vertices with messages, and those that have not voted to halt."""
         self._superstep = superstep
         self._active = active = self._awake | self.state.inbox.keys()
-        return len(active), False
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            ledger = self._take_over(begun)
+            return Start(len(active), order=ledger, status=_status_of(ledger))
+        return Start(len(active), status="halted" if self._halted else "running")
 
     # Plan and order.
 
@@ -94,10 +102,10 @@ class AgentPolicy:
 
     # Execute.
 
-    def execute(self, superstep: int, order: Ledger, most: int) -> Ledger:  # noqa: ARG002
+    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
         """Let the partitions compute until no attempt is under way or due."""
-        self._begin_waiting(order)
-        state, waiting, transport, journal = self.state, self._waiting, self._transport, self._journal
+        self._begin_waiting(order, journal)
+        state, waiting, transport = self.state, self._waiting, self._transport
         count = len(state.vertices)
         while not waiting.is_over():
             if journal is not None:
@@ -109,10 +117,10 @@ class AgentPolicy:
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             self._arrivals += transport.wait(until)
-            self._take_arrivals(order)
+            self._take_arrivals(order, journal)
         return order
 
-    def _begin_waiting(self, ledger: Ledger) -> None:
+    def _begin_waiting(self, ledger: Ledger, journal: Journal | None) -> None:
         """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
         place, due = self._place, self._waiting.due
         if not ledger.has_begun:
@@ -123,46 +131,46 @@ class AgentPolicy:
                     due[place[vertex]].append(vertex)
             return
         # Where the last call was cut off, attempts are still under way, and others wait.
-        self._take_arrivals(ledger)
+        self._take_arrivals(ledger, journal)
         waiting = self._waiting.vertices()
         for vertex in ledger.of_status("pending"):
             if vertex not in waiting:
                 entry = ledger.entry(vertex)
                 self._waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
 
-    def _take_arrivals(self, ledger: Ledger) -> None:
+    def _take_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
             event = self._arrivals.popleft()
             if isinstance(event, Done):
                 self._waiting.ended(event.partition, len(event.outcomes))
-                self._take(ledger, event)
+                self._take(ledger, event, journal)
             else:
-                self._bury(ledger, event)
+                self._bury(ledger, event, journal)
             self._tell_all()
 
-    def _take(self, ledger: Ledger, event: Done) -> None:
-        observed, journal = bool(self._observers), self._journal
+    def _take(self, ledger: Ledger, event: Done, journal: Journal | None) -> None:
+        observed = bool(self._observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
         if journal is not None:
-            journal.add(outcomes)
+            journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
         for outcome in outcomes:
             if observed:
                 self._tell("attempt", outcome, status=outcome.status)
                 if outcome.status == "interrupted":
                     self._tell("interrupt", outcome)
             if outcome.status == "failed":
-                self._failed(ledger.entry(outcome.id), outcome.id)
+                self._failed(ledger.entry(outcome.id), outcome.id, journal)
             elif outcome.status == "interrupted" and journal is not None:
                 entry = ledger.entry(outcome.id)
-                journal.add_question(outcome.id, entry.attempts, outcome.result, entry.asked)
+                journal.add([Question(outcome.id, entry.attempts, outcome.result, entry.asked)])
 
-    def _failed(self, entry: Entry, vertex: Id) -> None:
+    def _failed(self, entry: Entry, vertex: Id, journal: Journal | None) -> None:
         """Try again, or leave it failed."""
         failure = entry.failure
         assert failure is not None
         again = bool(failure.retryable) and entry.attempts < self._job.retry.attempts
-        if self._journal is not None:
-            self._journal.add_failure(vertex, entry.attempts, failure, again)
+        if journal is not None:
+            journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
             wait = self._job.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
@@ -171,7 +179,7 @@ class AgentPolicy:
         else:
             self._tell("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
-    def _bury(self, ledger: Ledger, death: Death) -> None:
+    def _bury(self, ledger: Ledger, death: Death, journal: Journal | None) -> None:
         """A worker died: of one vertex under way it is charged with that, of several each is suspected."""
         self._generation[death.partition] = death.generation + 1
         self._tell("death", partition=death.partition, reason=death.reason)
@@ -184,7 +192,7 @@ class AgentPolicy:
             if len(under_way) == 1 and vertex in under_way:
                 entry.failure = Failure("death", "WorkerDied", death.reason, "", True)
                 entry.status, entry.suspect = "failed", True
-                self._failed(entry, vertex)
+                self._failed(entry, vertex, journal)
             else:
                 entry.status, entry.suspect = "pending", entry.suspect or vertex in under_way
                 entry.attempts -= 1
@@ -192,7 +200,7 @@ class AgentPolicy:
 
     # Judge, fold, commit.
 
-    def judge(self, reports: Ledger) -> str:
+    def judge(self, reports: Ledger, journal: Journal | None) -> str:
         """Commit, hold ("failed" or "interrupted"), or compute some again."""
         if reports.is_complete():
             return COMMIT
@@ -204,7 +212,10 @@ class AgentPolicy:
             if decision == "raise":
                 return "failed"
             if decision != "continue":
-                self._retry(reports, self._chosen(decision, failed))
+                chosen = self._chosen(decision, failed)
+                if journal is not None:
+                    journal.record(*map(Retry, chosen))
+                reports.retry(chosen)
                 return AGAIN
         return "interrupted" if reports.of_status("interrupted") else COMMIT
 
@@ -224,28 +235,22 @@ class AgentPolicy:
         """Fold aggregates, resolve mutations, route messages, and ask master compute."""
         after = fold_superstep(self.state, reports, self._rules, self._job.functions)
         self._is_partial = bool(self.state.failed or after.failed)
-        awake = {vertex for vertex, record in after.records if not record.halted}  # whoever was awake was active
-        if after.mutated is not NOTHING:
-            for vertex, one in after.mutated.set.items():
-                (awake.discard if one.halted else awake.add)(vertex)
-            awake.difference_update(after.mutated.remove)
-        active = awake.union(after.inbox)
         row = {
             "superstep": reports.step,
             "computed": len(reports.vertices),
-            "active_vertices": len(active),
+            "active_vertices": len(after.active),
             "messages": sum(map(len, after.inbox.values())),
             "failed": len(after.failed),
             "retries": reports.retries(),
             "seconds": seconds,
         }
-        return [Folded(reports.step, len(active), after.halted, (after, awake, active), row)]
+        return [Folded(reports.step, len(after.active), after.halted, after, row)]
 
     def commit(self, folded: Folded) -> None:
         """Make what was computed the state, here and at the partitions."""
         state, ledger = self.state, self.ledger
-        after: Next
-        after, self._awake, self._active = folded.change
+        after: AgentChange = folded.change
+        self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
@@ -284,70 +289,35 @@ class AgentPolicy:
         """A run that went on without vertices that failed is partial."""
         return "partial" if end == "completed" and self._is_partial else end
 
-    def standing(self) -> str:
-        """The status of a run whose superstep was begun elsewhere."""
+    # Between two supersteps, or while one is held.
+
+    def receive(self, part: Part | Answer) -> None:
+        """Apply a retry, an answer or a message from outside, which comes after the messages of vertices."""
         ledger = self.ledger
-        if ledger is None or ledger.of_status("pending"):
-            return "running"
-        if ledger.of_status("failed"):
-            return "failed"
-        return "interrupted" if ledger.of_status("interrupted") else "running"
+        if isinstance(part, EarlyMessage):
+            self.state.inbox.setdefault(part.target, []).append(part.message)
+            return
+        assert ledger is not None
+        if isinstance(part, LaterMessage):
+            ledger.sent.setdefault(part.target, []).append(part.message)
+        elif isinstance(part, Retry):
+            ledger.retry([part.vertex])
+        elif isinstance(part, Answer):
+            ledger.answer(part.vertex, part.data)
 
-    # What a user may see and do between two supersteps, or while one is held.
-
-    def retry(self, vertices: list[Id]) -> None:
-        """Give failed vertices of the held superstep a fresh set of attempts."""
-        if self.ledger is not None:
-            self._retry(self.ledger, vertices)
-
-    def _retry(self, ledger: Ledger, vertices: list[Id]) -> None:
-        if self._journal is not None:
-            self._journal.add_retry(vertices)
-        ledger.retry(vertices)
-
-    def is_asked(self, vertex: Id) -> bool:
-        """Whether a vertex waits for an answer."""
-        entry = None if self.ledger is None else self.ledger.known(vertex)
-        return entry is not None and entry.status == "interrupted"
-
-    def is_answered(self, vertex: Id, answer: bytes) -> bool:
-        """Whether the latest answer to a vertex, which has not run again since, was this one."""
-        entry = None if self.ledger is None else self.ledger.known(vertex)
-        return entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [answer]
-
-    def answer(self, vertex: Id, answer: bytes) -> None:
-        """Answer an interrupt of the held superstep."""
-        assert self.ledger is not None
-        if self._journal is not None:
-            self._journal.answer(vertex, len(self.ledger.entry(vertex).answers), answer)
-        self.ledger.answer(vertex, answer)
-
-    def send(self, target: Id, message: bytes) -> None:
-        """Send a message from outside, which comes after those of the vertices."""
-        if self._journal is not None:
-            self._journal.add_message(target, message, held=self.ledger is not None)
-        inbox = self.state.inbox if self.ledger is None else self.ledger.sent
-        inbox.setdefault(target, []).append(message)
-
-    def take_over(self, segments: Iterable[Segment], answers: Iterable[tuple[Id, bytes]]) -> Ledger:
-        """Go on with a superstep that was begun elsewhere; the master is to have its ledger as order."""
+    def _take_over(self, begun: BegunSuperstep) -> Ledger:
+        """The ledger of a superstep that another program began."""
         ledger = self.order(self._superstep)
-        for segment in segments:
-            segment.replay(ledger)
+        begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
         ledger.judge_again(self._job.retry.attempts)
-        for vertex, answer in answers:
-            ledger.answer(vertex, answer)
+        begun.give_answers(ledger)
         return ledger
 
     def close(self) -> None:
-        """End all workers, and give the run's claim back."""
-        try:
-            self._transport.close()
-        finally:
-            if self._journal is not None:
-                self._journal.close()
+        """End all workers."""
+        self._transport.close()
 
     # Observers.
 
@@ -379,3 +349,12 @@ class AgentPolicy:
             event = self._untold.popleft()
             for observer in self._observers:
                 observer(event)
+
+
+def _status_of(ledger: Ledger) -> str:
+    """The status of a run whose superstep another program began."""
+    if ledger.of_status("pending"):
+        return "running"
+    if ledger.of_status("failed"):
+        return "failed"
+    return "interrupted" if ledger.of_status("interrupted") else "running"

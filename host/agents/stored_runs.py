@@ -76,7 +76,7 @@ def resume(
     agents = reopen(store, run_id, compute, takeover=takeover, **options)
     try:
         for vertex, answer in (answers or {}).items():
-            if agents._policy.is_asked(id_key(vertex)) or not _was_given(store, run_id, vertex, answer):
+            if agents._is_asking(vertex) or not _was_given(store, run_id, vertex, answer):
                 agents.answer(vertex, answer)
         if retry_failed:
             agents.retry()

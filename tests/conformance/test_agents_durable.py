@@ -24,11 +24,12 @@ from gpu_pregel.errors import (
     FencedError,
     StoreError,
 )
-from gpu_pregel.host.agents import journal
+from gpu_pregel.host.agents import formats
 from gpu_pregel.host.agents import stored_runs as _stored
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec import types as codec_types
-from gpu_pregel.host.agents.formats import FAILED, Commit, Segment
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
+from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.workers import transport
 from gpu_pregel.host.stores.store import Store
 from tests import crashes as crashing
@@ -461,7 +462,7 @@ def test_a_run_that_cannot_go_on_is_let_go(opened: Open) -> None:
         gp.agents.resume(opened(), "other", counting)
     opened().create("numbers", "numeric", b"", owner="me", lease_seconds=1e-6)
     time.sleep(0.001)
-    with pytest.raises(ArgumentError, match="run 'numbers' is one of numeric vertices"):
+    with pytest.raises(ArgumentError, match="run 'numbers' has numeric vertices: resume it with gp.run"):
         gp.agents.resume(opened(), "numbers", counting)
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
 
@@ -646,7 +647,7 @@ def test_a_small_last_segment_lies_in_its_commit(opened: Open, count: int, value
     commits = list(opened().load("run").commits())
     assert [len(list(commit.segments())) for commit in commits] == [rows] * 3
     for commit in commits:
-        segments = Commit.unpack(commit.step, commit.segments(), commit.data).segments
+        segments = SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
         assert [len(segment.records) for segment in segments] == [count]
     assert gp.agents.state_at(opened(), "run").values == result.values == {k: (value or k) * 8 for k in range(count)}
     gp.agents.fork(opened(), "run", 1, "fork")
@@ -659,15 +660,15 @@ def test_segments_are_divided_and_what_is_too_large_for_one_is_named(
     def compute(ctx: Any) -> None:
         ctx.value = "x" * (200 if ctx.superstep == 0 else 2000 if ctx.vertex_id == 7 else 1)
 
-    monkeypatch.setattr(journal, "_MAX_SEGMENT", 1000)
-    monkeypatch.setattr(journal, "MAX_BLOB", 1500)
+    monkeypatch.setattr(formats, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(formats, "MAX_BLOB", 1500)
     with gp.agents.start([Vertex(k) for k in range(20)], compute, store=opened(), run_id="run") as agents:
         agents.step()
         segments = [Segment.unpack(one) for commit in opened().load("run").commits() for one in commit.segments()]
         assert sorted(decode(vertex) for segment in segments for vertex, _ in segment.records) == list(range(20))
         assert 4 < len(segments) <= 20
         with pytest.raises(
-            AgentError, match=r"what vertex 7 leaves, or is sent, takes 2,\d\d\d bytes, and a store holds"
+            AgentError, match=r"the record or message of vertex 7 takes 2,\d\d\d bytes, and a store holds"
         ):
             agents.step()
     monkeypatch.undo()
@@ -683,12 +684,12 @@ def test_what_is_too_large_is_named_beside_other_events(opened: Open, monkeypatc
         else:
             raise OSError("x" * 300)
 
-    monkeypatch.setattr(journal, "_MAX_SEGMENT", 1000)
-    monkeypatch.setattr(journal, "MAX_BLOB", 3000)
+    monkeypatch.setattr(formats, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(formats, "MAX_BLOB", 3000)
     options: dict[str, Any] = {"retry": ONCE, "store": opened()}
     with (
         gp.agents.start([Vertex("large"), Vertex("fails")], compute, run_id="large", **options) as agents,
-        pytest.raises(AgentError, match=r"what vertex 'large' leaves, or is sent, takes 4,\d\d\d bytes"),
+        pytest.raises(AgentError, match=r"the record or message of vertex 'large' takes 4,\d\d\d bytes"),
     ):
         agents.step()
     names = [f"fails {k}" for k in range(20)]
@@ -737,7 +738,8 @@ def test_a_failed_attempt_is_on_record_before_the_next_one(opened: Open) -> None
             raise ValueError
         if ctx.attempt > 1:
             others = [other for piece in opened().load("run").held() for other in Segment.unpack(piece).others]
-            assert (FAILED, encode("fails"), ctx.attempt - 1) in [other[:3] for other in others]
+            failed = [(other.vertex, other.attempts) for other in others if isinstance(other, FailedAttempts)]
+            assert (encode("fails"), ctx.attempt - 1) in failed
         ctx.vote_to_halt()
 
     retry = RetryPolicy(attempts=3, wait=0)

@@ -22,11 +22,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
-from gpu_pregel.host.agents import formats as saving
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
-from gpu_pregel.host.agents.formats import Segment, pack_state
-from gpu_pregel.host.agents.journal import SCHEMA
+from gpu_pregel.host.agents.formats import SCHEMA, Segment, pack_state
 from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import Vertex as StoredVertex
 from gpu_pregel.host.agents.state import State
@@ -368,18 +366,23 @@ def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
             check_nothing_happened(mark, modules)
 
 
+FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
+"""How kinds of parts are stored."""
+
+
 @pytest.mark.parametrize(
     "event",
     [
         (),
         (9, b"vertex"),
-        (saving.FAILED, encode(1)),
-        (saving.FAILED, encode(1), 1, None, False),
-        (saving.FAILED, encode(1), 1, ("exception",), False),
-        (saving.INTERRUPTED, encode(1), 1, None, 0),
-        (saving.RETRIED, 1),
-        (saving.SENT, encode(1), "message"),
-        (saving.RECEIVED, encode(1)),
+        (-1, b"vertex", b""),
+        (FAILED, encode(1)),
+        (FAILED, encode(1), 1, None, False),
+        (FAILED, encode(1), 1, ("exception",), False),
+        (INTERRUPTED, encode(1), 1, None, 0),
+        (RETRIED, 1),
+        (SENT, encode(1), "message"),
+        (RECEIVED, encode(1)),
         "event",
         [0],
     ],
@@ -415,7 +418,7 @@ def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:
             schema=SCHEMA,
         )
         commit = encode(({}, "compute", [], [], [], {"superstep": 0}, Segment(records).columns()))
-        store.commit(claim, 0, commit, [Segment(records).pack()] if number % 2 else [])
+        store.commit(claim, 0, commit, Segment(records).pack() if number % 2 else [])
         store.release(claim)
         try:
             repr(gp.agents.state_at(store, run_id).values)

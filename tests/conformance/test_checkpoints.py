@@ -238,7 +238,6 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import gpu_pregel as gp
-from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.stores.sqlite import SQLiteStore
 
 path, moment = sys.argv[1:]
@@ -264,12 +263,12 @@ def fifth(function):
 if moment == "before":
     SQLiteStore.commit = fifth(SQLiteStore.commit)
 elif moment == "half":
-    save = checkpoints.Checkpoints._save
-    def watch(self, step, *arguments):
+    save = SQLiteStore.commit
+    def watch(self, claim, step, *arguments, **options):
         if step == 4:
-            self._store._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
-        save(self, step, *arguments)
-    checkpoints.Checkpoints._save = watch
+            self._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
+        save(self, claim, step, *arguments, **options)
+    SQLiteStore.commit = watch
 elif moment == "after":
     SQLiteStore.prune = die
 elif moment == "computing":
@@ -308,7 +307,7 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
 def test_nothing_is_saved_where_nothing_was_asked(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    monkeypatch.delattr(checkpoints.Checkpoints, "_save")
+    monkeypatch.delattr(checkpoints.NumericFormat, "pack_commit")
     kind = "cpu_state.NumericRun" if device == "cpu" else "cuda_state.CudaRun"
     monkeypatch.delattr(f"gpu_pregel.host.programs.{kind}.snapshot")
     assert gp.run(graph, LABELS, device=device).supersteps > 8

@@ -15,9 +15,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
-from gpu_pregel.host.programs.checkpoints import Checkpoints, Identity, Start, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
 from gpu_pregel.host.programs.cpu_state import Plan
-from gpu_pregel.host.superstep.master import Folded
+from gpu_pregel.host.superstep.journal import Folded
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
 
@@ -56,17 +56,18 @@ def start(supersteps: int) -> Start:
 def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:
     """Save the commits of a run of so many supersteps."""
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep, **options), IDENTITY, resume=False) as saving:
-        assert saving.begin(state) is None
+    with CheckpointedRun(gp.Checkpoint(path, every=every, keep=keep, **options), IDENTITY, resume=False) as saving:
+        journal, begun = saving.begin(state)
+        assert begun is None
         for s in range(1, supersteps + 1):
             state.arrays["value0"][:] = s
-            saving.commit(folded(s), "running")
+            journal.commit(folded(s), "running")
 
 
 def take_up(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[Start | None, State]:
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path), identity, resume=True, **options) as opened:
-        return opened.begin(state), state
+    with CheckpointedRun(gp.Checkpoint(path), identity, resume=True, **options) as opened:
+        return opened.begin(state)[1], state
 
 
 def kept(path: Any, run_id: str = "run") -> list[int]:
@@ -94,9 +95,9 @@ def test_a_store_that_is_open_stays_open() -> None:
         write(store, 2, run_id="a")
         write(store, 3, run_id="b")
         assert [run.id for run in store.runs()] == ["a", "b"]
-        with Checkpoints(gp.Checkpoint(store, "a"), IDENTITY, resume=True) as opened:
+        with CheckpointedRun(gp.Checkpoint(store, "a"), IDENTITY, resume=True) as opened:
             state: Any = State()
-            assert opened.begin(state) == start(2)
+            assert opened.begin(state)[1] == start(2)
         assert store.run("a").kind == "numeric"
 
 
@@ -105,12 +106,12 @@ def test_a_store_that_is_open_stays_open() -> None:
 )
 def test_every_so_many_are_saved_and_the_newest_kept(path: Path, every: int, keep: int, expected: list[int]) -> None:
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep), IDENTITY, resume=False) as saving:
-        saving.begin(state)
+    with CheckpointedRun(gp.Checkpoint(path, every=every, keep=keep), IDENTITY, resume=False) as saving:
+        journal, _ = saving.begin(state)
         for s in range(1, 8):
-            saving.commit(folded(s), "running")
+            journal.commit(folded(s), "running")
         assert kept(path) == expected
-        saving.commit(folded(8), "completed")
+        journal.commit(folded(8), "completed")
         assert kept(path)[-1] == 8
     with gp.SQLiteStore(path) as store:
         assert store.run("run").status == "completed"
@@ -119,10 +120,11 @@ def test_every_so_many_are_saved_and_the_newest_kept(path: Path, every: int, kee
 def test_keeping_goes_on_where_it_was(path: Path) -> None:
     write(path, 3, keep=2)
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=1, keep=2), IDENTITY, resume=True) as saving:
-        assert saving.begin(state) == start(3)
-        saving.commit(folded(3), "running")  # once more, as after an error: nothing is written
-        saving.commit(folded(4), "running")
+    with CheckpointedRun(gp.Checkpoint(path, every=1, keep=2), IDENTITY, resume=True) as saving:
+        journal, begun = saving.begin(state)
+        assert begun == start(3)
+        journal.commit(folded(3), "running")  # repeated, as after an error: nothing is written
+        journal.commit(folded(4), "running")
     assert kept(path) == [3, 4]
     assert take_up(path)[0] == start(4)
 
@@ -137,24 +139,26 @@ def test_a_new_file_begins_anew(path: Path) -> None:
 
 def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with Checkpoints(gp.Checkpoint("here.db", every=1), IDENTITY, resume=False) as saving:
+    with CheckpointedRun(gp.Checkpoint("here.db", every=1), IDENTITY, resume=False) as saving:
         state: Any = State()
-        saving.begin(state)
+        journal, _ = saving.begin(state)
         monkeypatch.chdir("/")
-        saving.commit(folded(1), "running")
+        journal.commit(folded(1), "running")
     assert kept(tmp_path / "here.db") == [1]
 
 
 def test_a_run_that_would_begin_anew_leaves_earlier_checkpoints_alone(path: Path) -> None:
     write(path, 1)
-    with pytest.raises(CheckpointError, match=r"has a run 'run' already: pass resume=True to go on from its newest"):
+    with pytest.raises(
+        CheckpointError, match=r"already has a run 'run': pass resume=True to resume it from its"
+    ):
         write(path, 2)
     assert kept(path) == [1]
 
 
 def test_two_programs_do_not_write_one_run(path: Path) -> None:
     with (
-        Checkpoints(gp.Checkpoint(path), IDENTITY, resume=True),
+        CheckpointedRun(gp.Checkpoint(path), IDENTITY, resume=True),
         pytest.raises(ClaimedError, match=r"run 'run' is claimed by process \d+ on"),
     ):
         take_up(path)
@@ -179,7 +183,7 @@ def test_another_graph_or_program_is_refused(path: Path, changes: dict[str, Any]
         take_up(path, IDENTITY._replace(**changes))
     assert caught.value.path.endswith(f"{path.name}, run 'run', superstep 0")
     assert problem in caught.value.problem
-    assert "name another run_id" in caught.value.problem
+    assert "choose another run_id" in caught.value.problem
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (copy.path, copy.problem, str(copy)) == (caught.value.path, caught.value.problem, str(caught.value))
 
@@ -192,7 +196,7 @@ def test_another_version_and_another_kind_are_refused(path: Path, monkeypatch: p
         take_up(path)
     with gp.MemoryStore() as store:
         gp.agents.run([], lambda ctx: None, store=store, run_id="run")
-        with pytest.raises(CheckpointError, match="is of a run of agents: name another run_id"):
+        with pytest.raises(CheckpointError, match="is of a run of agents: choose another run_id"):
             take_up(store)
 
 
@@ -240,9 +244,7 @@ def test_made_up_checkpoints_are_refused_though_their_checksums_hold(header: Any
         claim = store.create("run", "numeric", text, owner="me")
         store.commit(claim, 0, b"", base=text, blobs=blobs)
         store.release(claim)
-        with pytest.raises(
-            (StoreError, CheckpointError), match=r"(does not hold what a checkpoint|that fits this run)"
-        ):
+        with pytest.raises((StoreError, CheckpointError), match=r"(is not a checkpoint|that fits this run)"):
             take_up(store)
 
 
@@ -263,8 +265,8 @@ def test_damage_names_run_and_superstep_and_an_older_checkpoint_serves(path: Pat
         older = store.load("run", 0)
         store.fork("run", 0, "older", older.base(), blobs={name: older.blob(name) for name in older.blobs})
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, "older"), IDENTITY, resume=True) as opened:
-        assert opened.begin(state) == start(1)
+    with CheckpointedRun(gp.Checkpoint(path, "older"), IDENTITY, resume=True) as opened:
+        assert opened.begin(state)[1] == start(1)
 
 
 def test_a_full_store_leaves_the_older_checkpoint_whole(path: Path) -> None:
@@ -274,11 +276,11 @@ def test_a_full_store_leaves_the_older_checkpoint_whole(path: Path) -> None:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         state: Any = State()
-        with Checkpoints(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
-            saving.begin(state)
+        with CheckpointedRun(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
+            journal, _ = saving.begin(state)
             state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
             with pytest.raises(StoreError, match="has no room left"):
-                saving.commit(folded(2), "running")
+                journal.commit(folded(2), "running")
     assert kept(path) == [1]
     assert take_up(path)[0] == start(1)
 

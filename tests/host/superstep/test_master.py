@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded, Master
+from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Master, Start
 
 
 class Countdown:
@@ -27,18 +28,18 @@ class Countdown:
             self.fails = ""
             raise OSError(phase)
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        return self.active[superstep], False
+    def begin(self, superstep: int) -> Start[str]:
+        return Start(self.active[superstep])
 
     def order(self, superstep: int) -> str:
         self.note("order", superstep)
         return f"order {superstep}"
 
-    def execute(self, superstep: int, order: str, most: int) -> list[str]:
-        self.note("execute", superstep, order, most)
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
+        self.note("execute", superstep, order, limit)
         return [order]
 
-    def judge(self, reports: list[str]) -> str:
+    def judge(self, reports: list[str], journal: Journal | None) -> str:
         self.note("judge")
         return next(self.verdicts, COMMIT)
 
@@ -50,15 +51,28 @@ class Countdown:
     def commit(self, folded: Folded) -> None:
         self.note("commit", folded.change)
 
+    def receive(self, part: int) -> None:
+        self.note("receive", part)
+        self.active[1] = part
+
     def status_of(self, end: str) -> str:
         return end
 
+    def close(self) -> None:
+        self.note("close")
 
-class Notes:
+
+class Notes(Journal):
     """A journal into the policy's log."""
 
     def __init__(self, policy: Countdown) -> None:
         self.policy = policy
+
+    def record(self, *parts: int) -> None:
+        self.policy.note("journal records", *parts)
+
+    def close(self) -> None:
+        self.policy.note("journal closes")
 
     def commit(self, folded: Folded, status: str) -> None:
         self.policy.note("journal", folded.superstep, status)
@@ -153,9 +167,9 @@ def test_a_stop_waits_for_the_next_commit() -> None:
     master = master_of(policy)
     execute = policy.execute
 
-    def and_stop(superstep: int, order: str, most: int) -> list[str]:
+    def and_stop(superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
         master.stop()
-        return execute(superstep, order, most)
+        return execute(superstep, order, limit, journal)
 
     policy.execute = and_stop  # type: ignore[method-assign]
     assert not master.step()
@@ -197,10 +211,17 @@ def test_what_came_from_outside_wakes_a_run_that_had_completed() -> None:
     policy = Countdown([1, 0, 0])
     master = master_of(policy)
     assert master.run() == "completed"
-    policy.active[1] = 1
-    master.refresh()
+    master.receive(1)
+    assert policy.log[-2:] == [("journal records", 1), ("receive", 1)]
     assert master.run() == "completed"
     assert master.superstep == 2
+
+
+def test_closing_releases_the_partitions_before_the_claim() -> None:
+    policy = Countdown([0])
+    with master_of(policy):
+        pass
+    assert policy.log == [("close",), ("journal closes",)]
 
 
 def test_a_numeric_run_imports_no_agent_module() -> None:
