@@ -462,7 +462,7 @@ def test_a_run_that_cannot_go_on_is_let_go(opened: Open) -> None:
         gp.agents.resume(opened(), "other", counting)
     opened().create("numbers", "numeric", b"", owner="me", lease_seconds=1e-6)
     time.sleep(0.001)
-    with pytest.raises(ArgumentError, match="run 'numbers' has numeric vertices: resume it with gp.run"):
+    with pytest.raises(ArgumentError, match=r"run 'numbers' has numeric vertices: resume it with gp\.run"):
         gp.agents.resume(opened(), "numbers", counting)
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
 
