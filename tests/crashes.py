@@ -1,6 +1,6 @@
-"""A program that is killed, or stopped, at one of the crash points: ``python -m tests.crashes`` with a JSON object.
+"""A program that kills or stops itself at a crash point: ``python -m tests.crashes`` with a JSON object.
 
-Nothing of the package knows of crash points: this wraps the master's own functions. ``program`` is what runs here and,
+The package itself knows no crash points: this module wraps its functions. ``program`` is what runs here and,
 to the end, in the tests: failures that pass at a later attempt, a question, mutations, aggregates, another function by
 master compute, random numbers, and a line in a log for each attempt that has an effect.
 """
@@ -33,20 +33,20 @@ from gpu_pregel.host.superstep.master import ENDED
 
 RUN = "run"
 STEP = 2
-"""The superstep that takes long, and in which most points are."""
+"""The superstep that takes long and contains most points."""
 HELD = 3
-"""The superstep in which a vertex asks."""
+"""The superstep in which a vertex is interrupted."""
 _RING = ["a", "b", "c", "d", "e", "f", "asks", "fails"]
 VERTICES = [gp.agents.Vertex(name, [], [_RING[(k + 1) % len(_RING)]]) for k, name in enumerate(_RING)]
 
 
 def program(log: str, workers: int = 0, point: str = "") -> dict[str, Any]:
-    """The arguments of a run; its compute functions end their master at the points 4 and 5."""
+    """The arguments of a run; its compute functions kill their master at the points 4 and 5."""
     master = os.getpid()
 
     def strike() -> None:
         os.kill(master, signal.SIGKILL)
-        time.sleep(60)  # until this process has noticed
+        time.sleep(60)  # until this process is ended too
 
     def compute(ctx: Any) -> None:
         draw, answer, vertex = ctx.random.random(), None, ctx.vertex_id
@@ -97,13 +97,13 @@ def program(log: str, workers: int = 0, point: str = "") -> dict[str, Any]:
 
 
 def open_store(where: str) -> Store:
-    """The store of a path, or of ``dsn|schema``."""
+    """The store at a path, or at ``dsn|schema``."""
     dsn, _, schema = where.partition("|")
     return gp.PostgresStore(dsn, schema=schema) if schema else gp.SQLiteStore(where)
 
 
 def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
-    """Step, and answer what is asked."""
+    """Step to the end, and answer all questions."""
     with agents:
         while True:
             while agents.step():
@@ -116,12 +116,12 @@ def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
 
 
 def effects(log: Path) -> Counter[str]:
-    """How often each key had its effect."""
+    """The number of effects of each key."""
     return Counter(log.read_text().splitlines() if log.exists() else [])
 
 
 def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
-    """How many records there are of each superstep and vertex, committed or not."""
+    """The number of records of each superstep and vertex, committed or not."""
     row = store._find(run_id)
     found: Counter[tuple[int, Any]] = Counter()
     pieces = [
@@ -135,11 +135,11 @@ def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     return found
 
 
-# Where to strike.
+# Crash points.
 
 
 class Crash:
-    """Wraps functions so that this process strikes itself before or after them.
+    """Wraps functions so that this process sends itself a signal before or after them.
 
     Parameters
     ----------
@@ -160,11 +160,11 @@ class Crash:
         policy.AgentPolicy.execute = executed  # type: ignore[method-assign,assignment]
 
     def strike(self) -> None:
-        """End, or stop until somebody lets this go on."""
+        """Send the signal to this process."""
         os.kill(os.getpid(), self._how)
 
     def before(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
-        """Strike before a function is called with arguments of which ``when`` is true."""
+        """Strike before a call for whose arguments ``when`` is true."""
         function, struck = getattr(owner, name), False
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -177,7 +177,7 @@ class Crash:
         setattr(owner, name, call)
 
     def after(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
-        """Strike after a function has returned; ``when`` sees its arguments before."""
+        """Strike after a call for whose arguments ``when`` is true."""
         function = getattr(owner, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -208,7 +208,7 @@ class Crash:
 
 
 class _Watched:
-    """A connection that tells of each statement before it is sent."""
+    """A connection that reports each statement before it is sent."""
 
     def __init__(self, connection: Any, tell: Callable[[str], None]) -> None:
         self._connection, self._tell = connection, tell
@@ -222,7 +222,7 @@ class _Watched:
 
 
 def _send_half(crash: Crash) -> None:
-    """Point 3: half of a batch is sent."""
+    """Point 3: send half of a batch."""
     send = processes.Process.send
 
     def sent(this: Any, kind: int, content: bytes) -> None:
@@ -236,7 +236,7 @@ def _send_half(crash: Crash) -> None:
 
 
 def _place(crash: Crash, point: str) -> None:
-    """Wrap what is to be wrapped for a point."""
+    """Wrap the functions of a crash point."""
     number, _, variant = point.partition(" ")
 
     def here(*_arguments: Any, **_options: Any) -> bool:
@@ -308,7 +308,7 @@ def _place(crash: Crash, point: str) -> None:
             if variant == "after"
             else crash.within("fork", variant or "INSERT INTO bases")
         ),
-        # For fencing: stopped just before the store is called.
+        # For fencing: stop just before the store is called.
         "flush": lambda: crash.before(crash.store, "flush", is_step),
         "commit": lambda: crash.before(crash.store, "commit", is_step),
         "hold": lambda: crash.before(record, "hold", is_hold),
@@ -318,7 +318,7 @@ def _place(crash: Crash, point: str) -> None:
 
 
 def main(given: dict[str, Any]) -> None:
-    """Run, go on, fork or fold; whatever the point is, it is not survived."""
+    """Run, resume, fork or fold a base, until the crash point."""
     store, point = open_store(given["store"]), given["point"]
     _place(Crash(store, signal.Signals[given["signal"]]), point)
     options = {**program(given["log"], given["workers"], point), **given["options"], "store": store}
