@@ -276,10 +276,10 @@ def _place(crash: Crash, point: str) -> None:
             if variant == "pipe"
             else crash.after(transport.InProcess, "_compute", here)
         ),
-        "7": lambda: crash.after(agents, "_take", has_records),
+        "7": lambda: crash.after(agents, "_record_outcomes", has_records),
         "8": lambda: crash.within("flush", variant or "COMMIT", is_step),
         "9": lambda: crash.after(crash.store, "flush", is_step),
-        "10": lambda: crash.before(agents, "_failed"),
+        "10": lambda: crash.before(agents, "_handle_failure"),
         "11": lambda: crash.after(record, "flush", notes_failure),
         "12": lambda: crash.before(agents, "judge", here),
         "13": lambda: crash.after(folding, "_ask_master", here),

@@ -210,7 +210,7 @@ def test_a_held_superstep_resumes_and_computes_only_the_rest(opened: Open, log: 
     assert (result.status, result.interrupts) == ("interrupted", {"asks": "really?"})
     found = gp.agents.state_at(opened(), "run")
     assert (found.status, found.interrupts, found.failed) == ("interrupted", {"asks": "really?"}, {})
-    with pytest.raises(ArgumentError, match="vertex 'good' waits for no answer: waiting are \\['asks'\\]"):
+    with pytest.raises(ArgumentError, match="vertex 'good' does not wait for an answer; waiting vertices: \\['asks'\\]"):
         gp.agents.resume(opened(), "run", **options, answers={"good": 1})
     with gp.agents.reopen(opened(), "run", **options) as agents:  # the claim was released
         assert agents.status == "interrupted"
@@ -778,7 +778,7 @@ def test_an_answer_may_be_repeated_after_the_vertex_has_continued(opened: Open) 
         for _ in range(2):
             assert gp.agents.resume(opened(), "run", compute, answers=answers).interrupts == waiting
         for wrong in ({"a": "another"}, {"nobody": "to a"}):
-            with pytest.raises(ArgumentError, match="waits for no answer"):
+            with pytest.raises(ArgumentError, match="does not wait for an answer"):
                 gp.agents.resume(opened(), "run", compute, answers=wrong)
     assert gp.agents.state_at(opened(), "run").values == answers
 
