@@ -210,7 +210,9 @@ def test_a_held_superstep_resumes_and_computes_only_the_rest(opened: Open, log: 
     assert (result.status, result.interrupts) == ("interrupted", {"asks": "really?"})
     found = gp.agents.state_at(opened(), "run")
     assert (found.status, found.interrupts, found.failed) == ("interrupted", {"asks": "really?"}, {})
-    with pytest.raises(ArgumentError, match="vertex 'good' does not wait for an answer; waiting vertices: \\['asks'\\]"):
+    with pytest.raises(
+        ArgumentError, match="vertex 'good' does not wait for an answer; waiting vertices: \\['asks'\\]"
+    ):
         gp.agents.resume(opened(), "run", **options, answers={"good": 1})
     with gp.agents.reopen(opened(), "run", **options) as agents:  # the claim was released
         assert agents.status == "interrupted"

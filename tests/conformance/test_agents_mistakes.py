@@ -506,7 +506,9 @@ def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
         with pytest.raises(ArgumentError, match="'bad' does not wait for an answer"):
             run.answer("bad", 1)
         assert not run.step()
-        with pytest.raises(ArgumentError, match=r"'good' has not failed in a held superstep; failed vertices: \['bad'\]"):
+        with pytest.raises(
+            ArgumentError, match=r"'good' has not failed in a held superstep; failed vertices: \['bad'\]"
+        ):
             run.retry(["bad", "good"])
         run.retry([])
         assert not run.step()
