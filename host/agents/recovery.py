@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.stores.leases import claim_run, owner
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 
@@ -114,7 +114,7 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Beginni
         return _read(store, again)
 
 
-def _read(store: Store, saved: Saved) -> Beginning:
+def _read(store: Store, saved: SavedRun) -> Beginning:
     run = saved.run
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} is one of {run.kind} vertices: gp.run goes on with it")

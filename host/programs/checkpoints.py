@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
+from gpu_pregel.host.arguments import check_choice, check_seconds
 from gpu_pregel.host.programs.cpu_state import Plan, Run
-from gpu_pregel.host.stores.rows import DURABILITIES, check_choice, check_seconds
+from gpu_pregel.host.stores.rows import DURABILITIES
 from gpu_pregel.host.superstep.master import Folded
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
@@ -154,7 +155,7 @@ class Checkpoints:
         self._exit = ExitStack()
         self._steps: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
-        self._saved: Saved | None = None
+        self._saved: SavedRun | None = None
         self._header: dict[str, Any] = {}
         """Of the newest checkpoint, or of the run where there is none yet."""
         self._trace = bytearray()
@@ -200,7 +201,7 @@ class Checkpoints:
             self._steps = [self._saved.step]
         self._check(self._saved)
 
-    def _check(self, saved: Saved) -> None:
+    def _check(self, saved: SavedRun) -> None:
         """Refuse what is of another graph, program, kind or version."""
         run = saved.run
         if run.kind != "numeric":
@@ -222,7 +223,7 @@ class Checkpoints:
                 f"begin anew with another run_id",
             )
 
-    def _read_header(self, saved: Saved) -> dict[str, Any]:
+    def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
@@ -237,7 +238,7 @@ class Checkpoints:
         where = f"{self._store.name}, run {self._checkpoint.run_id!r}, superstep {step}"
         return CheckpointError(where, problem)
 
-    def _damaged(self, saved: Saved, error: Exception) -> StoreError:
+    def _damaged(self, saved: SavedRun, error: Exception) -> StoreError:
         problem = f"does not hold what a checkpoint does ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
@@ -259,7 +260,7 @@ class Checkpoints:
         run.restore(arrays)
         return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, rows)
 
-    def _array(self, saved: Saved, name: str, code: str) -> Array:
+    def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
             dtype = np.dtype(code)
             if dtype.kind not in "biuf":

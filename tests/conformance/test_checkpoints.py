@@ -267,7 +267,8 @@ elif moment == "half":
     save = checkpoints.Checkpoints._save
     def watch(self, step, *arguments):
         if step == 4:
-            self._store._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
+            connection = self._store._database._connection
+            connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
         save(self, step, *arguments)
     checkpoints.Checkpoints._save = watch
 elif moment == "after":

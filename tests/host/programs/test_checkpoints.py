@@ -270,14 +270,14 @@ def test_damage_names_run_and_superstep_and_an_older_checkpoint_serves(path: Pat
 def test_a_full_store_leaves_the_older_checkpoint_whole(path: Path) -> None:
     write(path, 1)
     with gp.SQLiteStore(path) as store:
-        assert store._connection is not None
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        assert store._database._connection is not None
+        (pages,) = store._database._connection.execute("PRAGMA page_count").fetchone()
+        store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
         state: Any = State()
         with Checkpoints(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
             saving.begin(state)
             state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
-            with pytest.raises(StoreError, match="has no room left"):
+            with pytest.raises(StoreError, match="has no space left"):
                 saving.commit(folded(2), "running")
     assert kept(path) == [1]
     assert take_up(path)[0] == start(1)
