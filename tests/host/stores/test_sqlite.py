@@ -495,7 +495,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(path: Path, monkeypat
         assert everything(store) == before
     monkeypatch.undo()
     with pytest.raises(
-        StoreError, match="version 2 of the tables, but this release supports only up to 1: use the release"
+        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
     ):
         gp.SQLiteStore(path)
 
