@@ -122,11 +122,11 @@ def effects(log: Path) -> Counter[str]:
 
 def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     """The number of records of each superstep and vertex, committed or not."""
-    row = store._find(run_id)
+    row = store._reader.table.find(run_id)
     found: Counter[tuple[int, Any]] = Counter()
     pieces = [
         (commit.step, piece)
-        for commit, *_ in store._chain(row, -1, row.head, after=None)
+        for commit, *_ in store._reader.commits(row, -1, row.head, after=None)
         for piece in SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
     ]
     pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
@@ -200,7 +200,7 @@ class Crash:
             return result
 
         setattr(self.store, name, call)
-        self.store._connection = _Watched(self.store._connection, self._sends)
+        self.store._database._connection = _Watched(self.store._database._connection, self._sends)
 
     def _sends(self, statement: str) -> None:
         if self._armed and statement.replace('"', "").startswith(self._armed):

@@ -22,7 +22,7 @@ from gpu_pregel.host.stores.rows import DURABILITIES
 from gpu_pregel.host.superstep.journal import Folded, Journal, Written
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
@@ -151,7 +151,7 @@ class CheckpointedRun:
         self._exit = ExitStack()
         self._bases: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
-        self._saved: Saved | None = None
+        self._saved: SavedRun | None = None
         self._header: dict[str, Any] = {}
         """Of the newest checkpoint, or of the run where there is none yet."""
 
@@ -195,7 +195,7 @@ class CheckpointedRun:
             self._bases = [self._saved.step]
         self._check(self._saved)
 
-    def _check(self, saved: Saved) -> None:
+    def _check(self, saved: SavedRun) -> None:
         """Refuse a checkpoint of another graph, program, kind or version."""
         run = saved.run
         if run.kind != "numeric":
@@ -217,7 +217,7 @@ class CheckpointedRun:
                 f"start a new run with another run_id",
             )
 
-    def _read_header(self, saved: Saved) -> dict[str, Any]:
+    def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
@@ -232,7 +232,7 @@ class CheckpointedRun:
         where = f"{self._store.name}, run {self._checkpoint.run_id!r}, superstep {step}"
         return CheckpointError(where, problem)
 
-    def _damaged(self, saved: Saved, error: Exception) -> StoreError:
+    def _damaged(self, saved: SavedRun, error: Exception) -> StoreError:
         problem = f"is not a checkpoint ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
@@ -257,7 +257,7 @@ class CheckpointedRun:
         self._exit.callback(journal.close)
         return journal, start
 
-    def _restore(self, run: Run, saved: Saved, rows: bytearray) -> Start:
+    def _restore(self, run: Run, saved: SavedRun, rows: bytearray) -> Start:
         arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
@@ -270,7 +270,7 @@ class CheckpointedRun:
         run.restore(arrays)
         return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, trace)
 
-    def _array(self, saved: Saved, name: str, code: str) -> Array:
+    def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
             dtype = np.dtype(code)
             if dtype.kind not in "biuf":
@@ -279,7 +279,7 @@ class CheckpointedRun:
         except (TypeError, ValueError) as error:
             raise self._damaged(saved, error) from error
 
-    def _blob(self, saved: Saved, name: str) -> bytes | bytearray:
+    def _blob(self, saved: SavedRun, name: str) -> bytes | bytearray:
         try:
             return saved.blob(name)
         except KeyError as error:

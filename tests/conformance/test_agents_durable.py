@@ -401,9 +401,9 @@ def test_impossible_forks_are_refused(store: Store, log: str) -> None:
     gp.agents.run([Vertex(1, 0)], **COUNTING, store=store, run_id="run", max_supersteps=2)
     with pytest.raises(ArgumentError, match="run 'run' has no superstep 2 yet"):
         gp.agents.fork(store, "run", 2)
-    with pytest.raises(ArgumentError, match="there is a run 'run' in"):
+    with pytest.raises(ArgumentError, match="run 'run' already exists in"):
         gp.agents.fork(store, "run", 1, "run")
-    with pytest.raises(ArgumentError, match="there is no run 'other'"):
+    with pytest.raises(ArgumentError, match="no run 'other'"):
         gp.agents.fork(store, "other", 1)
 
 
@@ -462,7 +462,7 @@ def test_a_run_that_cannot_be_resumed_is_released(opened: Open) -> None:
         ArgumentError, match="goes on with compute function 'compute', which is not given: there are 'o"
     ):
         gp.agents.resume(opened(), "run", functions={"other": counting})
-    with pytest.raises(ArgumentError, match="there is no run 'other' in"):
+    with pytest.raises(ArgumentError, match="no run 'other' in"):
         gp.agents.resume(opened(), "other", counting)
     opened().create("numbers", "numeric", b"", owner="me", lease_seconds=1e-6)
     time.sleep(0.001)
@@ -580,7 +580,7 @@ def test_run_ids_are_given_or_generated(store: Store) -> None:
     ids = [row.id for row in store.runs()]
     assert ids[:2] == ["über 'run'; DROP TABLE runs", "x" * 200]
     assert len(ids[2]) == 32
-    with pytest.raises(ArgumentError, match=r"there is a run 'x.*' in .* already: give another id, or resume it"):
+    with pytest.raises(ArgumentError, match=r"run 'x.*' already exists in .*: choose another id, or resume it"):
         gp.agents.run([Vertex(1, 9)], **COUNTING, store=store, run_id="x" * 200)
 
 

@@ -266,7 +266,7 @@ elif moment == "half":
     save = SQLiteStore.commit
     def watch(self, claim, step, *arguments, **options):
         if step == 4:
-            self._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
+            self._database._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
         save(self, claim, step, *arguments, **options)
     SQLiteStore.commit = watch
 elif moment == "after":

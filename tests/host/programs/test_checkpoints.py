@@ -270,14 +270,14 @@ def test_damage_is_located_and_an_older_checkpoint_is_usable(path: Path, change:
 def test_a_full_store_keeps_the_older_checkpoint_intact(path: Path) -> None:
     write(path, 1)
     with gp.SQLiteStore(path) as store:
-        assert store._connection is not None
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        assert store._database._connection is not None
+        (pages,) = store._database._connection.execute("PRAGMA page_count").fetchone()
+        store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
         state: Any = State()
         with CheckpointedRun(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
             journal, _ = saving.begin(state)
             state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
-            with pytest.raises(StoreError, match="has no room left"):
+            with pytest.raises(StoreError, match="has no space left"):
                 journal.commit(folded(2), "running")
     assert kept(path) == [1]
     assert restore(path)[0] == start(1)
