@@ -71,6 +71,11 @@ ALGORITHMS = (
 )
 
 
+def algorithm(name: str) -> Algorithm:
+    """Return the entry of the algorithm with this name."""
+    return next(entry for entry in ALGORITHMS if entry.name == name)
+
+
 def exported_names() -> dict[str, str]:
     """Return the names that the package exports, with the module of each."""
     return {name: entry.module for entry in ALGORITHMS for name in (entry.name, entry.result)}
