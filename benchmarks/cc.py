@@ -13,7 +13,9 @@ from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
 from benchmarks._measure import Summary, format_ratio, format_seconds, in_turn, machine, progress, table, write_json
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers._contestant import Contestant, Loading
+from gpu_pregel.algorithms.registry import algorithm
 
+ALGORITHM = algorithm("connected_components")
 HELP = "connected components beside GAPBS, Gemini, NetworKit, SciPy and rustworkx"
 DEFAULT_GRAPHS = "kron:20,uniform:20,grid:22"
 
@@ -100,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose(peers: str, threads: int) -> tuple[list[type[Contestant]], dict[str, str]]:
     """Ours and those of the peers that can take part, and why the others step aside."""
-    names = list(PEERS) if peers == "all" else [] if peers == "none" else peers.split(",")
+    names = list(ALGORITHM.peers) if peers == "all" else [] if peers == "none" else peers.split(",")
     if unknown := [name for name in names if name not in PEERS]:
         raise ValueError(f"no such peer: {', '.join(unknown)}; there are {', '.join(PEERS)}")
     contestants = [OURS]
