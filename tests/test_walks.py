@@ -15,6 +15,7 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,7 +206,7 @@ def test_contributing_has_all_walks() -> None:
 def test_every_function_of_a_walk_exists(title: str) -> None:
     for name in FUNCTIONS[title]:
         module, _, path = name.partition(":")
-        found = reduce(getattr, path.split("."), import_module(PACKAGE + module))
+        found: Any = reduce(getattr, path.split("."), import_module(PACKAGE + module))
         assert callable(found) or isinstance(found, property), name
         assert not inspect.isclass(found), f"{name}: name the method that is called"
 
