@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         "figures": [asdict(figure) for figure in figures],
         "errors": errors,
     }
-    print(table(["", "ours", "theirs", "ratio", "asked", "spread"], [figure.cells() for figure in figures]))
+    print(table(["", "ours", "theirs", "ratio", "target", "spread"], [figure.cells() for figure in figures]))
     for error in errors:
         print(f"ERROR {error}")
     write_json(arguments.output, report)
