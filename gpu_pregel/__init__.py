@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.host.graphs.writers import register_writer
+
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
@@ -56,6 +58,9 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
+
+register_writer("graph", "gpu_pregel.io", "save_graph")
+register_writer("result", "gpu_pregel.io", "save_result")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import gpu_pregel as gp
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import Claim
-from gpu_pregel.host.stores.saved_run import Saved
+from gpu_pregel.host.stores.saved_run import SavedRun
 from gpu_pregel.host.stores.store import Store
 
 Open = Callable[..., Store]
@@ -45,7 +45,7 @@ def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
         store.commit(claim, step, b"commit %d" % step, [b"segment %d" % step])
 
 
-def contents(saved: Saved) -> list[Any]:
+def contents(saved: SavedRun) -> list[Any]:
     commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
     return [saved.base(), commits, list(saved.held())]
 
@@ -53,9 +53,10 @@ def contents(saved: Saved) -> list[Any]:
 def execute(store: Store, *statements: str) -> None:
     """Do what no store does."""
     first, *rest = [
-        (statement.replace("@", store._prefix), ()) for statement in ("UPDATE @runs SET head = head", *statements)
+        (statement.replace("@", store._database.dialect.prefix), ())
+        for statement in ("UPDATE @runs SET head = head", *statements)
     ]
-    store._apply(False, first, rest)
+    store._database.apply(False, first, rest)
 
 
 def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Callable[[Any], Any], expected: Any) -> None:

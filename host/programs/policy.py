@@ -9,7 +9,8 @@ from typing import Any
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.cpu_state import Plan, Run, Step
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.superstep.master import COMMIT, Folded
+from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.master import COMMIT, Start
 
 PULL_SHARE = 20
 """Push while active edges are below one in so many of the stored ones (Gemini's threshold)."""
@@ -68,11 +69,11 @@ class NumericPolicy:
         self._plan, self._totals = start or (Plan(0, 0), run.fold())
         self._direction, self._superstep = "init", 0
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        """Before superstep 0 nobody knows who is active: ``init`` says so."""
+    def begin(self, superstep: int) -> Start[str]:
+        """Before superstep 0 the active vertices are unknown: ``init`` finds them."""
         if superstep == 0:
-            return None, False
-        return self._plan.active_vertices, self._is_halted(superstep - 1, self._totals)
+            return Start(None)
+        return Start(self._plan.active_vertices, self._is_halted(superstep - 1, self._totals))
 
     def order(self, superstep: int) -> str:
         """Superstep 0 initialises; the others push or pull."""
@@ -80,14 +81,14 @@ class NumericPolicy:
         self._direction = self._directions.choose(self._plan) if superstep else "init"
         return self._direction
 
-    def execute(self, superstep: int, order: str, most: int) -> list[Step]:
-        """Run a superstep; where nobody looks between two, a device may run several before it is asked for figures."""
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[Step]:  # noqa: ARG002
+        """Run a superstep; where nothing looks between two, a device may run several before its figures are read."""
         if superstep == 0:
             return [Step(self._run.initialise(), 0, self._totals)]
-        return self._run.execute(order, superstep, self._plan, self._totals, most if self._halt is None else 1)
+        return self._run.execute(order, superstep, self._plan, self._totals, limit if self._halt is None else 1)
 
-    def judge(self, reports: list[Step]) -> str:  # noqa: ARG002
-        """Kernels do not fail one by one: what was executed is committed."""
+    def judge(self, reports: list[Step], journal: Journal | None) -> str:  # noqa: ARG002
+        """Commit: kernels do not fail one by one."""
         return COMMIT
 
     def fold(self, reports: list[Step], seconds: float) -> list[Folded]:
@@ -118,6 +119,13 @@ class NumericPolicy:
     def commit(self, folded: Folded) -> None:
         """The next superstep starts from here; values and frontier are in place already."""
         self._plan, self._totals = folded.change
+
+    def receive(self, part: Any) -> None:
+        """Nothing reaches numeric vertices from outside."""
+        raise NotImplementedError(part)
+
+    def close(self) -> None:
+        """Nothing is held beyond the arrays."""
 
     def status_of(self, end: str) -> str:
         """Reaching ``max_supersteps`` is a normal end where every vertex applies always."""

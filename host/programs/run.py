@@ -18,7 +18,7 @@ from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph, check_graph
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.graphs.results import VertexResult, to_host
-from gpu_pregel.host.programs.checkpoints import Checkpoint, Checkpoints, Identity, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program, fingerprint_program
 from gpu_pregel.host.programs.cpu_state import NumericRun, Run
 from gpu_pregel.host.programs.policy import PULL_SHARE, Directions, NumericPolicy, push_obstacle
@@ -179,7 +179,7 @@ def run(
         with announce_compilation(shown=progress):
             return _run(graph, program, target, None, *chosen)
     saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-    opened = Checkpoints(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+    opened = CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
     with announce_compilation(shown=progress), opened as checkpoints:
         return _run(graph, program, target, checkpoints, *chosen)
 
@@ -188,7 +188,7 @@ def _run(
     graph: Graph,
     program: VertexProgram,
     target: Device,
-    checkpoints: Checkpoints | None,
+    checkpoints: CheckpointedRun | None,
     mode: str,
     partitions: int,
     max_supersteps: int | None,
@@ -208,7 +208,7 @@ def _run(
     state = make_run(target, graph, compiled, parts, degrees, always=always, forced=mode != "auto")
     halt = program.halt
     shape = aggregated_type(tuple(program.aggregators))
-    start = None if checkpoints is None else checkpoints.begin(state)
+    journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
     policy = NumericPolicy(
         state,
         Directions(mode, obstacle is None, graph.num_edges),
@@ -221,7 +221,7 @@ def _run(
             policy,
             max_supersteps=max_supersteps,
             observe=bar.observe,
-            journal=checkpoints,
+            journal=journal,
             superstep=0 if start is None else start.supersteps,
             trace=() if start is None else start.rows,
         )

@@ -26,7 +26,7 @@ def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
     assert (saved.base(), saved.blob("array"), saved.run.meta) == (secret, secret, secret)
     assert contents(saved) == [secret, [(0, secret, [secret])], [secret]]
     assert saved.answers[0].data == secret
-    found = store._query(f"SELECT * FROM {store._prefix}segments", ())
+    found = store._database.query(f"SELECT * FROM {store._database.dialect.prefix}segments", ())
     assert len(found) == 2
     assert all(secret not in bytes(cell) for row in found for cell in row if isinstance(cell, bytes))
 

@@ -99,19 +99,20 @@ def test_an_answer_is_given_once_and_to_what_is_held(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     store.answer("run", 2, b"v", 0, b"yes")
-    with pytest.raises(ArgumentError, match=r"interrupt 0 of vertex b'v' of run 'run' has an answer"):
+    with pytest.raises(ArgumentError, match=r"interrupt 0 of vertex b'v' of run 'run' already has an answer"):
         store.answer("run", 2, b"v", 0, b"no")
     for step in (1, 3):
         with pytest.raises(ArgumentError, match=rf"superstep {step} of run 'run' is not held: its head is 1"):
             store.answer("run", step, b"v", 1, b"no")
-    with pytest.raises(ArgumentError, match="there is no run 'other'"):
+    with pytest.raises(ArgumentError, match="no run 'other'"):
         store.answer("other", 0, b"v", 0, b"no")
     assert [answer.data for answer in store.answers("run", 2)] == [b"yes"]
 
 
 def test_an_answer_that_meets_the_commit_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = begin(store)
-    find = store._find
+    table = store._reader.table
+    find = table.find
 
     def find_and_commit(run_id: str) -> Any:
         row = find(run_id)
@@ -119,7 +120,7 @@ def test_an_answer_that_meets_the_commit_is_refused(store: Store, monkeypatch: p
             store.commit(claim, 0, b"zero")
         return row
 
-    monkeypatch.setattr(store, "_find", find_and_commit)
+    monkeypatch.setattr(table, "find", find_and_commit)
     with pytest.raises(ArgumentError, match="superstep 0 of run 'run' is not held: its head is 0"):
         store.answer("run", 0, b"v", 0, b"yes")
     assert store.answers("run", 0) == []
@@ -320,7 +321,7 @@ def test_threads_that_claim_and_commit_at_once_never_both_win(opened: Open) -> N
 def test_ids_are_short_and_printable(store: Store, name: str) -> None:
     with pytest.raises(ArgumentError, match="run_id must have from 1 to 200 printable characters"):
         begin(store, name)
-    with pytest.raises(ArgumentError, match="there is no run"):
+    with pytest.raises(ArgumentError, match="no run"):
         store.load(name)
 
 
@@ -348,12 +349,12 @@ def test_wrong_arguments_are_refused_before_anything_is_written(store: Store) ->
         (lambda: store.commit(claim, 0, b"", [3]), ArgumentTypeError, "a segment must be bytes"),
         (lambda: store.commit(claim, 0, np.zeros((3, 3))[:, 0]), ArgumentTypeError, "contiguous buffer"),
         (lambda: store.commit(claim, 0, b"", blobs={"x": b""}), ArgumentError, "stored with a base: pass base="),
-        (lambda: store.commit(claim, -1, b""), ArgumentError, "step must be from 0"),
+        (lambda: store.commit(claim, -1, b""), ArgumentError, "step must be at least 0, not -1"),
         (lambda: store.commit(claim, 1 << 63, b""), ArgumentError, "step must be from"),
-        (lambda: store.commit(claim, 5, b"", after=5), ArgumentError, "step must be from 6"),
+        (lambda: store.commit(claim, 5, b"", after=5), ArgumentError, "step must be at least 6, not 5"),
         (lambda: store.commit(claim, 0, b"", status=""), ArgumentError, "status must have"),
         (lambda: store.flush(claim, True, []), ArgumentTypeError, "step must be a whole number"),
-        (lambda: store.load("run", -2), ArgumentError, "step must be from -1"),
+        (lambda: store.load("run", -2), ArgumentError, "step must be at least -1, not -2"),
     ]
     for attempt, error, problem in wrong:
         with pytest.raises(error, match=problem):

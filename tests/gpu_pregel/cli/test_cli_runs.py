@@ -121,7 +121,7 @@ def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureF
         (["STORE", "fork", "numeric", "--id", ""], 2, "new_id must have from 1 to 200 printable characters"),
         (["STORE", "fork", "counting", "--at", "77"], 2, "no superstep 77"),
         (["STORE", "fork", "numeric", "--at", "0"], 2, "superstep 0"),
-        (["STORE", "fork", "counting", "--id", "numeric"], 2, "there is a run 'numeric'"),
+        (["STORE", "fork", "counting", "--id", "numeric"], 2, "run 'numeric' already exists"),
         (["STORE", "delete", "nobody"], 2, "nobody"),
     ],
 )

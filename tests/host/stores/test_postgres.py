@@ -23,7 +23,7 @@ from gpu_pregel.errors import (
     MissingPackageError,
     StoreError,
 )
-from gpu_pregel.host.stores import postgres as module
+from gpu_pregel.host.stores import postgres_database as module
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
 from tests.postgres import Cluster, Proxy
@@ -184,7 +184,7 @@ def test_a_connection_that_the_server_ends_is_made_again(store: gp.PostgresStore
 def test_a_connection_that_is_cut_again_and_again_is_an_error(far: gp.PostgresStore, proxy: Proxy) -> None:
     claim = begin(far)
     proxy.watch = lambda to_server, data: b"COMMIT\0" not in data
-    with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* was tried 100 times: its connection"):
+    with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* failed 100 attempts: its connection"):
         far.commit(claim, 0, b"")
     proxy.watch = lambda to_server, data: True
     far.commit(claim, 0, b"")
@@ -232,7 +232,7 @@ def test_a_connection_that_is_of_no_use_any_more_is_made_again(store: gp.Postgre
 
     claim = begin(store)
     store.commit(claim, 0, b"commit 0")
-    connection = store._connection
+    connection = store._database._connection
 
     @contextmanager
     def stuck() -> Iterator[None]:
@@ -242,7 +242,7 @@ def test_a_connection_that_is_of_no_use_any_more_is_made_again(store: gp.Postgre
 
     connection.pipeline = stuck
     store.commit(claim, 1, b"commit 1", [b"segment"])
-    assert store._connection is not connection
+    assert store._database._connection is not connection
     assert [commit.data for commit in store.load("run").commits()] == [b"commit 0", b"commit 1"]
 
 
@@ -331,7 +331,7 @@ def test_a_row_that_somebody_holds_for_too_long_is_an_error(postgres: str, clust
         claim = begin(store)
         with psycopg.connect(cluster.dsn) as other:
             other.execute(f"UPDATE {schema}.runs SET owner = owner".encode())
-            with pytest.raises(StoreError, match=r"is in use by another program that writes .*: wait for its end"):
+            with pytest.raises(StoreError, match=r"is in use by another program .*: wait until it has finished"):
                 store.commit(claim, 0, b"zero", [b"segment"])
             other.rollback()
         store.commit(claim, 0, b"zero", [b"segment"])
@@ -345,17 +345,17 @@ def test_a_forked_process_connects_anew(postgres: str, schema: str) -> None:
         sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
         store = gp.PostgresStore(sys.argv[1], schema=sys.argv[2])
         claim = store.create("run", "agents", b"base", owner="me")
-        own = store._query("SELECT pg_backend_pid()", ())
+        own = store._database.query("SELECT pg_backend_pid()", ())
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
-            assert store._query("SELECT pg_backend_pid()", ()) != own
+            assert store._database.query("SELECT pg_backend_pid()", ()) != own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         print([commit.data for commit in store.load("run").commits()])
         store.commit(claim, 1, b"from the parent")
-        assert store._query("SELECT pg_backend_pid()", ()) == own
+        assert store._database.query("SELECT pg_backend_pid()", ()) == own
     """
     assert go(python(program, postgres, schema)) == ["[b'from the child']\n"]
 
@@ -380,7 +380,7 @@ def test_leases_run_by_the_servers_clock(
 
 def test_durability_is_that_of_each_claim(store: gp.PostgresStore, postgres: str, schema: str) -> None:
     def setting(of: gp.PostgresStore) -> str:
-        return str(of._query("SHOW synchronous_commit", ())[0][0])
+        return str(of._database.query("SHOW synchronous_commit", ())[0][0])
 
     durable, quick = begin(store, "a"), begin(store, "b", durability="process")
     for claim, expected in ((durable, "on"), (quick, "off"), (durable, "on")):
@@ -400,18 +400,18 @@ def test_isolation_is_not_left_to_the_servers_settings(postgres: str, schema: st
         pass
     with gp.PostgresStore(f"{postgres} options='{options}'", schema=schema) as store:
         begin(store)
-        assert store._connection.info.transaction_status.name == "IDLE"
+        assert store._database._connection.info.transaction_status.name == "IDLE"
 
 
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("53100", r"has no room left \(none\): make room on the server's disk, and go on; what was committed stands"),
-        ("25006", r"can only be read \(none\): connect to the primary server"),
-        ("42501", r"is not for this user \(none\): grant it the schema and its tables"),
+        ("53100", r"has no space left \(none\): free space on the server's disk and continue; committed data are safe"),
+        ("25006", r"is read-only \(none\): connect to the primary server"),
+        ("42501", r"denies this user access \(none\): grant access to the schema and its tables"),
         ("XX001", r"cannot be used \(none\)"),
         ("57014", r"cannot be used \(none\)"),
-        ("40001", r"was tried 100 times"),
+        ("40001", r"failed 100 attempts"),
     ],
 )
 def test_what_the_server_refuses_is_told_and_leaves_nothing(
@@ -441,9 +441,9 @@ def test_a_user_who_may_not_is_told(store: gp.PostgresStore, cluster: Cluster, s
         dsn = cluster.dsn.replace("user=postgres", "user=reader")
         with gp.PostgresStore(dsn, schema=schema) as reader:
             assert [row.id for row in reader.runs()] == ["run"]
-            with pytest.raises(StoreError, match="is not for this user"):
+            with pytest.raises(StoreError, match="denies this user access"):
                 reader.claim("run", owner="reader", takeover=True)
-        with pytest.raises(StoreError, match="is not for this user"):
+        with pytest.raises(StoreError, match="denies this user access"):
             gp.PostgresStore(dsn, schema="another")
     finally:
         cluster.execute("DROP OWNED BY reader")
@@ -466,15 +466,19 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(
     monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, more))
     for _ in range(2):
         with gp.PostgresStore(postgres, schema=schema) as store:
-            assert store._query(f"SELECT colour, version FROM {schema}.runs, {schema}.about", ()) == [("grey", 2)]
+            assert store._database.query(f"SELECT colour, version FROM {schema}.runs, {schema}.about", ()) == [
+                ("grey", 2)
+            ]
             assert (store.runs(), store.history("run")) == before
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="has version 2 of the tables, and this release knows 1: use the release"):
+    with pytest.raises(
+        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
+    ):
         gp.PostgresStore(postgres, schema=schema)
 
 
 def test_a_schema_with_other_tables_is_left_alone(postgres: str, cluster: Cluster, schema: str) -> None:
-    with pytest.raises(StoreError, match=r"holds no store: give another schema=, or pass create=True"):
+    with pytest.raises(StoreError, match=r"is not a store: pass another schema=, or create=True"):
         gp.PostgresStore(postgres, schema=schema, create=False)
     cluster.execute(f"CREATE SCHEMA {schema}")
     cluster.execute(f"CREATE TABLE {schema}.runs (mine int)")
@@ -487,7 +491,7 @@ def test_a_schema_with_other_tables_is_left_alone(postgres: str, cluster: Cluste
 def test_wrong_arguments_are_told(postgres: str) -> None:
     with pytest.raises(ArgumentTypeError, match="dsn must be a connection string, not 3"):
         gp.PostgresStore(3)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"dsn is no connection string of PostgreSQL \(ProgrammingError\)$"):
+    with pytest.raises(ArgumentError, match=r"dsn is not a connection string of PostgreSQL \(ProgrammingError\)$"):
         gp.PostgresStore("host=localhost passwort=secret")
     for schema in ("", "a b", 'a"; DROP TABLE runs; --', "x" * 64, "ü", 3):
         with pytest.raises(ArgumentError, match="schema must be a name of up to 63 letters, digits and underscores"):

@@ -20,7 +20,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, StoreError
-from gpu_pregel.host.stores import sqlite as module
+from gpu_pregel.host.stores import sqlite_database, sqlite_file
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
 from tests.stores import check_damaged_copies, go, output, python, race
@@ -96,7 +96,7 @@ def test_durability_is_that_of_each_claim(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
 
         def synchronous() -> int:
-            return int(store._query("PRAGMA synchronous", ())[0][0])
+            return int(store._database.query("PRAGMA synchronous", ())[0][0])
 
         durable, quick = begin(store, "a"), begin(store, "b", durability="process")
         for claim, level in ((durable, 2), (quick, 1), (durable, 2)):
@@ -106,7 +106,7 @@ def test_durability_is_that_of_each_claim(path: Path) -> None:
         assert synchronous() == 1
         store.delete("b")
         assert synchronous() == 2
-        assert store._query("PRAGMA journal_mode", ()) == [("wal",)]
+        assert store._database.query("PRAGMA journal_mode", ()) == [("wal",)]
 
 
 def test_the_log_stays_small(path: Path) -> None:
@@ -188,8 +188,8 @@ def test_a_process_killed_inside_a_commit_leaves_nothing_of_it(path: Path, state
                 if number == count:
                     os.kill(os.getpid(), signal.SIGKILL)
                 yield write
-        apply = super(SQLiteStore, store)._apply
-        store._apply = lambda forced, first, rest: apply(forced, first, until_the_end(rest, int(sys.argv[2])))
+        apply = store._database.apply
+        store._database.apply = lambda forced, first, rest: apply(forced, first, until_the_end(rest, int(sys.argv[2])))
         store.commit(claim, 1, b"one", [b"a", b"b", b"c"])
     """
     process = python(program, path, statement)
@@ -199,7 +199,7 @@ def test_a_process_killed_inside_a_commit_leaves_nothing_of_it(path: Path, state
         assert [commit.data for commit in store.load("run").commits()] == [b"zero"]
         assert list(store.load("run").held()) == []
         for table in ("segments", "commits"):
-            assert store._query(f"SELECT COUNT(*) FROM {table} WHERE step = 1", ()) == [(0,)]
+            assert store._database.query(f"SELECT COUNT(*) FROM {table} WHERE step = 1", ()) == [(0,)]
         claim = store.claim("run", owner="next", takeover=True)
         store.commit(claim, 1, b"again")
 
@@ -210,11 +210,11 @@ def test_a_forked_process_opens_the_store_anew(path: Path) -> None:
         import gpu_pregel as gp
         store = gp.SQLiteStore(sys.argv[1])
         claim = store.create("run", "agents", b"base", owner="me")
-        own = store._connection
+        own = store._database._connection
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
-            assert store._connection is not own
+            assert store._database._connection is not own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
@@ -263,8 +263,8 @@ def test_a_process_forks_while_a_store_waits_for_long(path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=store.renew, args=(claim,))
         thread.start()
-        while store._lock.acquire(blocking=False):
-            store._lock.release()
+        while store._database.lock.acquire(blocking=False):
+            store._database.lock.release()
         fork()
         other.execute("ROLLBACK")
         thread.join()
@@ -296,7 +296,7 @@ def test_a_writer_that_does_not_end_is_an_error(path: Path) -> None:
     with gp.SQLiteStore(path, busy_timeout=0.1) as store:
         claim = begin(store)
         with locked(path):
-            with pytest.raises(StoreError, match=r"runs\.db: is in use by another program that writes: wait for its"):
+            with pytest.raises(StoreError, match=r"runs\.db: is in use by another program: wait until it has finished"):
                 store.commit(claim, 0, b"zero", [b"segment"])
             # Readers are not kept out.
             assert store.run("run").head == -1
@@ -313,9 +313,9 @@ def test_a_full_store_keeps_what_was_committed(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store)
         store.commit(claim, 0, b"zero", [b"segment"])
-        pages = store._query("PRAGMA page_count", ())[0][0]
-        store._query(f"PRAGMA max_page_count = {pages + 3}", ())
-        full = r"runs\.db: has no room left: make room on its disk, and go on; what was committed stands"
+        pages = store._database.query("PRAGMA page_count", ())[0][0]
+        store._database.query(f"PRAGMA max_page_count = {pages + 3}", ())
+        full = r"runs\.db: has no space left: free space on its disk and continue; committed data are safe"
         for attempt in (
             lambda: store.commit(claim, 1, b"one", [b"small", bytes(1 << 20)]),
             lambda: store.flush(claim, 1, [bytes(1 << 20)]),
@@ -327,7 +327,7 @@ def test_a_full_store_keeps_what_was_committed(path: Path) -> None:
         assert [row.id for row in store.runs()] == ["run"]
         assert list(store.load("run").held()) == []
         store.commit(claim, 1, b"one", [b"small"])
-        store._query("PRAGMA max_page_count = 100000", ())
+        store._database.query("PRAGMA max_page_count = 100000", ())
         store.commit(claim, 2, b"two", [bytes(1 << 20)])
         assert [commit.data for commit in store.load("run").commits()] == [b"zero", b"one", b"two"]
 
@@ -365,7 +365,7 @@ def test_a_folder_or_file_that_must_not_be_written_can_be_read(public: Path) -> 
     path.chmod(0o444)
     public.chmod(0o555)
     with as_nobody():
-        with pytest.raises(StoreError, match=r"cannot be written to: change its permissions, or pass read_only=True"):
+        with pytest.raises(StoreError, match=r"cannot be written: change its permissions, or pass read_only=True"):
             gp.SQLiteStore(path)
         with gp.SQLiteStore(path, read_only=True) as store:
             assert [row.id for row in store.runs()] == ["run"]
@@ -373,21 +373,21 @@ def test_a_folder_or_file_that_must_not_be_written_can_be_read(public: Path) -> 
                 store.claim("run", owner="x")
             with pytest.raises(StoreError, match="was opened with read_only=True"):
                 store.compact()
-        with pytest.raises(StoreError, match=r"cannot be written to, as no files can be made in"):
+        with pytest.raises(StoreError, match=r"cannot be written, as no files can be created in"):
             gp.SQLiteStore(public / "other.db")
     public.chmod(0o755)
     path.chmod(0o666)
-    with as_nobody(), pytest.raises(StoreError, match="cannot be written to, as no files can be made in"):
+    with as_nobody(), pytest.raises(StoreError, match="cannot be written, as no files can be created in"):
         gp.SQLiteStore(path)
     path.chmod(0o000)
-    with as_nobody(), pytest.raises(StoreError, match="cannot be read: its permissions forbid it"):
+    with as_nobody(), pytest.raises(StoreError, match="cannot be read: change its permissions"):
         gp.SQLiteStore(path, read_only=True)
 
 
 def test_what_is_no_store_is_refused_and_left_alone(path: Path) -> None:
     path.write_text("a list of groceries, long enough to be mistaken for a header of a hundred bytes" * 3)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"runs\.db: is no SQLite database, or its beginning is damaged"):
+    with pytest.raises(StoreError, match=r"runs\.db: is not a SQLite database, or its header is damaged"):
         gp.SQLiteStore(path)
     assert path.read_bytes() == before
     path.unlink()
@@ -399,26 +399,26 @@ def test_what_is_no_store_is_refused_and_left_alone(path: Path) -> None:
             gp.SQLiteStore(path, read_only=read_only)
     assert path.read_bytes() == before
     path.unlink()
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         gp.SQLiteStore(path, create=False)
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         gp.SQLiteStore(path, read_only=True)
     path.touch()
     for read_only in (False, True):
-        with pytest.raises(StoreError, match="is empty: it holds no store"):
+        with pytest.raises(StoreError, match="is empty: it is not a store"):
             gp.SQLiteStore(path, read_only=read_only, create=False)
     gp.SQLiteStore(path).close()
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no file: give the path of one"):
+def test_what_is_no_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreError, match="is not a regular file: give the path of one"):
         gp.SQLiteStore(tmp_path)
-    with pytest.raises(StoreError, match=r"cannot be opened, as there is no folder .*/none: make it"):
+    with pytest.raises(StoreError, match=r"cannot be opened: create the folder .*/none first"):
         gp.SQLiteStore(tmp_path / "none" / "runs.db")
     with closing(socket.socket(socket.AF_UNIX)) as other:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         other.bind("socket")
-        with pytest.raises(StoreError, match="is no file"):
+        with pytest.raises(StoreError, match="is not a regular file"):
             gp.SQLiteStore("socket")
     for given, error in (
         (3, ArgumentTypeError),
@@ -458,7 +458,7 @@ def test_a_file_that_goes_while_open_is_noticed(path: Path, way: str) -> None:
             path.rename(path.with_name("other.db"))
         if way == "replaced":
             path.touch()
-        with pytest.raises(StoreError, match="was moved or removed while it was open: put it back"):
+        with pytest.raises(StoreError, match="was moved or deleted while it was open: restore it"):
             store.commit(claim, 0, b"")
 
 
@@ -483,18 +483,20 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(path: Path, monkeypat
         claim = begin(store)
         store.commit(claim, 0, b"zero")
         before = everything(store)
-    monkeypatch.setattr(module, "MIGRATIONS", MIGRATIONS + MORE)
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", MIGRATIONS + MORE)
     with pytest.raises(StoreError, match="has version 1 of the tables: open it once without read_only=True"):
         gp.SQLiteStore(path, read_only=True)
     for _ in range(2):
         with gp.SQLiteStore(path) as store:
-            assert store._query("PRAGMA user_version", ()) == [(2,)]
-            assert store._query("SELECT colour FROM runs", ()) == [("grey",)]
+            assert store._database.query("PRAGMA user_version", ()) == [(2,)]
+            assert store._database.query("SELECT colour FROM runs", ()) == [("grey",)]
             assert everything(store) == before
     with gp.SQLiteStore(path, read_only=True) as store:
         assert everything(store) == before
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="has version 2 of the tables, and this release knows 1: use the release"):
+    with pytest.raises(
+        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
+    ):
         gp.SQLiteStore(path)
 
 
@@ -502,7 +504,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
     with gp.SQLiteStore(path) as store:
         begin(store)
         before = everything(store)
-    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, *MORE, ("CREATE NONSENSE",)))
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*MIGRATIONS, *MORE, ("CREATE NONSENSE",)))
     with pytest.raises(StoreError, match=r"cannot be used .*NONSENSE"):
         gp.SQLiteStore(path)
     monkeypatch.undo()
@@ -529,8 +531,8 @@ def test_a_store_that_somebody_changed_is_refused(path: Path, statement: str) ->
 
 
 def test_an_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OLDEST_SQLITE", (99, 0, 0))
-    with pytest.raises(StoreError, match=r"needs SQLite 99\.0\.0 or newer, and this Python has 3\."):
+    monkeypatch.setattr(sqlite_database, "OLDEST_SQLITE", (99, 0, 0))
+    with pytest.raises(StoreError, match=r"needs SQLite 99\.0\.0 or newer, but this Python has 3\."):
         gp.SQLiteStore(path)
 
 
