@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
-from gpu_pregel.host.programs.cpu_state import Plan, Run
+from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES, check_choice, check_seconds
 from gpu_pregel.host.superstep.master import Folded
 
@@ -109,7 +109,7 @@ class Start(NamedTuple):
     ----------
     supersteps : int
         How many have been, 0 included.
-    plan : Plan
+    plan : Activity
         What is active.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
@@ -118,7 +118,7 @@ class Start(NamedTuple):
     """
 
     supersteps: int
-    plan: Plan
+    plan: Activity
     totals: tuple[Any, ...]
     rows: list[dict[str, Any]]
 
@@ -227,7 +227,7 @@ class Checkpoints:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
             if saved.base_step >= 0:
-                Plan(*map(int, header["plan"]))
+                Activity(*map(int, header["plan"]))
                 {str(name): np.dtype(str(code)) for name, code in header["arrays"].items()}
         except (ArithmeticError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._damaged(saved, error) from error
@@ -241,7 +241,7 @@ class Checkpoints:
         problem = f"does not hold what a checkpoint does ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def begin(self, run: Run) -> Start | None:
+    def begin(self, run: ProgramState) -> Start | None:
         """Give ``run`` the state of the newest checkpoint, if there is one; and write this run's from now on."""
         self._run, saved, self._saved = run, self._saved, None
         if saved is None or saved.base_step < 0:
@@ -257,7 +257,7 @@ class Checkpoints:
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, rows)
+        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, rows)
 
     def _array(self, saved: Saved, name: str, code: str) -> Array:
         try:
@@ -276,17 +276,17 @@ class Checkpoints:
         self._trace += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
         if status == "running" and (step + 1) % given.every:
             return
-        plan, totals = folded.change
+        activity, totals = folded.change
         sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
-        self._save(step, plan, {**self._run.snapshot(), **sums}, status)
+        self._save(step, activity, {**self._run.snapshot(), **sums}, status)
         self._steps.append(step)
         if len(self._steps) > given.keep:
             self._steps = self._steps[-given.keep :]
             self._store.prune(given.run_id, before=self._steps[0])
 
-    def _save(self, step: int, plan: Plan, arrays: Mapping[str, Array], status: str) -> None:
+    def _save(self, step: int, activity: Activity, arrays: Mapping[str, Array], status: str) -> None:
         codes = {name: array.dtype.str for name, array in arrays.items()}
-        header = {"identity": self._identity, "plan": [int(number) for number in plan], "arrays": codes}
+        header = {"identity": self._identity, "plan": [int(number) for number in activity], "arrays": codes}
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         self._store.commit(
             self._lease.claim,

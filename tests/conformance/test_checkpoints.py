@@ -20,7 +20,7 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.partitions import partition_graph
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.compiler import compile_program
-from gpu_pregel.host.programs.cpu_state import NumericRun
+from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import DEVICES, is_emulated, spread, ways
 from tests.programs import DISTANCES, LABELS, PAIRS, RANKS
@@ -297,7 +297,7 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
     few = gp.Graph.from_edgelist([], [], num_vertices=65)
     parts = partition_graph(few.to_csr(), few.csc, 1, threads=1)
     compiled = compile_program(LABELS, has_weights=False)
-    state = NumericRun(compiled, parts, few.out_degrees, few.out_degrees, CpuDevice(1), always=False)
+    state = CpuState(compiled, parts, few.out_degrees, few.out_degrees, CpuDevice(1), always=False)
     made_up = {name: array.copy() for name, array in state.snapshot().items()}
     made_up["frontier"][:] = ~np.uint64(0)
     state.restore(made_up)
@@ -309,6 +309,5 @@ def test_nothing_is_saved_where_nothing_was_asked(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     monkeypatch.delattr(checkpoints.Checkpoints, "_save")
-    kind = "cpu_state.NumericRun" if device == "cpu" else "cuda_state.CudaRun"
-    monkeypatch.delattr(f"gpu_pregel.host.programs.{kind}.snapshot")
+    monkeypatch.delattr("gpu_pregel.host.programs.state.ProgramState.snapshot")
     assert gp.run(graph, LABELS, device=device).supersteps > 8
