@@ -72,10 +72,10 @@ class Fingerprint:
         elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
             array = np.asarray(thing)
             self._note("array", array.dtype.str, array.shape, array.tobytes())
-        elif isinstance(thing, (tuple, list, frozenset, set)):
-            self._visit_all(
-                type(thing).__name__, sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing
-            )
+        elif isinstance(thing, (tuple, list)):
+            self._visit_all(type(thing).__name__, thing)
+        elif isinstance(thing, (set, frozenset)):
+            self._visit_all(type(thing).__name__, sorted(thing, key=repr))
         elif isinstance(thing, dict):
             self._visit_all("dict", (part for item in thing.items() for part in item))
         elif isinstance(thing, ModuleType):

@@ -31,7 +31,8 @@ def make_init(functions: Functions) -> Any:
 
     def initialise(
         work: Any,
-        words: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         aggregates: Any,
@@ -39,17 +40,16 @@ def make_init(functions: Functions) -> Any:
         frontier: Any,
         counts: Any,
     ) -> None:
-        n = len(out_degrees)
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
                 active = 0
                 edges = 0
-                begin = words[0] + block * BLOCK_WORDS
-                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                begin = block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, len(frontier))):
                     bits = np.uint64(0)
-                    for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, n)):
-                        ctx = context(v, np.int64(0), out_degrees, in_degrees, aggregates)
+                    for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, len(out_degrees))):
+                        ctx = context(origin + v, np.int64(0), n, out_degrees[v], in_degrees[v], aggregates)
                         put(values, v, cast(init(ctx)))
                         if all_active or initially_active(ctx):
                             bits |= bit(v)
@@ -72,6 +72,8 @@ def make_signal(functions: Functions) -> Any:
 
     def dense_signal(
         work: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -85,7 +87,7 @@ def make_signal(functions: Functions) -> Any:
             for v in range(first, last):
                 message = identity
                 if get_bit(frontier, v):
-                    ctx = context(v, superstep, out_degrees, in_degrees, aggregates)
+                    ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
                     message = cast(send(get(values, v), ctx))
                 put(signals, v, message)
             first, last = claim(work)
@@ -102,7 +104,8 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
 
     def apply_messages(
         work: Any,
-        words: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -121,8 +124,8 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                 edges = 0
                 applied = 0
                 sums = begin_folding(partials, block)
-                begin = words[0] + block * BLOCK_WORDS
-                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                begin = block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, len(frontier))):
                     candidates = touched[word]
                     touched[word] = np.uint64(0)
                     bits = np.uint64(0)
@@ -132,7 +135,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                         has_message, message = take_message(inbox, v)
                         if has_message:
                             applied += 1
-                            ctx = context(v, superstep, out_degrees, in_degrees, aggregates)
+                            ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
                             is_active, sums = update(values, v, message, ctx, sums)
                             if is_active:
                                 bits |= bit(v)

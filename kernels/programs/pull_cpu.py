@@ -11,7 +11,7 @@ from gpu_pregel.kernels.library.bits_cpu import get_bit
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put, make_weight
-from gpu_pregel.kernels.programs.rows_cpu import row_range
+from gpu_pregel.kernels.programs.rows_cpu import local_number, row_range
 
 EDGES_AHEAD = 256
 """Prefetch distance for neighbours: with the processor's own prefetching alone, a quarter of the time is lost."""
@@ -29,17 +29,16 @@ def _make_pull_signals(functions: Functions) -> Any:
     cast = make_cast(device, functions.message)
     can_exit, absorbing = _early_exit(functions)
 
-    def pull(work: Any, rows: Any, begins: Any, ends: Any, in_indices: Any, signals: Any, inbox: Any) -> None:
+    def pull(work: Any, begins: Any, ends: Any, in_indices: Any, origin: Any, signals: Any, inbox: Any) -> None:
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                row = i if rows is None else np.int64(rows[i])
                 message = identity
-                begin, end = row_range(begins, ends, row)
+                begin, end = row_range(begins, ends, i)
                 for e in range(begin, end):
                     prefetch(in_indices, e + EDGES_AHEAD)
                     # An atomic load keeps LLVM from emitting vector gathers, which take twice as long here.
-                    message = cast(combine(message, get(signals, load(in_indices, e))))
+                    message = cast(combine(message, get(signals, local_number(load(in_indices, e), origin))))
                     if can_exit and message == absorbing:
                         break
                 put(inbox, i, message)
@@ -58,11 +57,12 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
 
     def pull(
         work: Any,
-        rows: Any,
         begins: Any,
         ends: Any,
         in_indices: Any,
         in_weights: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -75,14 +75,14 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                row = i if rows is None else np.int64(rows[i])
                 message = identity
-                begin, end = row_range(begins, ends, row)
+                begin, end = row_range(begins, ends, i)
                 for e in range(begin, end):
                     prefetch(in_indices, e + EDGES_AHEAD)
-                    u = np.int64(load(in_indices, e))
+                    v = np.int64(load(in_indices, e))
+                    u = local_number(v, origin)
                     if all_active or get_bit(frontier, u):
-                        ctx = context(u, superstep, out_degrees, in_degrees, aggregates)
+                        ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
                         sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
                         message = cast(combine(message, sent))
                         if can_exit and message == absorbing:
@@ -105,11 +105,11 @@ def make_slot(functions: Functions) -> Any:
     combine, cast = functions.combine, make_cast(device, functions.message)
     get, put = make_get(device, functions.message), make_put(device, functions.message)
 
-    def dense_slot(work: Any, rows: Any, mirrors: Any, inbox: Any) -> None:
+    def dense_slot(work: Any, rows: Any, mirrors: Any, origin: Any, inbox: Any) -> None:
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                v = np.int64(rows[i])
+                v = local_number(np.int64(rows[i]), origin)
                 put(inbox, v, cast(combine(get(inbox, v), get(mirrors, i))))
             first, last = claim(work)
 

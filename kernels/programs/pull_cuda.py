@@ -90,7 +90,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active = state
         message = identity
         if all_active or get_bit(frontier, u):
-            ctx = context(u, superstep, out_degrees, in_degrees, seen)
+            ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
             message = cast(send(get(values, u), weight_of(weights, e), ctx))
         return message
 
@@ -150,7 +150,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         pieces: Any,
     ) -> None:
         lane, warp = lane_number(), warp_number()
-        count = np.uint32(len(rows)) if len(rows) else np.uint32(len(begins))
+        count = np.uint32(len(begins))
         row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
         row = np.uint32(warp * np.uint32(WARP) + lane)
         piece = np.uint32(warp - row_warps)
@@ -158,13 +158,13 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         begin = offset(0)
         length = np.uint32(0)
         if is_row:
-            if len(rows):
-                row = rows[row]
             begin, length = row_range(begins, ends, row)
         elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
             begin, length = piece_range(hub_begins, hub_ends, piece)
         message = combine_rows(indices, state, begin, length)
         if is_row:
+            if len(rows):
+                row = rows[row]
             if accumulate:
                 message = combined(cast(get(inbox, row)), message)
             put(inbox, row, message)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.bits_cuda import get_bit
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
@@ -21,13 +21,23 @@ WORDS_PER_WARP = 8
 
 
 @device
-def _active_words(frontier: Any, first: Any) -> Any:
-    """The lane's word of the frontier, from ``first`` on, and a bit for each lane whose word is not 0."""
+def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any, words: Any) -> Any:
+    """The lane's word of active sources, from ``first`` to ``words``, and a bit for each lane whose word is not 0."""
     lane = lane_number()
     word = np.uint32(0)
-    if lane < np.uint32(WORDS_PER_WARP) and first + lane < np.uint32(len(frontier)):
-        word = frontier[first + lane]
+    if lane < np.uint32(WORDS_PER_WARP) and first + lane < words:
+        if len(numbers) > 0:
+            word = frontier[numbers[first + lane]] & sources[first + lane]
+        else:
+            word = frontier[first + lane]
     return word, cuda.ballot_sync(ALL, word != np.uint32(0))
+
+
+@device
+def _row_of_lane(sources: Any, firsts: Any, k: Any) -> Any:
+    """The row of the vertex that is this lane's bit of ``sources[k]``."""
+    below = np.uint32(sources[k] & np.uint32(bit(lane_number()) - np.uint32(1)))
+    return np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
 
 
 @device
@@ -44,7 +54,9 @@ def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
 def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Sparse side: every active source sends along its out-edges.
 
-    One warp for every ``WORDS_PER_WARP`` words of the frontier, followed by one for every piece of a hub.
+    One warp handles ``WORDS_PER_WARP`` words of the frontier; the warps after those handle one piece of a hub each.
+    ``numbers`` lists the words that have sources, with the sources and the row of the first one; it is empty for a
+    whole graph, in which a vertex is its own row.
     """
     make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
     send_rows, by_swapping = make_send_rows(functions, arrays)
@@ -52,12 +64,16 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     offset = arrays.offset
 
     @kernel(
+        *(arrays.vertices, arrays.vertices, arrays.vertices),
         *(arrays.offsets, arrays.offsets, arrays.vertices, arrays.offsets, arrays.offsets, arrays.vertices),
         *(arrays.weights, arrays.offsets, arrays.offsets, types.int64, types.int64, arrays.aggregates, arrays.values),
         *(arrays.vertices, arrays.inbox.types[0], arrays.vertices, arrays.control),
         racy=("inbox",) if by_swapping else (),
     )
     def push(
+        numbers: Any,
+        sources: Any,
+        firsts: Any,
         begins: Any,
         ends: Any,
         hub_rows: Any,
@@ -80,11 +96,12 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             return
         state = (out_degrees, in_degrees, superstep, seen, values)
         lane, warp = lane_number(), warp_number()
-        words = np.uint32(len(frontier))
+        is_listed = len(numbers) > 0
+        words = np.uint32(len(numbers)) if is_listed else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
         piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
         if first < words:
-            word, busy = _active_words(frontier, first)
+            word, busy = _active_words(frontier, numbers, sources, first, words)
         else:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
             u, busy = _active_hub(frontier, hub_rows, piece)
@@ -93,9 +110,16 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             length = np.uint32(0)
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
-                u = np.uint32(np.uint32(first + owner) * np.uint32(WARP) + lane)
+                k = np.uint32(first + owner)
+                number = k
+                if is_listed:
+                    number = numbers[k]
+                u = np.uint32(number * np.uint32(WARP) + lane)
                 if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                    begin, length = row_range(begins, ends, u)
+                    place = u
+                    if is_listed:
+                        place = _row_of_lane(sources, firsts, k)
+                    begin, length = row_range(begins, ends, place)
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
             busy &= busy - 1
@@ -118,7 +142,8 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
     @device
     def signal_of(u: Any, state: Any) -> Any:
         out_degrees, in_degrees, superstep, seen, values = state
-        return cast(send(get(values, u), context(u, superstep, out_degrees, in_degrees, seen)))
+        ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
+        return cast(send(get(values, u), ctx))
 
     @device
     def send_rows(
@@ -153,7 +178,8 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
     @device
     def message_along(u: Any, weight: Any, state: Any) -> Any:
         out_degrees, in_degrees, superstep, seen, values = state
-        return cast(send(get(values, u), weight, context(u, superstep, out_degrees, in_degrees, seen)))
+        ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
+        return cast(send(get(values, u), weight, ctx))
 
     @device
     def send_rows(

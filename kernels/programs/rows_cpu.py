@@ -1,9 +1,15 @@
-"""How the threads of a CPU kernel read rows of edges: rows of hubs are cut into pieces."""
+"""How CPU kernels find vertices and rows of a partition: by number, or through lists if it is not the whole graph.
+
+Rows with many edges, those of hubs, are cut into pieces.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gpu_pregel.kernels.library.bits_cpu import bit, popcount
 from gpu_pregel.kernels.library.jit_cpu import inline
 
 HUB_EDGES = 1 << 16
@@ -18,3 +24,27 @@ def row_range(begins: Any, ends: Any, row: Any) -> Any:
     if end - begin > HUB_EDGES:
         end = begin
     return begin, end
+
+
+@inline
+def local_number(v: Any, origin: Any) -> Any:
+    """The number of vertex ``v`` among those from ``origin`` on; ``v`` itself if ``origin`` is None."""
+    if origin is None:
+        return v
+    return np.int64(v) - origin
+
+
+@inline
+def word_number(numbers: Any, k: Any) -> Any:
+    """The bitmap word at position ``k`` of a list; ``k`` itself if there is no list."""
+    if numbers is None:
+        return k
+    return np.int64(numbers[k])
+
+
+@inline
+def row_number(firsts: Any, k: Any, words: Any, u: Any) -> Any:
+    """The row of vertex ``u``, a bit of ``words[k]``, whose lowest bit has row ``firsts[k]``; ``u`` without a list."""
+    if firsts is None:
+        return u
+    return np.int64(firsts[k]) + popcount(words[k] & (bit(u) - np.uint64(1)))
