@@ -235,7 +235,7 @@ def test_a_program_that_cannot_be_compiled_names_its_line(programs: str, capsys:
         (["FILE:labels", "-g", "4", "--partitions", "99999"], 2, "partitions must be from 1 to 65,536"),
         (["FILE:labels", "-g", "4", "--max-supersteps", "0"], 2, "0 is below 1"),
         (["FILE:labels", "-g", "4", "--on-limit", "stop"], 2, "invalid choice: 'stop'"),
-        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "there is no device 'abacus'"),
+        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "unknown device 'abacus'"),
         (["FILE:labels", "-g", "4", "-o", "values.xls"], 2, "values.xls"),
         (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' cannot be: messages are tuples"),
     ],

@@ -233,7 +233,8 @@ def store_against_atomic(out: Any) -> None:
 
 def test_plain_store_against_atomics() -> None:
     message = refused(store_against_atomic, on_device([0]), marks=("# store", "# atomic"))
-    assert re.search(r"data race: (writes|atomically updates) out\[0\], which .*thread \d+ (writes|atomically updates)", message)
+    verb = "(writes|atomically updates)"
+    assert re.search(rf"data race: {verb} out\[0\], which .*thread \d+ {verb}", message)
 
 
 def exchange_against_atomic(out: Any) -> None:
