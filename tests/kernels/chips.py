@@ -102,7 +102,7 @@ def assemble(ptx: str, chip: str) -> ResourceUsage:
     return ResourceUsage(
         registers=_number_in(r"Used (\d+) registers", report),
         stack=_number_in(r"(\d+) bytes stack frame", report),
-        spilled=_number_in(r"(\d+) bytes spill stores", report) + _figure(r"(\d+) bytes spill loads", report),
+        spilled=_number_in(r"(\d+) bytes spill stores", report) + _number_in(r"(\d+) bytes spill loads", report),
     )
 
 
