@@ -9,7 +9,7 @@ import zlib
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
-from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - installs the loading of types
+from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - sets up lazy loading
 from gpu_pregel.host.agents.codec.decoder import readers, truncation_error
 from gpu_pregel.host.agents.codec.encoder import Output, leaf_encoders, type_name, writers
 from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, DataTooLargeError, InvalidDataError

@@ -62,7 +62,7 @@ def _copy_fields(target: Array, source: Array) -> None:
 def _write_array(x: Array, out: Output, _depth: int) -> None:
     out.append(_TAG_ARRAY + encode_dtype(x.dtype))
     write_items((x.shape,), out, 2)
-    out.want(x.nbytes)
+    out.check_room(x.nbytes)
     out.append(_content(x))
     out.check()
 

@@ -59,9 +59,9 @@ class Output(list[Any]):
         if self.limit is not None:
             self.room -= sum(map(len, self[self.seen :]))
             self.seen = len(self)
-            self.want(0)
+            self.check_room(0)
 
-    def want(self, size: int) -> None:
+    def check_room(self, size: int) -> None:
         """Raise if ``size`` more bytes would exceed the limit."""
         if self.limit is not None and size > self.room:
             raise DataTooLargeError(f"exceeds the limit of {self.limit:,} bytes")
@@ -79,7 +79,7 @@ class _Writers(dict[type, Writer]):
         self.load(cls)
         if cls in self:
             return self[cls]
-        raise InvalidDataError(_no_data(cls))
+        raise InvalidDataError(_type_problem(cls))
 
 
 writers = _Writers()
@@ -91,7 +91,7 @@ def type_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
 
 
-def _no_data(cls: type) -> str:
+def _type_problem(cls: type) -> str:
     """Return why instances of a class cannot be encoded, and the remedy."""
     if cls is memoryview:
         return "is of type memoryview, which cannot be encoded: use bytes"
@@ -162,7 +162,7 @@ def _index(items: Sequence[Any], item: Any) -> int:
 
 def _write_chunks(items: Sequence[Any], out: Output, depth: int) -> None:
     """Write many values, and check the limit after each chunk."""
-    out.want(len(items))
+    out.check_room(len(items))
     for start in range(0, len(items), _CHUNK):
         try:
             write_items(items[start : start + _CHUNK], out, depth)
@@ -220,7 +220,7 @@ def _sequence_writer(general: int, special: int) -> Writer:
             return
         n = len(x)
         if n > _CHUNK:
-            out.want(n)
+            out.check_room(n)
         if n >= MIN_UNTAGGED and depth and (packed := without_tags(x)) is not None:
             out.append(tag_and_length(special + packed[0], n))
             out.append(packed[1])
@@ -284,7 +284,7 @@ def _set_writer(tag: int) -> Writer:
                     raise
             elements.append(piece)
             size += len(piece)
-            out.want(size)
+            out.check_room(size)
         elements.sort()
         if len(set(elements)) < len(elements):
             raise InvalidDataError("contains unequal elements with the same bytes, such as NaNs")
@@ -342,7 +342,7 @@ leaf_encoders: dict[type, Callable[[Any], bytes | None]] = {
 
 
 def _write_bytearray(x: bytearray, out: Output, _depth: int) -> None:
-    out.want(len(x))
+    out.check_room(len(x))
     _write_long(BYTEARRAY, bytes(x), out)
 
 

@@ -104,7 +104,7 @@ def _as_zone(x: Any) -> tzinfo | None:
         try:
             return ZoneInfo(x)
         except (LookupError, ValueError, OSError, ImportError):
-            raise InvalidDataError(f"is the time zone {x!r}, unknown here: install the package tzdata") from None
+            raise InvalidDataError(f"is the unknown time zone {x!r}: install the package tzdata") from None
     if type(x) is tuple and list(map(type, x)) in ([int], [int, str]):
         try:
             return timezone(x[0] * _MICROSECOND, *x[1:])
