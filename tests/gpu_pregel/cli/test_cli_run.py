@@ -167,7 +167,7 @@ def test_a_file_imports_what_lies_beside_it(programs: str, load: Any, capsys: py
 
 def test_a_file_named_as_a_library_is_no_library_to_the_cache(tmp_path: Path) -> None:
     from gpu_pregel.cli._programs import load_program
-    from gpu_pregel.host.programs.fingerprint import Fingerprint
+    from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
     path, digests = tmp_path / "numpy.py", set()
     for start in (5, 7):
