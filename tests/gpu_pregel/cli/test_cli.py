@@ -112,7 +112,7 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
         (["cc", "-g", "4", "-o", "-", "--json"], 2, "-o - and --json both write to stdout"),
-        (["cc", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["cc", "-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["generate", "-g", "4", "-o", "graph.xyz"], 2, "graph.xyz"),
         (["convert", "a.el", "b.xyz"], 2, "b.xyz"),
         (["generate", "-g", "4"], 2, "-o"),
@@ -134,9 +134,9 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["-f", "FOLDER"], 1, "is a folder"),
-        (["-f", "FOLDER/graph.docx"], 1, "the suffix '.docx' means no format"),
+        (["-f", "FOLDER/graph.docx"], 1, "unknown suffix '.docx'"),
         (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist' or"),
         (["-g", "4", "--num-vertices", "3"], 2, "require -f"),
         (["-g", "4", "-o", "-", "--json"], 2, "both write to stdout"),

@@ -64,7 +64,7 @@ def test_unsorted_rows_are_sorted(put: Put) -> None:
 
 
 REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
-    ("empty", "a.sg", b"", "has 0 bytes, and the header alone has 17", {}),
+    ("empty", "a.sg", b"", "has 0 bytes, but the header alone has 17", {}),
     ("header only", "a.sg", PATH[:17], "has 17 bytes", {}),
     (
         "truncated",
@@ -73,13 +73,13 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
         "has 64 bytes, but an undirected graph of 3 vertices and 4 stored edges takes 65",
         {},
     ),
-    ("too long", "a.sg", PATH + b"1", "it is too long", {}),
+    ("too long", "a.sg", PATH + b"1", "the file is too long", {}),
     ("CSC missing", "a.sg", ARCS[:57], "has 57 bytes, but a directed graph of 3 vertices", {}),
-    ("weights in .sg", "a.sg", HEAVY, "its suffix wrong", {}),
-    ("no weights in .wsg", "a.wsg", PATH, "its suffix wrong", {}),
+    ("weights in .sg", "a.sg", HEAVY, "it has the wrong suffix", {}),
+    ("no weights in .wsg", "a.wsg", PATH, "it has the wrong suffix", {}),
     ("negative edges", "a.sg", serialized(0, -1, 3, ([0] * 4, [])), "the header is damaged", {}),
     ("negative vertices", "a.sg", serialized(0, 0, -1), "the header is damaged", {}),
-    ("huge", "a.sg", serialized(0, 2**60, 3, ([0] * 4, [])), "it is truncated", {}),
+    ("huge", "a.sg", serialized(0, 2**60, 3, ([0] * 4, [])), "the file is truncated", {}),
     ("no direction", "a.sg", bytes([2]) + PATH[1:], "the header is damaged: directed 2", {}),
     ("decreasing offsets", "a.sg", serialized(0, 4, 3, ([0, 3, 1, 4], [1, 0, 2, 1])), "indptr decreases", {}),
     ("offsets beyond", "a.sg", serialized(0, 4, 3, ([0, 1, 9, 4], [1, 0, 2, 1])), "indptr decreases", {}),
@@ -87,7 +87,7 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
     ("neighbour beyond", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, 3, 1])), "has an edge to 3", {}),
     ("negative neighbour", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, -1, 1])), "has an edge to", {}),
     ("not symmetric", "a.sg", serialized(0, 1, 2, ([0, 1, 1], [1])), "not symmetric", {}),
-    ("no weights", "a.sg", PATH, "leave weighted=True out", {"weighted": True}),
+    ("no weights", "a.sg", PATH, "omit weighted=True", {"weighted": True}),
 ]
 
 
@@ -124,8 +124,8 @@ def test_written_bytes(tmp_path: Path) -> None:
 
 def test_not_written(tmp_path: Path) -> None:
     for graph, name, problem in (
-        (gp.Graph.from_edgelist([0], [1]), "a.wsg", "name it .sg"),
-        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "name it .wsg"),
+        (gp.Graph.from_edgelist([0], [1]), "a.wsg", "use the suffix .sg"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "use the suffix .wsg"),
         (gp.Graph.from_edgelist([0], [1], [0.5]), "a.wsg", "int32 weights, not float64"),
     ):
         with pytest.raises(ArgumentError, match=problem):

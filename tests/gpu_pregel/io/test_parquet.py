@@ -48,7 +48,7 @@ def test_columns_that_are_asked_for(table: Any, edges: Any) -> None:
     assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4)]
     graph = gp.read_graph(path, columns=["b", "a", "c"], directed=True, weight_dtype="float32")
     assert edges(graph) == [(4, 3, 7.0)]
-    with pytest.raises(ArgumentError, match="has no column 'z': there are 'src', 'dst'"):
+    with pytest.raises(ArgumentError, match="has no column 'z'; available columns: 'src', 'dst'"):
         gp.read_graph(path, columns=("a", "z"))
 
 
@@ -59,20 +59,20 @@ def test_names_as_ids(table: Any) -> None:
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
-    ("one column", {"src": [1]}, "has 1 columns: edges need a source and a destination", {}),
+    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a destination", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
     ("negative id", {"src": [1, -1], "dst": [2, 2]}, "src[1] is -1", {}),
-    ("fractional ids", {"src": [1.5], "dst": [2.5]}, "vertex ids are integers or strings", {}),
+    ("fractional ids", {"src": [1.5], "dst": [2.5]}, "which ids cannot have: use integers or strings", {}),
     ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),
-    ("weights that are no numbers", {"src": [1], "dst": [2], "weight": ["x"]}, "is string, no numbers", {}),
+    ("weights that are no numbers", {"src": [1], "dst": [2], "weight": ["x"]}, "is string, not a number type", {}),
     (
         "weights that do not fit",
         {"src": [1], "dst": [2], "weight": [0.5]},
-        "0.5 is no int32",
+        "0.5 does not fit int32",
         {"weight_dtype": "int32"},
     ),
-    ("no weights", {"src": [1], "dst": [2]}, "leave weighted=True out", {"weighted": True}),
+    ("no weights", {"src": [1], "dst": [2]}, "omit weighted=True", {"weighted": True}),
 ]
 
 
@@ -83,13 +83,13 @@ def test_refuses(columns: Any, problem: str, options: Any, table: Any, refused: 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"], ids=["empty", "short", "damaged"])
 def test_refuses_what_is_no_parquet(content: bytes, put: Put, refused: Any) -> None:
-    refused(put("a.parquet", content), None, "is no Parquet file")
+    refused(put("a.parquet", content), None, "is not a readable Parquet file")
 
 
 def test_refuses_damaged_metadata(tmp_path: Path, refused: Any) -> None:
     table = pa.table({"src": [0], "dst": [1]}).replace_schema_metadata({"gpu_pregel": "{"})
     pyarrow.parquet.write_table(table, tmp_path / "a.pq")
-    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' are damaged")
+    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' is damaged")
 
 
 @pytest.mark.parametrize("directed", [False, True])
