@@ -123,6 +123,8 @@ def _ids(path: str, ids: Array) -> Any:
         try:
             return pa.array(ids.tolist(), pa.int64())
         except OverflowError as error:
-            raise ArgumentTypeError(f"{path}: .pregel files require ids of at most 64 bits ({error}): use strings") from error
+            raise ArgumentTypeError(
+                f"{path}: .pregel files require ids of at most 64 bits ({error}): use strings"
+            ) from error
     kinds = " and ".join(sorted({type(name).__name__ for name in ids}))
     raise ArgumentTypeError(f"{path}: .pregel files require ids that are all integers or all strings, not {kinds}")

@@ -1,4 +1,4 @@
-"""Edge lists as text."""
+"""Tests of text edge lists."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "name, content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(
+def test_rejects(
     name: str,
     content: str | bytes,
     line: int | None,
@@ -156,7 +156,7 @@ LINES = st.one_of(
 @settings(max_examples=150)
 @given(lines=st.lists(LINES, max_size=6), name=st.sampled_from(["a.txt", "a.csv", "a.wel"]))
 def test_arrow_and_python_agree(lines: list[str], name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A block that Arrow parses holds what the slower parser, which follows the grammar, finds in it."""
+    """Arrow and the slower parser, which follows the grammar, return the same values."""
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes("\n".join(lines).encode())
 
@@ -201,7 +201,7 @@ def test_integer_weights_keep_64_bits(put: Put) -> None:
         assert graph.weights.tolist() == [value]
 
 
-def test_ids_change_width_midway(put: Put, small_blocks: None, edges: Any) -> None:
+def test_ids_become_wider_midway(put: Put, small_blocks: None, edges: Any) -> None:
     graph = gp.read_graph(put("a.txt", "0 1\n1 2\n5000000000 2\n3 1\n"))
     assert edges(graph) == [(0, 1), (1, 2), (1, 3), (2, 5000000000)]
 
@@ -257,12 +257,12 @@ def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["a.el.gz", "a.csv.zst", "a.bin.zstd", "a.mtx.gz"])
-def test_a_compressed_file_without_bytes_is_truncated(name: str, put: Put, refused: Any) -> None:
+def test_an_empty_compressed_file_is_truncated(name: str, put: Put, refused: Any) -> None:
     refused(put(name, b""), None, "file (it is empty): download or compress it again")
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_nothing_compressed_is_an_empty_graph(suffix: str, put: Put) -> None:
+def test_compressed_empty_data_is_an_empty_graph(suffix: str, put: Put) -> None:
     packed = gzip.compress(b"") if suffix == "gz" else pa.Codec("zstd").compress(b"", asbytes=True)
     assert gp.read_graph(put(f"a.el.{suffix}", packed)).num_vertices == 0
 
@@ -282,7 +282,7 @@ def test_round_trip(
 
 @settings(max_examples=25)
 @given(weights=st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
-def test_weights_come_back_to_the_bit(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_weights_are_preserved_exactly(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
     src = list(range(len(weights)))
     graph = gp.Graph.from_edgelist(src, [u + 1 for u in src], weights, directed=True)
     path = tmp_path_factory.getbasetemp() / "weights.wel"
@@ -308,7 +308,7 @@ def test_written_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equa
     assert equal(gp.read_graph(tmp_path / "a.el", num_vertices=graph.num_vertices), graph)
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     plain = gp.Graph.from_edgelist([0], [1])
     heavy = gp.Graph.from_edgelist([0], [1], [2.0])
     named = gp.Graph.from_edgelist(["a"], ["b"])
@@ -333,7 +333,7 @@ def test_snap_graphs(data: Path) -> None:
     assert (systems.num_vertices, systems.num_edges) == (6474, 26467)
 
 
-def test_error_can_be_pickled(put: Put) -> None:
+def test_errors_can_be_pickled(put: Put) -> None:
     import pickle
 
     with pytest.raises(FormatError) as caught:

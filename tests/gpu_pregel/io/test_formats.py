@@ -1,4 +1,4 @@
-"""What all formats share: the choice by suffix, files that cannot be opened, writing whole or not at all."""
+"""Tests common to all formats: selection by suffix, unreadable files, atomic writing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ NAMES = ["a.el", "a.txt.gz", "a.csv.zst", "a.mtx", "a.graph", "a.v", "a.bin", "a
 
 
 def large_graph() -> gp.Graph:
-    """A graph that no format writes in less than 64 KiB."""
+    """A graph that takes at least 64 KiB in every format."""
     return gp.uniform(13, edge_factor=16, seed=1)
 
 
 @pytest.mark.parametrize("suffix", [suffix for entry in _formats.FORMATS.values() for suffix in entry.suffixes])
-def test_every_suffix_is_known_in_any_case(suffix: str) -> None:
+def test_suffixes_are_case_insensitive(suffix: str) -> None:
     chosen = _formats.choose_format(f"graph{suffix}", None)
     assert suffix in _formats.FORMATS[chosen].suffixes
     assert _formats.choose_format(f"graph{suffix.upper()}", None) == chosen
@@ -106,14 +106,14 @@ def test_bad_options(name: str, options: Any, problem: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "options", [{"weight_dtype": "int8"}, {"weight_dtype": "number"}, {"columns": "ab"}, {"columns": (1, 2)}]
 )
-def test_options_of_a_wrong_type(options: Any, tmp_path: Path) -> None:
+def test_options_of_the_wrong_type(options: Any, tmp_path: Path) -> None:
     with pytest.raises(ArgumentTypeError, match=next(iter(options))):
         gp.read_graph(tmp_path / "a.parquet", **options)
 
 
-# Graphalytics files need their names.
+# Graphalytics files require their suffixes.
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "a.v"])
-def test_format_outranks_the_suffix(name: str, tmp_path: Path, equal: Any) -> None:
+def test_format_takes_precedence_over_the_suffix(name: str, tmp_path: Path, equal: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
     chosen = _formats.choose_format(name, None)
     graph.save(tmp_path / "graph.data", chosen)
@@ -121,7 +121,7 @@ def test_format_outranks_the_suffix(name: str, tmp_path: Path, equal: Any) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_left_of_a_failed_write(name: str, tmp_path: Path, small_disk: Any) -> None:
+def test_a_failed_write_leaves_no_file(name: str, tmp_path: Path, small_disk: Any) -> None:
     graph = large_graph()
     with pytest.raises(WriteError, match=re.escape(str(tmp_path / "a."))) as caught, small_disk():
         graph.save(tmp_path / name)
@@ -164,7 +164,7 @@ def test_a_full_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("check", [check_output, gp.Graph.from_edgelist([0], [1]).save])
-def test_targets_that_cannot_be(check: Callable[[Path], None], tmp_path: Path) -> None:
+def test_invalid_targets(check: Callable[[Path], None], tmp_path: Path) -> None:
     (tmp_path / "folder.el").mkdir()
     with pytest.raises(WriteError, match="is a folder"):
         check(tmp_path / "folder.el")
@@ -213,7 +213,7 @@ def test_named_pipes_are_opened_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "directed"), [(name, directed) for name in NAMES for directed in (False, True)[: 1 + (name != "a.graph")]]
 )
-def test_what_formats_keep(name: str, directed: bool, tmp_path: Path, equal: Any) -> None:
+def test_round_trip_of_every_format(name: str, directed: bool, tmp_path: Path, equal: Any) -> None:
     graph = gp.uniform(8, edge_factor=4, seed=3)
     if directed:
         src, dst, _ = graph.to_edgelist()

@@ -1,4 +1,4 @@
-"""GAPBS's serialized graphs."""
+"""Tests of the serialized graphs of GAPBS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Put = Callable[[str, str | bytes], Path]
 
 
 def serialized(directed: int, m: int, n: int, *parts: tuple[list[int], list[int]]) -> bytes:
-    """A file of a header and, for each part, offsets and neighbours."""
+    """A file with a header and, for each part, offsets and neighbours."""
     content = bytes([directed]) + np.array([m, n], "<i8").tobytes()
     for offsets, neighbours in parts:
         content += np.array(offsets, "<i8").tobytes() + np.array(neighbours, "<i4").tobytes()
@@ -52,7 +52,7 @@ def test_direction_can_be_chosen(put: Put, edges: Any) -> None:
     assert edges(both) == [(0, 1), (1, 0), (1, 2), (2, 1)]
 
 
-def test_repeats_can_be_dropped(put: Put, edges: Any) -> None:
+def test_duplicates_can_be_dropped(put: Put, edges: Any) -> None:
     path = put("a.sg", serialized(0, 5, 2, ([0, 3, 5], [0, 1, 1, 0, 0])))
     assert edges(gp.read_graph(path)) == [(0, 0), (0, 1), (0, 1)]
     assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1)]
@@ -94,7 +94,7 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "name, content, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put(name, content), None, problem, **options)
 
 
@@ -122,7 +122,7 @@ def test_written_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.wsg").read_bytes() == HEAVY
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, name, problem in (
         (gp.Graph.from_edgelist([0], [1]), "a.wsg", "use the suffix .sg"),
         (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "use the suffix .wsg"),

@@ -1,4 +1,4 @@
-"""Gemini's binary edge lists."""
+"""Tests of the binary edge lists of Gemini."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_reads_weights(put: Put, edges: Any) -> None:
         ("a.wbin", TRIPLES, "edge 0: the weight 0.5 does not fit int32", {"weight_dtype": "int32"}),
     ],
 )
-def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put(name, content), None, problem, **options)
 
 
@@ -72,7 +72,7 @@ def test_undirected_edges_are_written_once(tmp_path: Path) -> None:
     assert np.fromfile(tmp_path / "a.bin", "<u4").reshape(-1, 2).tolist() == [[0, 1], [1, 2], [2, 2]]
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     plain = gp.Graph.from_edgelist([0], [1])
     for graph, name, problem in (
         (plain, "a.wbin", "use the suffix .bin"),

@@ -1,4 +1,4 @@
-"""LDBC Graphalytics graphs."""
+"""Tests of LDBC Graphalytics graphs."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "vertices, lines, culprit, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(
+def test_rejects(
     vertices: str, lines: str, culprit: str, line: int | None, problem: str, options: Any, put: Put, refused: Any
 ) -> None:
     paths = {"v": put("g.v", vertices), "e": put("g.e", lines)}
@@ -108,7 +108,7 @@ def test_bad_properties(put: Put) -> None:
 
 
 @pytest.mark.parametrize("missing", ["v", "e"])
-def test_missing_half(missing: str, put: Put, tmp_path: Path) -> None:
+def test_one_file_missing(missing: str, put: Put, tmp_path: Path) -> None:
     present = put("g.e" if missing == "v" else "g.v", "")
     with pytest.raises(MissingFileError, match=re.escape(str(tmp_path / f"g.{missing}"))):
         gp.read_graph(present)
@@ -135,7 +135,7 @@ def test_round_trip(
     assert equal(gp.read_graph(path), graph)
 
 
-def test_negative_ids_are_kept_and_ids_beyond_64_bits_refused(tmp_path: Path, equal: Any) -> None:
+def test_negative_ids_are_kept_and_larger_than_64_bits_rejected(tmp_path: Path, equal: Any) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=[-5, 4])
     graph.save(tmp_path / "g.v")
     assert equal(gp.read_graph(tmp_path / "g.v"), graph)
@@ -143,7 +143,7 @@ def test_negative_ids_are_kept_and_ids_beyond_64_bits_refused(tmp_path: Path, eq
         gp.Graph.from_edgelist([1], np.array([2**63], np.uint64)).save(tmp_path / "h.v")
 
 
-def test_names_are_no_ids(tmp_path: Path) -> None:
+def test_names_are_rejected_as_ids(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="integer ids"):
         gp.Graph.from_edgelist(["a"], ["b"]).save(tmp_path / "g.v")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Matrix Market files, against SciPy's reader where the file is sound."""
+"""Tests of Matrix Market files; valid files are compared with SciPy's reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = "%%MatrixMarket matrix coordinate"
 
 
 def dense(graph: gp.Graph) -> Any:
-    """The adjacency matrix, with repeated entries added up."""
+    """Return the adjacency matrix, with repeated entries summed."""
     return graph.to_scipy().astype(float).toarray()
 
 
@@ -82,7 +82,7 @@ MANGLED = [
 
 
 @pytest.mark.parametrize("name, line, problem", MANGLED)
-def test_mangled_public_files(name: str, line: int, problem: str, data: Path, refused: Any) -> None:
+def test_damaged_public_files(name: str, line: int, problem: str, data: Path, refused: Any) -> None:
     refused(data / "mtx" / f"mangled{name}.mtx", line, problem)
 
 
@@ -126,7 +126,7 @@ REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(content: str, line: int | None, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(content: str, line: int | None, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put("a.mtx", content), line, problem, **options)
 
 

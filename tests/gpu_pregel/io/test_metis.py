@@ -1,4 +1,4 @@
-"""METIS graph files."""
+"""Tests of METIS graph files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_pregel.errors import ArgumentError
 
 Put = Callable[[str, str | bytes], Path]
 
-# The graphs of figures 2 and 3 of METIS's manual are of this kind: a path 1-2-3 with a pendant 4 on 2.
+# A graph like those in figures 2 and 3 of the METIS manual: a path 1-2-3 with a pendant vertex 4 at 2.
 STAR = [(0, 1), (1, 2), (1, 3)]
 HEAVY = [(0, 1, 5), (1, 2, 6), (1, 3, 7)]
 READABLE: list[tuple[str, str, list[Any]]] = [
@@ -78,7 +78,7 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
 
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
 @pytest.mark.parametrize("content, line, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refuses(
+def test_rejects(
     content: str, line: int | None, problem: str, blocks: str, put: Put, refused: Any, request: pytest.FixtureRequest
 ) -> None:
     if blocks == "small blocks":
@@ -92,7 +92,7 @@ def test_options(put: Put, edges: Any) -> None:
     assert edges(gp.read_graph(path, weighted=False, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
-def test_directed_needs_no_symmetry(put: Put, edges: Any) -> None:
+def test_directed_keeps_both_directions(put: Put, edges: Any) -> None:
     assert edges(gp.read_graph(put("a.graph", "3 1\n2\n3\n\n"), directed=True)) == [(0, 1), (1, 2)]
 
 
@@ -130,7 +130,7 @@ def test_written_text(tmp_path: Path) -> None:
     assert (tmp_path / "a.graph").read_text() == "4 3 001\n2 5\n1 5 3 6 4 7\n2 6\n2 7\n"
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, problem in (
         (gp.Graph.from_edgelist([0], [1], directed=True), "directed=False"),
         (gp.Graph.from_edgelist([0, 1], [1, 1]), "self_loops='drop'"),

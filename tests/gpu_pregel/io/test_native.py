@@ -1,4 +1,4 @@
-"""The package's own format."""
+"""Tests of the .pregel format."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize("columns, metadata, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refuses(columns: Any, metadata: Any, problem: str, tmp_path: Path, refused: Any) -> None:
+def test_rejects(columns: Any, metadata: Any, problem: str, tmp_path: Path, refused: Any) -> None:
     batch = pa.record_batch(columns).replace_schema_metadata(metadata)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
     refused(tmp_path / "a.pregel", None, problem)
 
 
-def test_refuses_several_batches(tmp_path: Path, refused: Any) -> None:
+def test_rejects_multiple_batches(tmp_path: Path, refused: Any) -> None:
     batch = pa.record_batch(GOOD).replace_schema_metadata(META)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
@@ -133,7 +133,7 @@ def test_truncated_anywhere(graph: gp.Graph, tmp_path: Path, put: Put, refused: 
 @settings(max_examples=150)
 @given(data=st.data(), graph=st.sampled_from([NUMBERS, NAMES]))
 def test_damaged_anywhere(data: Any, graph: gp.Graph, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever bytes change, the file is refused or holds a graph whose edges stay within it."""
+    """A file with any damaged bytes is rejected, or its edges stay within the graph."""
     path = tmp_path_factory.getbasetemp() / "damaged.pregel"
     graph.save(path)
     content = bytearray(path.read_bytes())
