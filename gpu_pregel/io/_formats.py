@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Format:
+class GraphFormat:
     """A format: its module, its suffixes, the options that only some formats have, and whether it may be compressed."""
 
     module: str
@@ -33,21 +33,21 @@ class Format:
 
 
 FORMATS = {
-    "edgelist": Format(
+    "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
         options=("num_vertices", "renumber"),
     ),
-    "matrix-market": Format("matrix_market", (".mtx",)),
-    "metis": Format("metis", (".graph",)),
-    "graphalytics": Format("graphalytics", (".v", ".e"), compressible=False),
-    "gemini": Format("gemini", (".bin",), options=("num_vertices", "renumber")),
-    "gemini-weighted": Format("gemini", (".wbin",), options=("num_vertices", "renumber")),
-    "gapbs": Format("gapbs", (".sg", ".wsg")),
-    "parquet": Format(
+    "matrix-market": GraphFormat("matrix_market", (".mtx",)),
+    "metis": GraphFormat("metis", (".graph",)),
+    "graphalytics": GraphFormat("graphalytics", (".v", ".e"), compressible=False),
+    "gemini": GraphFormat("gemini", (".bin",), options=("num_vertices", "renumber")),
+    "gemini-weighted": GraphFormat("gemini", (".wbin",), options=("num_vertices", "renumber")),
+    "gapbs": GraphFormat("gapbs", (".sg", ".wsg")),
+    "parquet": GraphFormat(
         "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "columns"), compressible=False
     ),
-    "pregel": Format("native", (".pregel",), compressible=False),
+    "pregel": GraphFormat("native", (".pregel",), compressible=False),
 }
 
 

@@ -243,7 +243,7 @@ def test_a_compilation_error_names_the_line(programs: str, capsys: pytest.Captur
         (["FILE:labels", "-g", "4", "--on-limit", "stop"], 2, "invalid choice: 'stop'"),
         (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "there is no device 'abacus'"),
         (["FILE:labels", "-g", "4", "-o", "values.xls"], 2, "values.xls"),
-        (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' cannot be: messages are tuples"),
+        (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' is not possible: messages are tuples"),
     ],
 )
 def test_exit_status_and_message(
