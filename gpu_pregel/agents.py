@@ -1,6 +1,7 @@
-"""Agent vertices: Python values computed by ordinary functions, superstep by superstep, in worker processes.
+"""Agent vertices: Python values computed by ordinary functions in worker processes, superstep by superstep.
 
-:func:`run` runs to the end; :func:`start` gives an :class:`AgentRun`, to go on step by step and after failures.
+:func:`run` runs to completion; :func:`start` returns an :class:`AgentRun`, which runs step by step and can continue
+after failures.
 """
 
 from __future__ import annotations
