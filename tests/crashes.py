@@ -121,11 +121,11 @@ def effects(log: Path) -> Counter[str]:
 
 def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     """The number of records of each superstep and vertex, committed or not."""
-    row = store._find(run_id)
+    row = store._reader.table.find(run_id)
     found: Counter[tuple[int, Any]] = Counter()
     pieces = [
         (commit.step, piece)
-        for commit, *_ in store._chain(row, -1, row.head, after=None)
+        for commit, *_ in store._reader.commits(row, -1, row.head, after=None)
         for piece in SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
     ]
     pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
@@ -199,7 +199,7 @@ class Crash:
             return result
 
         setattr(self.store, name, call)
-        self.store._connection = _Watched(self.store._connection, self._sends)
+        self.store._database._connection = _Watched(self.store._database._connection, self._sends)
 
     def _sends(self, statement: str) -> None:
         if self._armed and statement.replace('"', "").startswith(self._armed):
@@ -275,10 +275,10 @@ def _place(crash: Crash, point: str) -> None:
             if variant == "pipe"
             else crash.after(transport.InProcessTransport, "_compute", here)
         ),
-        "7": lambda: crash.after(agents, "_take", has_records),
+        "7": lambda: crash.after(agents, "_record_outcomes", has_records),
         "8": lambda: crash.within("flush", variant or "COMMIT", is_step),
         "9": lambda: crash.after(crash.store, "flush", is_step),
-        "10": lambda: crash.before(agents, "_failed"),
+        "10": lambda: crash.before(agents, "_handle_failure"),
         "11": lambda: crash.after(record, "flush", notes_failure),
         "12": lambda: crash.before(agents, "judge", here),
         "13": lambda: crash.after(folding, "_ask_master", here),

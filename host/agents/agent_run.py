@@ -1,4 +1,4 @@
-"""A run of agents under way: its steps, and what a user may see and do between them."""
+"""A run of agents step by step, and what a user can read and do between two steps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
 _FEW = 1000
-"""So few vertices make no garbage worth putting off."""
+"""Runs with fewer vertices leave the garbage collector alone."""
 
 
 class AgentRun:
-    """A run under way: made by :func:`start`, and ended by leaving its ``with`` block or by :meth:`stop`.
+    """A run that is executed step by step: made by :func:`start`, ended by its ``with`` block or by :meth:`stop`.
 
     Attributes
     ----------
@@ -84,11 +84,11 @@ class AgentRun:
 
     @property
     def status(self) -> str:
-        """How it stands."""
+        """The status of the run."""
         return self._master.status
 
     def step(self) -> bool:
-        """Run a superstep, or what is left of a held one; whether another may follow."""
+        """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
             if len(self._policy.state.vertices) < _FEW:
                 goes_on = self._master.step()
@@ -100,7 +100,7 @@ class AgentRun:
             return goes_on
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
-        """Give failed vertices of the held superstep new attempts, with the same input; default: all of them."""
+        """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
         ledger = self._policy.ledger
         failed = [] if ledger is None else ledger.with_status("failed")
         if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
@@ -108,21 +108,25 @@ class AgentRun:
         chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
         for vertex in chosen:
             if vertex not in failed:
-                there = list(map(decode, failed))
-                raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
+                known = list(map(decode, failed))
+                raise ArgumentError(
+                    f"vertex {decode(vertex)!r} has not failed in a held superstep; failed vertices: {known}"
+                )
         self._master.receive(*map(Retry, chosen))
 
     def answer(self, vertex: Any, answer: Any) -> None:
-        """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`.
+        """Answer a vertex's interrupt; the next :meth:`step` runs the vertex again from its start.
 
-        The same answer once more, before that, changes nothing.
+        Repeating the same answer before that changes nothing.
         """
         key, data = id_key(vertex), encode(answer, name="answer")
         entry = self._entry(key)
         if entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [data]:
             return
         if entry is None or entry.status != "interrupted":
-            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
+            raise ArgumentError(
+                f"vertex {vertex!r} does not wait for an answer; waiting vertices: {list(self.result().interrupts)}"
+            )
         self._master.receive(Answer(key, len(entry.answers), data))
 
     def _is_asking(self, vertex: Any) -> bool:
@@ -136,20 +140,22 @@ class AgentRun:
         return None if ledger is None else ledger.find_entry(vertex)
 
     def send(self, target: Any, message: Any) -> None:
-        """Send a message from outside, for the next superstep; a run that had completed goes on.
+        """Send a message from outside for the next superstep; a completed run continues.
 
-        It comes after the messages of vertices. While a superstep is held, it is for the one after that.
+        It is delivered after the messages of vertices. While a superstep is held, it is for the one after that.
         """
         if self.status in ENDED - {"completed", "partial"}:
-            raise ArgumentError(f"the run has ended ({self.status}): nobody would see the message")
+            raise ArgumentError(
+                f"the run has ended ({self.status}), so the message cannot be delivered: start or resume a run first"
+            )
         vertex = id_key(target, name="target")
         if vertex not in self._policy.state.vertices:
-            raise ArgumentError(f"there is no vertex {target!r} to send a message to")
+            raise ArgumentError(f"there is no vertex {target!r}: send to a vertex of the run")
         kind = EarlyMessage if self._policy.ledger is None else LaterMessage
         self._master.receive(kind(vertex, encode(message, name="message")))
 
     def stop(self) -> None:
-        """End the run and its workers: after the superstep that another thread computes just now, else where it is.
+        """End the run and its workers, after the current superstep if another thread is computing one.
 
         The last commit stands.
         """
@@ -157,17 +163,17 @@ class AgentRun:
         if self._stepping.acquire(blocking=False):
             try:
                 self._master.end()
-            finally:  # the run may be another program's by now, but its workers are ours
+            finally:  # another program may own the run by now, but its workers are ours
                 try:
                     self._master.close()
                 finally:
                     self._stepping.release()
 
     def checkpoint_data(self) -> bytes:
-        """All that the run needs to go on elsewhere: ``start(data, compute, …)`` takes it up.
+        """Everything that is needed to continue the run elsewhere with ``start(data, compute, …)``.
 
-        Of a held superstep it has the records of vertices that have completed, failures and questions, so that only
-        the others are computed then. It holds data alone, no functions.
+        For a held superstep it has the records of completed vertices, failures and questions, so that only the other
+        vertices are computed. It contains data only, no functions.
 
         Examples
         --------
@@ -186,7 +192,7 @@ class AgentRun:
         return RunSnapshot.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
 
     def result(self) -> AgentResult:
-        """What there is now."""
+        """The current result."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
         failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())

@@ -312,7 +312,7 @@ class SavedSuperstep:
     mutated: list[tuple[Any, ...]]
     removed: list[Id]
     row: dict[str, Any]
-    """Of the trace."""
+    """The row of the trace."""
 
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
@@ -357,7 +357,7 @@ def _part(code: int, *fields: Any) -> Part:
     """A part from data, checked."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
     if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
-        raise CodecError("tells of what cannot have happened", "a segment")
+        raise CodecError("contains an impossible event", "a segment")
     if code == _CODES[FailedAttempts]:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])
     part: Part = _KINDS[code](*fields)
@@ -367,10 +367,10 @@ def _part(code: int, *fields: Any) -> Part:
 def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
     content = decode(data, name=what)
     if not isinstance(content, tuple) or len(content) != count:
-        raise CodecError(f"holds something else: {what} has {count} parts", what)
+        raise CodecError(f"has the wrong structure: {what} has {count} parts", what)
     return content
 
 
 def _cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
-    """Consecutive pieces of so many items."""
+    """Consecutive pieces with the given numbers of items."""
     return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

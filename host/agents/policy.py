@@ -1,4 +1,4 @@
-"""What the master asks of agent vertices: who is computed, which attempt, what a failure means, what is committed."""
+"""The policy of agent vertices: which are computed, in which attempt, what a failure means, what is committed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
 
 class AgentPolicy:
-    """The policy of a run of agents; an order is a ledger, which is also what the partitions report into.
+    """The policy of a run of agents; an order is a ledger, into which the partitions' reports go too.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class AgentPolicy:
     ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
-        """Of the superstep that is under way or held."""
+        """Of the superstep that is running or held."""
         self._options, self._shared, self._transport = options, shared, transport
         self._observers = options.observers
         self._begun, self._halted = begun, halted
@@ -58,9 +58,9 @@ class AgentPolicy:
         self._is_partial = bool(state.failed)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
-        self._untold: deque[Event] = deque()
+        self._events: deque[Event] = deque()
         self._sorted: list[Id] = []
-        """All vertices in order, empty if it is not known."""
+        """All vertices in order; empty if not known."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
@@ -71,11 +71,11 @@ class AgentPolicy:
         transport.start(parts, self._committed)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
-        """A partition's vertices, for a worker that replaces another."""
+        """The committed vertices of a partition, for a replacement worker."""
         return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
 
     def begin(self, superstep: int) -> Start[Ledger]:
-        """Active are vertices with messages, and those that have not voted to halt."""
+        """Vertices are active that have messages or have not voted to halt."""
         self._superstep = superstep
         self._active = active = self._awake | self.state.inbox.keys()
         begun, self._begun = self._begun, None
@@ -84,15 +84,15 @@ class AgentPolicy:
             return Start(len(active), order=ledger, status=_status_of(ledger))
         return Start(len(active), status="halted" if self._halted else "running")
 
-    # Plan and order.
+    # Order.
 
     def order(self, superstep: int) -> Ledger:
-        """A ledger of those that are active."""
+        """A ledger of the active vertices."""
         self._superstep = superstep
         active, state = self._active, self.state
         if 4 * len(active) < len(state.vertices):
             ordered = sorted(active)
-        else:  # most of those that there are
+        else:  # a large share of all vertices
             self._sorted = self._sorted or sorted(state.vertices)
             ordered = [vertex for vertex in self._sorted if vertex in active]
         self.ledger = Ledger(superstep, ordered, state.inbox)
@@ -101,7 +101,7 @@ class AgentPolicy:
     # Execute.
 
     def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
-        """Let the partitions compute until no attempt is under way or due."""
+        """Let the partitions compute until no attempt is running or due."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
         count = len(state.vertices)
@@ -115,11 +115,11 @@ class AgentPolicy:
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             self._arrivals += transport.wait(until)
-            self._take_arrivals(order, journal)
+            self._handle_arrivals(order, journal)
         return order
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
-        """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
+        """Queue all vertices for their first attempts or, in a superstep that is resumed, the rest."""
         place, due = self._place, self._queue.due
         if not ledger.has_begun:
             if len(due) == 1:
@@ -128,42 +128,42 @@ class AgentPolicy:
                 for vertex in ledger.vertices:
                     due[place[vertex]].append(vertex)
             return
-        # Where the last call was cut off, attempts are still under way, and others wait.
-        self._take_arrivals(ledger, journal)
+        # If the last call was interrupted, some attempts are still running and others are queued.
+        self._handle_arrivals(ledger, journal)
         queued = self._queue.vertices()
         for vertex in ledger.with_status("pending"):
             if vertex not in queued:
                 entry = ledger.entry(vertex)
                 self._queue.add(vertex, place[vertex], entry.ready, entry.suspect)
 
-    def _take_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
+    def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
             event = self._arrivals.popleft()
             if isinstance(event, OutcomeBatch):
                 self._queue.finish(event.partition, len(event.outcomes))
-                self._take(ledger, event, journal)
+                self._record_outcomes(ledger, event, journal)
             else:
-                self._bury(ledger, event, journal)
-            self._tell_all()
+                self._handle_death(ledger, event, journal)
+            self._notify_observers()
 
-    def _take(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
+    def _record_outcomes(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
         observed = bool(self._observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
         if journal is not None:
             journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
         for outcome in outcomes:
             if observed:
-                self._tell("attempt", outcome, status=outcome.status)
+                self._queue_event("attempt", outcome, status=outcome.status)
                 if outcome.status == "interrupted":
-                    self._tell("interrupt", outcome)
+                    self._queue_event("interrupt", outcome)
             if outcome.status == "failed":
-                self._failed(ledger.entry(outcome.id), outcome.id, journal)
+                self._handle_failure(ledger.entry(outcome.id), outcome.id, journal)
             elif outcome.status == "interrupted" and journal is not None:
                 entry = ledger.entry(outcome.id)
                 journal.add([Question(outcome.id, entry.attempts, outcome.result, entry.asked)])
 
-    def _failed(self, entry: Entry, vertex: Id, journal: Journal | None) -> None:
-        """Try again, or leave it failed."""
+    def _handle_failure(self, entry: Entry, vertex: Id, journal: Journal | None) -> None:
+        """Retry a vertex, or leave it failed."""
         failure = entry.failure
         assert failure is not None
         again = bool(failure.retryable) and entry.attempts < self._shared.retry.attempts
@@ -173,14 +173,14 @@ class AgentPolicy:
             wait = self._shared.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
-            self._tell("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
+            self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
-            self._tell("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
+            self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
-    def _bury(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
-        """A worker died: of one vertex under way it is charged with that, of several each is suspected."""
+    def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
+        """Charge the death of a worker to its only running vertex; of several, make each a suspect."""
         self._generation[death.partition] = death.generation + 1
-        self._tell("death", partition=death.partition, reason=death.reason)
+        self._queue_event("death", partition=death.partition, reason=death.reason)
         self._queue.reset(death.partition)
         running = set(death.running)
         for vertex in ledger.with_status("in_progress"):
@@ -190,7 +190,7 @@ class AgentPolicy:
             if len(running) == 1 and vertex in running:
                 entry.failure = Failure("death", "WorkerDied", death.reason, "", True)
                 entry.status, entry.suspect = "failed", True
-                self._failed(entry, vertex, journal)
+                self._handle_failure(entry, vertex, journal)
             else:
                 entry.status, entry.suspect = "pending", entry.suspect or vertex in running
                 entry.attempts -= 1
@@ -199,7 +199,7 @@ class AgentPolicy:
     # Judge, fold, commit.
 
     def judge(self, reports: Ledger, journal: Journal | None) -> str:
-        """Commit, hold ("failed" or "interrupted"), or compute some again."""
+        """Commit, hold ("failed" or "interrupted"), or compute some vertices again."""
         if reports.is_complete():
             return COMMIT
         failed = reports.with_status("failed")
@@ -218,19 +218,19 @@ class AgentPolicy:
         return "interrupted" if reports.with_status("interrupted") else COMMIT
 
     def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
-        """The vertices that ``on_failure`` wants to be tried again."""
+        """The vertices that ``on_failure`` retries."""
         try:
             chosen = [] if isinstance(decision, (str, bytes)) else [encode(vertex) for vertex in decision]
         except TypeError:
             chosen = []
         if not chosen or not set(chosen) <= set(failed):
             raise AgentError(
-                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of vertices that have failed"
+                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of failed vertices"
             )
         return chosen
 
     def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded]:
-        """Fold aggregates, resolve mutations, route messages, and ask master compute."""
+        """Fold aggregates, resolve mutations, route messages, and run master compute."""
         after = fold_superstep(self.state, reports, self._options)
         self._is_partial = bool(self.state.failed or after.failed)
         row = {
@@ -245,7 +245,7 @@ class AgentPolicy:
         return [Folded(reports.step, len(after.active), after.halted, after, row)]
 
     def commit(self, folded: Folded) -> None:
-        """Make what was computed the state, here and at the partitions."""
+        """Make the superstep's results the state, here and at the partitions."""
         state, ledger = self.state, self.ledger
         after: AgentChange = folded.change
         self._awake, self._active = after.awake, after.active
@@ -253,7 +253,7 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            for vertex, _ in after.records:  # those of workers that are gone
+            for vertex, _ in after.records:  # computed by workers that are gone
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
@@ -267,7 +267,7 @@ class AgentPolicy:
         self.ledger = None
 
     def _send_change(self, step: int, change: Change) -> None:
-        """Tell the partitions; each gets what concerns its own vertices."""
+        """Commit at the partitions; each gets the changes to its own vertices."""
         place, count = self._place, self._transport.partitions
         parts = [change] * count
         if change is not NOTHING:
@@ -284,7 +284,7 @@ class AgentPolicy:
             self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
-        """A run that went on without vertices that failed is partial."""
+        """A run that completed without its failed vertices is partial."""
         return "partial" if end == "completed" and self._is_partial else end
 
     # Between two supersteps, or while one is held.
@@ -320,12 +320,12 @@ class AgentPolicy:
     # Observers.
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
-        """Tell observers what the master tells."""
+        """Forward an event of the master to the observers."""
         if self._observers:
-            self._tell(kind, **facts)
-            self._tell_all()
+            self._queue_event(kind, **facts)
+            self._notify_observers()
 
-    def _tell(
+    def _queue_event(
         self,
         kind: str,
         outcome: Outcome | None = None,
@@ -334,17 +334,17 @@ class AgentPolicy:
         attempt: int | None = None,
         **facts: Any,
     ) -> None:
-        """Note an event; observers are told when all that it is about is in place, as one of them may raise."""
+        """Queue an event; observers see it once the state is consistent, as one of them may raise."""
         if not self._observers:
             return
         if outcome is not None:
             vertex, attempt = outcome.id, outcome.attempt
         name = None if vertex is None else decode(vertex)
-        self._untold.append(Event(kind, self._superstep, name, attempt, facts, self._shared.run_id))
+        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._shared.run_id))
 
-    def _tell_all(self) -> None:
-        while self._untold:
-            event = self._untold.popleft()
+    def _notify_observers(self) -> None:
+        while self._events:
+            event = self._events.popleft()
             for observer in self._observers:
                 observer(event)
 

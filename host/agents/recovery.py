@@ -27,7 +27,7 @@ from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 
@@ -130,7 +130,7 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
         return _read(store, again)
 
 
-def _read(store: Store, saved: Saved) -> RecoveredRun:
+def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     run = saved.run
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")

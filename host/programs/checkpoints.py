@@ -17,18 +17,19 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
-from gpu_pregel.host.programs.cpu_state import Plan, Run
+from gpu_pregel.host.programs.policy import NumericChange
+from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES
 from gpu_pregel.host.superstep.journal import Folded, Journal, Written
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
 
 SCHEMA = 1
-"""Of the header, the names of the arrays, and the trace."""
+"""The version of the header, the names of the arrays, and the trace."""
 _TRACE = "trace"
 
 
@@ -39,17 +40,19 @@ class Checkpoint:
     Parameters
     ----------
     store : path, SQLiteStore, PostgresStore or MemoryStore
-        A path means the SQLite file there, made if there is none.
+        A path is a SQLite file, created if it does not exist.
     run_id : str, default "run"
         The run's name in the store.
     every : int, default 10
-        Save after every so many supersteps, and when the run ends.
+        Save after this many supersteps, and when the run ends.
     keep : int, default 2
-        How many are kept, the newest; older ones are removed once a new one is in place.
+        Number of newest checkpoints to keep; older ones are removed once a new one is complete.
     durability : {"machine", "process"}
-        Whether a checkpoint survives the end of the machine, forced to disk, or that of the program alone.
+        "machine" forces each checkpoint to disk, so that it survives a crash of the machine; with "process" it
+        survives a crash of the program.
     lease_seconds : float, default 60
-        For so long no other program may go on with the run, unless this one is known to be gone; renewed meanwhile.
+        How long no other program may resume the run, unless this process is known to have ended. The lease is renewed
+        while the run lasts.
 
     Examples
     --------
@@ -89,7 +92,7 @@ def as_checkpoint(given: object) -> Checkpoint:
 
 
 class Identity(NamedTuple):
-    """What a checkpoint is of: the graph's size, kind, dtype of weights and content, and the program's digest."""
+    """Identifies the graph (size, kind, dtype of weights, digest of its content) and the program (digest)."""
 
     vertices: int
     edges: int
@@ -100,14 +103,14 @@ class Identity(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What a run goes on from, beside the arrays in its own state.
+    """The starting point of a resumed run, beside the arrays in its state.
 
     Attributes
     ----------
     supersteps : int
-        How many have been, 0 included.
-    plan : Plan
-        What is active.
+        Number of supersteps so far, 0 included.
+    plan : Activity
+        Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
     rows : list of dict
@@ -115,7 +118,7 @@ class Start(NamedTuple):
     """
 
     supersteps: int
-    plan: Plan
+    plan: Activity
     totals: tuple[Any, ...]
     rows: list[dict[str, Any]]
 
@@ -151,7 +154,7 @@ class CheckpointedRun:
         self._exit = ExitStack()
         self._bases: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
-        self._saved: Saved | None = None
+        self._saved: SavedRun | None = None
         self._header: dict[str, Any] = {}
         """Of the newest checkpoint, or of the run where there is none yet."""
 
@@ -195,7 +198,7 @@ class CheckpointedRun:
             self._bases = [self._saved.step]
         self._check(self._saved)
 
-    def _check(self, saved: Saved) -> None:
+    def _check(self, saved: SavedRun) -> None:
         """Refuse a checkpoint of another graph, program, kind or version."""
         run = saved.run
         if run.kind != "numeric":
@@ -217,12 +220,12 @@ class CheckpointedRun:
                 f"start a new run with another run_id",
             )
 
-    def _read_header(self, saved: Saved) -> dict[str, Any]:
+    def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
             if saved.base_step >= 0:
-                Plan(*map(int, header["plan"]))
+                Activity(*map(int, header["plan"]))
                 {str(name): np.dtype(str(code)) for name, code in header["arrays"].items()}
         except (ArithmeticError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._damaged(saved, error) from error
@@ -232,11 +235,11 @@ class CheckpointedRun:
         where = f"{self._store.name}, run {self._checkpoint.run_id!r}, superstep {step}"
         return CheckpointError(where, problem)
 
-    def _damaged(self, saved: Saved, error: Exception) -> StoreError:
+    def _damaged(self, saved: SavedRun, error: Exception) -> StoreError:
         problem = f"is not a checkpoint ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def begin(self, run: Run) -> tuple[Journal, Start | None]:
+    def begin(self, run: ProgramState) -> tuple[Journal, Start | None]:
         """Restore the newest checkpoint, if there is one, into ``run``; return the journal that saves it from here."""
         saved, self._saved = self._saved, None
         assert saved is not None
@@ -257,7 +260,7 @@ class CheckpointedRun:
         self._exit.callback(journal.close)
         return journal, start
 
-    def _restore(self, run: Run, saved: Saved, rows: bytearray) -> Start:
+    def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> Start:
         arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
@@ -268,9 +271,9 @@ class CheckpointedRun:
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, trace)
+        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
 
-    def _array(self, saved: Saved, name: str, code: str) -> Array:
+    def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
             dtype = np.dtype(code)
             if dtype.kind not in "biuf":
@@ -279,7 +282,7 @@ class CheckpointedRun:
         except (TypeError, ValueError) as error:
             raise self._damaged(saved, error) from error
 
-    def _blob(self, saved: Saved, name: str) -> bytes | bytearray:
+    def _blob(self, saved: SavedRun, name: str) -> bytes | bytearray:
         try:
             return saved.blob(name)
         except KeyError as error:
@@ -291,14 +294,14 @@ class NumericFormat:
 
     Parameters
     ----------
-    run : Run
+    run : ProgramState
         The state to be saved.
     identity : Identity
     rows : bytearray
         The trace so far, a line of JSON per row, so that each row is encoded once.
     """
 
-    def __init__(self, run: Run, identity: Identity, rows: bytearray) -> None:
+    def __init__(self, run: ProgramState, identity: Identity, rows: bytearray) -> None:
         self._run, self._identity, self._rows = run, identity, rows
         self._encoded = rows.count(b"\n")
 
@@ -312,12 +315,12 @@ class NumericFormat:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
-        plan, totals = supersteps[-1].change
-        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
+        change: NumericChange = supersteps[-1].change
+        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
         arrays = {**self._run.snapshot(), **sums}
         header = {
             "identity": self._identity,
-            "plan": [int(number) for number in plan],
+            "plan": [int(number) for number in change.activity],
             "arrays": {name: array.dtype.str for name, array in arrays.items()},
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -325,8 +328,8 @@ class NumericFormat:
 
 
 def _difference(saved: Identity, own: Identity) -> str:
-    """How the identities of a checkpoint and of this run differ, and what to do."""
-    remedy = "name another run_id, or give the one that it was made with"
+    """How the identities of a checkpoint and of this run differ, and the remedy."""
+    remedy = "choose another run_id, or pass the graph and program that it was made with"
     if saved[:-1] == own[:-1]:
         return (
             f"is of another program (functions, constants they use, dtypes, or the versions of Python or a library): "

@@ -322,4 +322,4 @@ def test_a_program_that_slept_while_another_took_over_is_fenced(
 def everything(store: Store) -> list[Any]:
     """All rows of a SQLite store."""
     tables = ("runs", "metas", "bases", "commits", "segments", "answers")
-    return [store._query(f"SELECT * FROM {table}", ()) for table in tables]
+    return [store._database.query(f"SELECT * FROM {table}", ()) for table in tables]

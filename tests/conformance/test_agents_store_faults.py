@@ -94,17 +94,17 @@ def test_a_run_waits_while_another_program_writes(path: Path, grown: bytes, work
 def test_a_run_continues_when_the_store_is_available_again(
     path: Path, grown: bytes, fault: str, step: int, elsewhere: bool
 ) -> None:
-    problem = {"locked": "is in use by another program", "full": "has no room left"}[fault]
+    problem = {"locked": "is in use by another program", "full": "has no space left"}[fault]
     with gp.SQLiteStore(path, busy_timeout=0.05) as store, closing(sqlite3.connect(path)) as other:
 
         def limit(pages: int) -> None:
-            store._query(f"PRAGMA max_page_count = {pages}", ())
+            store._database.query(f"PRAGMA max_page_count = {pages}", ())
 
         with gp.agents.start(GROWING, **OPTIONS, run_id=RUN, store=store) as agents:
             for _ in range(step):
                 agents.step()
             if fault == "full":
-                limit(store._query("PRAGMA page_count", ())[0][0])
+                limit(store._database.query("PRAGMA page_count", ())[0][0])
             else:
                 other.execute("BEGIN IMMEDIATE")
             for _ in range(2):
@@ -123,8 +123,8 @@ def test_a_run_continues_when_the_store_is_available_again(
 
 def test_a_run_does_not_start_in_a_full_store(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
-        store._query(f"PRAGMA max_page_count = {store._query('PRAGMA page_count', ())[0][0]}", ())
-        with pytest.raises(StoreError, match="has no room left"):
+        store._database.query(f"PRAGMA max_page_count = {store._database.query('PRAGMA page_count', ())[0][0]}", ())
+        with pytest.raises(StoreError, match="has no space left"):
             gp.agents.run([Vertex(1, bytes(1 << 20))], growing, store=store)
         assert store.runs() == []
 

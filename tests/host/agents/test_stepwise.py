@@ -487,7 +487,7 @@ def test_an_answer_given_again_and_a_retry_are_durable_at_once() -> None:
         with gp.agents.start([Vertex("asks")], compute, store=store, run_id="other") as agents:
             agents.step()
             agents.answer("asks", 1)
-            with pytest.raises(ArgumentError, match="waits for no answer"):
+            with pytest.raises(ArgumentError, match="does not wait for an answer"):
                 agents.answer("asks", 2)
 
 

@@ -16,7 +16,8 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
-from gpu_pregel.host.programs.cpu_state import Plan
+from gpu_pregel.host.programs.policy import NumericChange
+from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import Folded
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
@@ -43,14 +44,14 @@ def row(step: int) -> dict[str, Any]:
 
 def folded(supersteps: int) -> Folded:
     """The last of a number of supersteps."""
-    change = (Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
+    change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 
 def start(supersteps: int) -> Start:
     """The starting point after a number of supersteps."""
     rows = [row(step) for step in range(supersteps)]
-    return Start(supersteps, Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
+    return Start(supersteps, Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
 
 
 def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:
@@ -270,14 +271,14 @@ def test_damage_is_located_and_an_older_checkpoint_is_usable(path: Path, change:
 def test_a_full_store_keeps_the_older_checkpoint_intact(path: Path) -> None:
     write(path, 1)
     with gp.SQLiteStore(path) as store:
-        assert store._connection is not None
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        assert store._database._connection is not None
+        (pages,) = store._database._connection.execute("PRAGMA page_count").fetchone()
+        store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
         state: Any = State()
         with CheckpointedRun(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
             journal, _ = saving.begin(state)
             state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
-            with pytest.raises(StoreError, match="has no room left"):
+            with pytest.raises(StoreError, match="has no space left"):
                 journal.commit(folded(2), "running")
     assert kept(path) == [1]
     assert restore(path)[0] == start(1)
