@@ -13,7 +13,9 @@ from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
 from benchmarks._measure import Summary, format_ratio, format_seconds, in_turn, machine, progress, table, write_json
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers._contestant import Contestant, Loading
+from gpu_pregel.algorithms.registry import algorithm
 
+ALGORITHM = algorithm("connected_components")
 HELP = "connected components compared with GAPBS, Gemini, NetworKit, SciPy and rustworkx"
 DEFAULT_GRAPHS = "kron:20,uniform:20,grid:22"
 
@@ -105,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def choose_contestants(peers: str, threads: int) -> tuple[list[type[Contestant]], dict[str, str]]:
     """Return gpu_pregel and the available peers, and why the others are skipped."""
-    names = list(PEERS) if peers == "all" else [] if peers == "none" else peers.split(",")
+    names = list(ALGORITHM.peers) if peers == "all" else [] if peers == "none" else peers.split(",")
     if unknown := [name for name in names if name not in PEERS]:
         raise ValueError(f"unknown peer: {', '.join(unknown)}; available peers: {', '.join(PEERS)}")
     contestants = [OURS]

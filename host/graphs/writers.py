@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
+
+TYPE_CHECKING = False
+"""As in ``gpu_pregel/__init__.py``, which imports this module."""
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _WRITERS: dict[str, tuple[str, str]] = {}
 

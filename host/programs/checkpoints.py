@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 SCHEMA = 1
-"""Of the header, the names of the arrays, and the trace."""
+"""The version of the header, the names of the arrays, and the trace."""
 _TRACE = "trace"
 
 
@@ -39,17 +39,19 @@ class Checkpoint:
     Parameters
     ----------
     store : path, SQLiteStore, PostgresStore or MemoryStore
-        A path means the SQLite file there, made if there is none.
+        A path is a SQLite file, created if it does not exist.
     run_id : str, default "run"
         The run's name in the store.
     every : int, default 10
-        Save after every so many supersteps, and when the run ends.
+        Save after this many supersteps, and when the run ends.
     keep : int, default 2
-        How many are kept, the newest; older ones are removed once a new one is in place.
+        Number of newest checkpoints to keep; older ones are removed once a new one is complete.
     durability : {"machine", "process"}
-        Whether a checkpoint survives the end of the machine, forced to disk, or that of the program alone.
+        "machine" forces each checkpoint to disk, so that it survives a crash of the machine; with "process" it
+        survives a crash of the program.
     lease_seconds : float, default 60
-        For so long no other program may go on with the run, unless this one is known to be gone; renewed meanwhile.
+        How long no other program may resume the run, unless this process is known to have ended. The lease is renewed
+        while the run lasts.
 
     Examples
     --------
@@ -89,7 +91,7 @@ def as_checkpoint(given: object) -> Checkpoint:
 
 
 class Identity(NamedTuple):
-    """What a checkpoint is of: the graph's size, kind, dtype of weights and content, and the program's digest."""
+    """Identifies the graph (size, kind, dtype of weights, digest of its content) and the program (digest)."""
 
     vertices: int
     edges: int
@@ -100,14 +102,14 @@ class Identity(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What a run goes on from, beside the arrays in its own state.
+    """The starting point of a resumed run, beside the arrays in its state.
 
     Attributes
     ----------
     supersteps : int
-        How many have been, 0 included.
+        Number of supersteps so far, 0 included.
     plan : Plan
-        What is active.
+        Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
     rows : list of dict
@@ -325,8 +327,8 @@ class NumericFormat:
 
 
 def _difference(saved: Identity, own: Identity) -> str:
-    """How the identities of a checkpoint and of this run differ, and what to do."""
-    remedy = "name another run_id, or give the one that it was made with"
+    """How the identities of a checkpoint and of this run differ, and the remedy."""
+    remedy = "choose another run_id, or pass the graph and program that it was made with"
     if saved[:-1] == own[:-1]:
         return (
             f"is of another program (functions, constants they use, dtypes, or the versions of Python or a library): "

@@ -315,7 +315,7 @@ def test_a_message_that_could_not_be_stored_is_not_sent(opened: Open, monkeypatc
 
     def send_in_vain(agents: gp.agents.AgentRun) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(store, "_apply", refuse)
+            patch.setattr(store._database, "apply", refuse)
             with pytest.raises(StoreError, match="is away"):
                 agents.send("b", "lost")
 

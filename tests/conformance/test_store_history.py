@@ -1,4 +1,4 @@
-"""What every store does with the past: bases, any superstep, pruning, forks, deletion."""
+"""All stores: bases, loading of earlier supersteps, pruning, forks and deletion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_pregel.host.stores.store import Store
 from tests.stores import Open, begin, contents, run_to
 
 
-def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
+def test_load_uses_the_newest_base_before_a_superstep(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 3)
     store.commit(claim, 3, b"commit 3", [b"segment 3"], base=b"state 3")
@@ -32,7 +32,7 @@ def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
         store.put_base(claim, 6, b"")
 
 
-def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -> None:
+def test_pruning_keeps_what_later_supersteps_need(store: Store, opened: Open) -> None:
     claim = begin(store)
     for step in range(10):
         store.commit(claim, step, b"commit %d" % step, [b"segment"], base=b"state" if step % 3 == 2 else None)
@@ -50,7 +50,7 @@ def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -
     assert contents(store.load("run")) == before
     assert store.prune("run", keep=1) == 8
     assert store.prune("run", before=0) == 8
-    # The one who computes goes on.
+    # The claim is still valid.
     store.commit(claim, 10, b"commit 10")
     store.put_base(claim, 10, b"state 10", prune=True)
     assert contents(store.load("run")) == [b"state 10", [], []]
@@ -63,14 +63,14 @@ def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -
 
 
 @pytest.mark.parametrize("number", range(1, 9))
-def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
+def test_pruning_or_deleting_during_a_read_is_not_reported_as_damage(
     store: Store, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     query = store._database.query
     reads: list[Callable[[str], object]] = [store.history, store.load, store.run, lambda _: store.runs()]
 
     def meanwhile(then: Callable[[], None]) -> None:
-        """Before so many queries have been made from here on, another program does something."""
+        """Let another program act before the query with the given number."""
         left = number
 
         def wait(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -93,14 +93,14 @@ def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
         meanwhile(replace)
         read("run")
         monkeypatch.undo()
-        if store.run("run").head != step:  # so many queries were not needed
+        if store.run("run").head != step:  # the read needed fewer queries
             replace()
         assert contents(store.load("run")) == [b"state %d" % step, [], []]
         assert [row.step for row in store.history("run")] == [step]
     for read in reads:
         begin(store, "short", lease_seconds=1e5)
         meanwhile(lambda: store.delete("short", force=True))
-        with suppress(ArgumentError):  # there is no such run any more
+        with suppress(ArgumentError):  # the run no longer exists
             read("short")
         monkeypatch.undo()
         with suppress(ArgumentError):
@@ -108,7 +108,7 @@ def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
         assert [row.id for row in store.runs()] == ["run"]
 
 
-def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
+def test_fork_does_not_depend_on_its_parent(store: Store, opened: Open) -> None:
     claim = begin(store, meta=b"meta", schema=2)
     run_to(store, claim, 0, 5)
     store.fork("run", 2, "fork", b"state 2", blobs={"rank": b"123"}, meta=b"other")
@@ -140,7 +140,7 @@ def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
     assert len(store.runs()) == 2
 
 
-def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
+def test_delete_requires_an_unclaimed_run(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     begin(store, "other")
@@ -154,7 +154,7 @@ def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
             attempt("run")
 
 
-def test_an_id_is_taken_once(store: Store, opened: Open) -> None:
+def test_run_ids_are_unique(store: Store, opened: Open) -> None:
     begin(store)
     with pytest.raises(ArgumentError, match=r"run 'run' already exists in .*: choose another id"):
         begin(opened())

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.compile import intrinsics
-from gpu_pregel.host.emulator.compile.library import HOST
-from gpu_pregel.host.emulator.compile.pointers import NAME, closing, split, typed_value
-from gpu_pregel.host.emulator.compile.sites import Locations, Site
+from gpu_pregel.host.emulator.compile.device_library import HOST
+from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, split, typed_value
+from gpu_pregel.host.emulator.compile.locations import Locations, Site
 from gpu_pregel.host.emulator.compile.translate import CHECK, DYNAMIC_SHARED, SHARED
 
 STATE = "%emu$state"

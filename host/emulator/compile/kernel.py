@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 from gpu_pregel.errors import EmulationError, GpuPregelError, MissingPackageError
 from gpu_pregel.host.devices.lowering import Lowered, lower
-from gpu_pregel.host.emulator.compile import library
-from gpu_pregel.host.emulator.compile.instrument import Instrumenting
+from gpu_pregel.host.emulator.compile import device_library
+from gpu_pregel.host.emulator.compile.access_calls import Instrumenting
 from gpu_pregel.host.emulator.compile.intrinsic_calls import Hooking, declarations
-from gpu_pregel.host.emulator.compile.pointers import NAME, closing, split, typed_value
-from gpu_pregel.host.emulator.compile.sites import Site
+from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, split, typed_value
+from gpu_pregel.host.emulator.compile.locations import Site
 from gpu_pregel.host.emulator.compile.translate import SharedMemory, Translated, translate
 from gpu_pregel.host.emulator.machine import layout, runtime
 
@@ -200,8 +200,8 @@ def _llvm() -> tuple[Any, Any]:
     machine = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1, jit=True
     )
-    for name in library.CALLED_BY_LLVM:
-        llvm.add_symbol(name, library.host_address(name))
+    for name in device_library.CALLED_BY_LLVM:
+        llvm.add_symbol(name, device_library.host_address(name))
     return llvm, machine
 
 
@@ -213,13 +213,13 @@ def _library_texts(modules: Sequence[Translated], header: str) -> list[str]:
     wanted = sorted(set().union(*(module.declared for module in modules)) - defined)
     texts = []
     for name in wanted:
-        text = library.definition(name)
+        text = device_library.definition(name)
         if text is None:
             continue
         for callee in re.findall(rf"^declare .*?@({NAME})\(", text, re.MULTILINE):
             callee = callee.strip('"')
-            if callee.startswith(library.HOST):
-                llvm.add_symbol(callee, library.host_address(callee.removeprefix(library.HOST)))
+            if callee.startswith(device_library.HOST):
+                llvm.add_symbol(callee, device_library.host_address(callee.removeprefix(device_library.HOST)))
         texts.append(f"{header}\n{text}")
     return texts
 

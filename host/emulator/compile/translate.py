@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpu_pregel.host.emulator.compile.intrinsics import PREFIX
-from gpu_pregel.host.emulator.compile.pointers import NAME, VALUE, closing, layout, opaque, smallest
+from gpu_pregel.host.emulator.compile.ir_text import NAME, VALUE, closing, layout, opaque, smallest
 
 SHARED = "emu.shared"
 DYNAMIC_SHARED = "emu.dynamic_shared_memory"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import (
+from gpu_pregel.host.emulator.machine.access_counts import count_access
+from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.races import check_race
+from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, give_way
+from gpu_pregel.host.emulator.machine.store_buffers import (
     all_written,
     drain,
     drain_one,
@@ -12,10 +16,6 @@ from gpu_pregel.host.emulator.machine.buffers import (
     read_bits,
     write_bits,
 )
-from gpu_pregel.host.emulator.machine.counts import count_access
-from gpu_pregel.host.emulator.machine.hooks import helper, hook
-from gpu_pregel.host.emulator.machine.races import check_race
-from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, give_way
 from gpu_pregel.host.emulator.machine.words import add_float32, add_float64, less_unsigned, set_word, word
 
 _READ, _WRITE, _ATOMIC = 0, 1, 3

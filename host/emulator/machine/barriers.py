@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import drain
 from gpu_pregel.host.emulator.machine.hooks import external, helper, hook
 from gpu_pregel.host.emulator.machine.scheduler import draw, fail, fail_thread, fail_with, give_way, make_ready, wait
+from gpu_pregel.host.emulator.machine.store_buffers import drain
 from gpu_pregel.host.emulator.machine.warps import synchronise_warp
 from gpu_pregel.host.emulator.machine.words import set_word, trailing_zeros, word
 

@@ -19,7 +19,16 @@ from numba.core import caching, ccallback
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-HOOK_MODULES = ("scheduler", "buffers", "counts", "races", "accesses", "warps", "barriers", "checks")
+HOOK_MODULES = (
+    "scheduler",
+    "store_buffers",
+    "access_counts",
+    "races",
+    "accesses",
+    "warps",
+    "barriers",
+    "arithmetic_checks",
+)
 """Files of this folder that hold hooks, in the order that they need one another."""
 _SOURCES = ("layout", "words", "hooks", *HOOK_MODULES)
 

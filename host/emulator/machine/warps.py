@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import drain
 from gpu_pregel.host.emulator.machine.hooks import helper, hook
 from gpu_pregel.host.emulator.machine.scheduler import fail_thread, fail_with, make_ready, wait
+from gpu_pregel.host.emulator.machine.store_buffers import drain
 from gpu_pregel.host.emulator.machine.words import set_word, trailing_zeros, word
 
 _PREDICATE = 1 << 32

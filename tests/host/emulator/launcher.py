@@ -12,8 +12,8 @@ import numpy as np
 from numba import from_dtype, types
 
 from gpu_pregel.host.emulator.compile.kernel import CompiledKernel, compile_kernel
-from gpu_pregel.host.emulator.machine.arguments import flatten
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
+from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 from gpu_pregel.host.emulator.machine.runtime import Counts, run
 
 SEEDS = (0, 1, 2)

@@ -12,8 +12,8 @@ from numba.cuda import libdevicefuncs
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.lowering import lower
-from gpu_pregel.host.emulator.compile import library
-from gpu_pregel.host.emulator.compile.pointers import closing, layout, members, opaque, smallest, split, typed_value
+from gpu_pregel.host.emulator.compile import device_library
+from gpu_pregel.host.emulator.compile.ir_text import closing, layout, members, opaque, smallest, split, typed_value
 from gpu_pregel.host.emulator.compile.translate import SharedMemory, translate
 from tests.host.emulator.launcher import SEEDS, compiled, launch, memory, on_device
 
@@ -147,7 +147,7 @@ def test_functions_of_libdevice_have_the_right_types() -> None:
     names = {"int16": "i16", "int32": "i32", "int64": "i64", "float32": "float", "float64": "double", "none": "void"}
     known = 0
     for name, (result, parameters) in libdevicefuncs.functions.items():
-        text = library.definition(name)
+        text = device_library.definition(name)
         if text is None:
             continue
         known += 1
@@ -158,8 +158,8 @@ def test_functions_of_libdevice_have_the_right_types() -> None:
         assert kinds == ["ptr" if one.is_ptr else names[str(one.ty)] for one in parameters], name
         assert f"define weak_odr {names[str(result)]} @" in text, name
     assert known > 200
-    assert library.definition("__nv_erfcinv") is None
-    assert library.definition("vprintf") is None
+    assert device_library.definition("__nv_erfcinv") is None
+    assert device_library.definition("vprintf") is None
 
 
 def test_functions_of_libdevice_that_are_not_known_are_refused() -> None:

@@ -400,7 +400,7 @@ def test_launches_that_a_gpu_accepts(kernel: Any, size: int, options: dict[str, 
 
 def test_host_arrays_are_refused() -> None:
     kernel_of, _ = launch(fill, memory.empty(32, np.int32))
-    from gpu_pregel.host.emulator.machine.arguments import flatten
+    from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 
     for argument, what in (
         (np.zeros(32, np.int32), "not a host array of int32: copy it to the device first"),

@@ -10,8 +10,8 @@ import re
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.compile import intrinsics
 from gpu_pregel.host.emulator.compile.intrinsic_calls import STATE
-from gpu_pregel.host.emulator.compile.pointers import NAME, layout, members, split, typed_value
-from gpu_pregel.host.emulator.compile.sites import Locations, Site
+from gpu_pregel.host.emulator.compile.ir_text import NAME, layout, members, split, typed_value
+from gpu_pregel.host.emulator.compile.locations import Locations, Site
 
 _OPERATIONS = {
     name: code
