@@ -17,7 +17,8 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
-from gpu_pregel.host.programs.cpu_state import Plan, Run
+from gpu_pregel.host.programs.policy import NumericChange
+from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES
 from gpu_pregel.host.superstep.journal import Folded, Journal, Written
 
@@ -108,7 +109,7 @@ class Start(NamedTuple):
     ----------
     supersteps : int
         Number of supersteps so far, 0 included.
-    plan : Plan
+    plan : Activity
         Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
@@ -117,7 +118,7 @@ class Start(NamedTuple):
     """
 
     supersteps: int
-    plan: Plan
+    plan: Activity
     totals: tuple[Any, ...]
     rows: list[dict[str, Any]]
 
@@ -224,7 +225,7 @@ class CheckpointedRun:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
             if saved.base_step >= 0:
-                Plan(*map(int, header["plan"]))
+                Activity(*map(int, header["plan"]))
                 {str(name): np.dtype(str(code)) for name, code in header["arrays"].items()}
         except (ArithmeticError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise self._damaged(saved, error) from error
@@ -238,7 +239,7 @@ class CheckpointedRun:
         problem = f"is not a checkpoint ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def begin(self, run: Run) -> tuple[Journal, Start | None]:
+    def begin(self, run: ProgramState) -> tuple[Journal, Start | None]:
         """Restore the newest checkpoint, if there is one, into ``run``; return the journal that saves it from here."""
         saved, self._saved = self._saved, None
         assert saved is not None
@@ -259,7 +260,7 @@ class CheckpointedRun:
         self._exit.callback(journal.close)
         return journal, start
 
-    def _restore(self, run: Run, saved: SavedRun, rows: bytearray) -> Start:
+    def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> Start:
         arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
@@ -270,7 +271,7 @@ class CheckpointedRun:
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Plan(*self._header["plan"]), totals, trace)
+        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
 
     def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
@@ -293,14 +294,14 @@ class NumericFormat:
 
     Parameters
     ----------
-    run : Run
+    run : ProgramState
         The state to be saved.
     identity : Identity
     rows : bytearray
         The trace so far, a line of JSON per row, so that each row is encoded once.
     """
 
-    def __init__(self, run: Run, identity: Identity, rows: bytearray) -> None:
+    def __init__(self, run: ProgramState, identity: Identity, rows: bytearray) -> None:
         self._run, self._identity, self._rows = run, identity, rows
         self._encoded = rows.count(b"\n")
 
@@ -314,12 +315,12 @@ class NumericFormat:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
-        plan, totals = supersteps[-1].change
-        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
+        change: NumericChange = supersteps[-1].change
+        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
         arrays = {**self._run.snapshot(), **sums}
         header = {
             "identity": self._identity,
-            "plan": [int(number) for number in plan],
+            "plan": [int(number) for number in change.activity],
             "arrays": {name: array.dtype.str for name, array in arrays.items()},
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}

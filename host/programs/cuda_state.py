@@ -1,23 +1,24 @@
-"""Numeric vertices on a CUDA device: the state of a run of a vertex program, and its phases as launches.
+"""The state of a vertex program's run on a CUDA device, and its phases as launches.
 
-After each superstep the host reads one small array, ``control``. Along small frontiers several supersteps are launched
-before it does: the device's done flag makes those return at once that are launched beyond the end.
+After each superstep the host reads one small array, ``control``. While the frontier is small, several supersteps are
+launched before the host reads it; kernels launched beyond the end of the run see the device's done flag and return.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.device_graph import DeviceGraph, DeviceSide, check_vertices
-from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
+from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
+from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.cpu_state import Plan, Step
-from gpu_pregel.host.programs.traffic import Traffic
+from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
 from gpu_pregel.kernels.programs.edges_cuda import HUB_EDGES, WORDS_PER_WARP
@@ -26,13 +27,24 @@ from gpu_pregel.kernels.programs.program_cuda import FIGURES, MAX_BLOCKS, NO_LIM
 Array = np.ndarray[Any, Any]
 
 BATCH = 32
-"""Supersteps launched without asking for their figures."""
+"""Supersteps launched before the host reads their figures."""
 _BATCH_EDGES = 1 << 16
-"""Several supersteps are launched at once where so few edges are active that launching takes longer than running."""
+"""With at most this many active edges launching takes longer than running, so supersteps are launched in batches."""
 
 
-class CudaRun:
-    """Values, frontier and messages of a run on a device, and its phases.
+class CudaPartition(PartitionState):
+    """The state of one partition on a CUDA device, with the device's copies of its edges."""
+
+    def __init__(self, partition: Partition, graph: DeviceGraph, pieces: tuple[Any, ...]) -> None:
+        super().__init__(partition)
+        self.out_edges = graph.edges(partition.out_edges, HUB_EDGES, sparse=True)
+        self.in_edges = graph.edges(partition.in_edges, HUB_EDGES, sparse=False)
+        self.pieces = pieces
+        """Messages of the pieces of long rows."""
+
+
+class CudaState(ProgramState):
+    """Values, frontier and messages of a run on a CUDA device, and the phases of a superstep.
 
     Parameters
     ----------
@@ -40,19 +52,25 @@ class CudaRun:
         Compiled for CUDA.
     partitions : list of Partition
     out_degrees, in_degrees : int64[n]
-        On the host; ``in_degrees`` may be ``out_degrees`` where no function asks for it.
+        On the host; ``in_degrees`` may be ``out_degrees`` if no function uses it.
     graph : DeviceGraph
-        Where the copies of the edges are kept.
+        Holds the copies of the edges.
     device : Device
-        Where to run; its arrays are those of the graph's device.
+        The device to run on, which can access the arrays of the graph's device.
+    always : bool
+        Whether every vertex applies in every superstep.
     push_limit : int or None
-        Most active edges with which a superstep that follows a push pushes too; None for any number.
+        The most active edges with which a superstep that follows a push may push too; None for any number.
+    exchange : Exchange, optional
+        Default: the partitions read each other's arrays.
 
     Raises
     ------
     NotEnoughMemoryError
-        The device has too little memory; said before anything is allocated.
+        The device has too little memory; raised before anything is allocated.
     """
+
+    partitions: list[CudaPartition]
 
     def __init__(
         self,
@@ -65,49 +83,45 @@ class CudaRun:
         *,
         always: bool,
         push_limit: int | None,
+        exchange: Exchange = LOCAL,
     ) -> None:
         n = len(out_degrees)
         check_vertices(n)
-        self._program, self._device, self._always = program, device, always
+        super().__init__(
+            *(program, device, partitions),
+            num_vertices=n,
+            offset_size=graph.offset.itemsize,
+            word=np.uint32,
+            always=always,
+            exchange=exchange,
+        )
         self._push_limit = int(NO_LIMIT) if push_limit is None else push_limit
-        self._n = n
         self._tiles = min(MAX_BLOCKS, -(-n // BLOCK))
         self._width = FIGURES + len(program.aggregates)
-        pieces = [graph.count_pieces(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
+        pieces = [graph.count_pieces(one.in_edges, HUB_EDGES) for one in partitions]
         sizes = self._sizes(pieces)
         state = sum(size * np.dtype(dtype).itemsize for arrays in sizes.values() for size, dtype, _ in arrays)
         copies = graph.missing_bytes(partitions, (out_degrees, in_degrees), HUB_EDGES)
         stored = len(partitions[0].out_edges.indices)
         device.require(state + copies, f"a run over {n:,} vertices and {stored:,} stored edges")
         try:
-            self._degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
-            self._out = [graph.side(one.out_edges, None, HUB_EDGES) for one in partitions]
-            self._in = [graph.side(one.in_edges, one.rows, HUB_EDGES) for one in partitions]
+            degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
             made = {name: tuple(_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
+            self.partitions = [CudaPartition(one, graph, made[f"pieces{k}"]) for k, one in enumerate(partitions)]
         except NotEnoughMemoryError:
             device.trim()
             raise
-        self.values, self._inbox, self._signals = made["values"], made["inbox"], made["signals"]
-        self._pieces = [made[f"pieces{k}"] for k in range(len(partitions))]
+        frontier, touched = made["bitmaps"]
+        self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
+        self._signals = made["signals"]
         self.aggregates, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
-        (self.frontier, self._touched), (self._counts,) = made["bitmaps"], made["counts"]
-        (self._control,), (self._no_weights,) = made["control"], made["no weights"]
-        words = len(self.frontier)
-        self._traffic = Traffic(
-            vertices=n,
-            edges=len(partitions[0].in_edges.indices),
-            value=program.value.itemsize,
-            message=program.message.itemsize,
-            edge=4 + (0 if self._out[0].weights is None or not program.per_edge else self._out[0].weights.itemsize),
-            row=2 * graph.offset.itemsize,
-            bitmap=4 * words,
-            has_signals=program.signal is not None,
-        )
+        (self._counts,), (self._control,), (self._no_weights,) = made["counts"], made["control"], made["no weights"]
+        self._no_rows = device.empty(0, np.uint32)
 
     def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
-        """The arrays of the run's state by what they are for: size, dtype, and what they hold at first, if anything.
+        """Return size, dtype and initial value, or None, of the state's arrays, by their purpose.
 
-        ``pieces`` are the pieces of long rows, by partition.
+        ``pieces`` has the number of pieces of long rows of each partition.
         """
         program, n, width = self._program, self._n, self._width
         words = 2 * -(-n // 64)
@@ -129,80 +143,110 @@ class CudaRun:
             "no weights": [(1, np.float32, 0)],
         }
 
-    def initialise(self) -> Plan:
-        """Superstep 0: ``init`` and the first frontier."""
+    def initialise(self) -> Activity:
+        """Run superstep 0: ``init`` and the first frontier."""
         if self._n == 0:
-            return Plan(0, 0)
-        arguments = (*self._degrees, self.aggregates, self._totals, self.values)
-        rest = (self.frontier, self._counts, self._partials, self._control)
-        self._launch(self._program.init, self._tiles * BLOCK, *arguments, *rest)
-        return self._read_steps()[0].plan
+            return Activity(0, 0)
+        own = self.vertices
+        arguments = (own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.values, own.frontier)
+        self._launch(self._program.init, self._tiles * BLOCK, *arguments, self._counts, self._partials, self._control)
+        return self._read_figures()[0].activity
 
-    def execute(self, direction: str, superstep: int, plan: Plan, _totals: tuple[Any, ...], most: int) -> list[Step]:
-        """Run a superstep in which ``plan``'s vertices send, and up to ``most`` while pushing a small frontier."""
+    def execute(
+        self,
+        direction: str,
+        superstep: int,
+        activity: Activity,
+        totals: tuple[Any, ...],  # noqa: ARG002 (they are on the device)
+        most: int,
+    ) -> list[SuperstepFigures]:
+        """Run a superstep in which the active vertices send, and up to ``most`` while a small frontier pushes."""
         if self._n == 0:
-            return [Step(Plan(0, 0), 0, self.fold())]
+            return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
         if direction == "pull":
-            self._pull(superstep - 1, plan)
+            self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
-            return self._read_steps()
-        count = min(most, BATCH) if plan.active_edges <= _BATCH_EDGES else 1
-        for k in range(count):
+            return self._read_figures()
+        is_batch = activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory
+        for k in range(min(most, BATCH) if is_batch else 1):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
-        return self._read_steps()
+        return self._read_figures()
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
-        for side in self._out:
-            edges = (side.begins, side.ends, side.piece_rows, side.piece_begins, side.piece_ends, side.indices)
-            warps = -(-len(self.frontier) // WORDS_PER_WARP) + len(side.piece_rows)
+        own = self.vertices
+        for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
+            edges = part.out_edges
+            words = len(own.frontier) if part.partition.is_whole else len(edges.source_words)
+            warps = -(-words // WORDS_PER_WARP) + len(edges.piece_vertices)
             self._launch(
-                self._program.push,
-                warps * WARP,
-                *(*edges, self._weights(side), *self._degrees, superstep, row, self.aggregates, self.values),
-                *(self.frontier, self._inbox[0], self._touched, self._control),
+                *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
+                *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
+                *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
+                *(self.aggregates, signals.values, signals.frontier, own.inbox[0], own.touched, self._control),
             )
 
-    def _pull(self, superstep: int, plan: Plan) -> None:
+    def _pull(self, superstep: int, activity: Activity) -> None:
         """Dense side: every vertex combines the messages of its active in-neighbours."""
-        program = self._program
-        sources = (*self._degrees, superstep, self.aggregates, self.values, self.frontier)
+        program, own = self._program, self.vertices
+        sources = (own.out_degrees, own.in_degrees, superstep, self.aggregates, own.values, own.frontier)
         if program.signal is not None:
             self._launch(program.signal, self._n, *sources, self._signals)
-        for side, pieces in zip(self._in, self._pieces, strict=True):
-            edges = (side.rows, side.begins, side.ends, side.piece_begins, side.piece_ends, side.indices)
+        in_place = self._exchange.shares_memory or self.partitions[0].partition.is_whole
+        for part in self.partitions:
+            edges, rows, hubs, inbox = part.in_edges, part.in_edges.rows, part.in_edges.hubs, own.inbox
+            count = len(edges.begins)
+            if not in_place:
+                part.mirrors = part.mirrors or self._mirrors(count)
+                rows, hubs, inbox = self._no_rows, edges.hub_rows, part.mirrors
             given: tuple[Any, ...] = (self._signals,)
             if program.signal is None:
-                given = (self._weights(side), *sources, plan.active_vertices == self._n)
-            warps = -(-side.count // WARP) + len(side.piece_rows)
-            accumulate = len(self._in) > 1
-            if side.count:
-                self._launch(program.pull, warps * WARP, *edges, *given, accumulate, self._inbox, pieces)
-            if len(side.hubs):
-                self._launch(program.slot, len(side.hubs), side.hubs, side.firsts, pieces, self._inbox)
+                given = (self._weights(edges), *sources, activity.active_vertices == self._n)
+            warps = -(-count // WARP) + len(edges.piece_vertices)
+            bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
+            accumulate = in_place and len(self.partitions) > 1
+            if count:
+                self._launch(
+                    program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, inbox, part.pieces
+                )
+            if len(hubs):
+                self._launch(program.slot, len(hubs), hubs, edges.hub_firsts, part.pieces, inbox)
+        if not in_place:
+            self._exchange.send_mirrors(self)
+
+    def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
+        """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
+        first, own = (0, self.vertices) if owner is None else (owner.partition.first, owner.vertices)
+        upload, count = self._device.upload, len(rows)
+        hubs, firsts = upload((rows - first).astype(np.uint32)), upload(np.arange(count + 1, dtype=np.uint32))
+        self._launch(self._program.slot, count, hubs, firsts, mirrors, own.inbox)
+
+    def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
+        """Deliver: vertices with messages apply them; the figures are written to row ``row`` of ``control``."""
+        own = self.vertices
+        self._launch(
+            *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
+            *(own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.inbox, own.touched),
+            *(own.values, own.frontier, self._counts, self._partials, self._control),
+        )
 
     def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         with explaining_compilation(self._device.name):
             self._device.launch(kernel, size, *arguments)
 
-    def _apply(self, superstep: int, row: int, *, dense: bool, edge_limit: int) -> None:
-        """Deliver: vertices with messages apply them; the figures go to that row of ``control``."""
-        self._launch(
-            self._program.apply,
-            self._tiles * BLOCK,
-            *(dense, superstep, row, edge_limit, *self._degrees, self.aggregates, self._totals, self._inbox),
-            *(self._touched, self.values, self.frontier, self._counts, self._partials, self._control),
-        )
+    def _weights(self, edges: DeviceEdges) -> Any:
+        """Return the weights of the edges, or an array of their dtype that is not read."""
+        return self._no_weights if edges.weights is None or not self._program.per_edge else edges.weights
 
-    def _weights(self, side: DeviceSide) -> Any:
-        """The weights of the edges, or an array of their dtype that is not read."""
-        return self._no_weights if side.weights is None or not self._program.per_edge else side.weights
+    def _mirrors(self, count: int) -> tuple[Any, ...]:
+        return tuple(self._device.empty(count, dtype) for dtype in inbox_dtypes(self._program.message))
 
-    def _read_steps(self) -> list[Step]:
-        """The rows that the device has written since it was last asked: the one readback."""
+    def _read_figures(self) -> list[SuperstepFigures]:
+        """Read the rows that the device has written since the last call: the one readback of a superstep."""
         control = self._device.download(self._control)
-        rows = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
+        own = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
+        (rows,) = self._exchange.gather_figures([own])
         steps = []
         for row in rows:
             active_vertices, active_edges, applied = row[:FIGURES].tolist()
@@ -210,34 +254,13 @@ class CudaRun:
                 _of_bits(bits, dtype)
                 for bits, (_, dtype, _) in zip(row[FIGURES:], self._program.aggregates, strict=True)
             )
-            steps.append(Step(Plan(active_vertices, active_edges), applied, totals))
+            steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
 
-    def fold(self) -> tuple[Any, ...]:
-        """The aggregates before the first superstep: their identities."""
-        return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)
-
-    def snapshot(self) -> dict[str, Array]:
-        """The state between two supersteps, by name, copied to the host; the inboxes are empty then."""
-        fields = {f"value{k}": self._device.download(array) for k, array in enumerate(self.values)}
-        seen = {f"aggregate{k}": self._device.download(array) for k, array in enumerate(self.aggregates)}
-        return {**fields, "frontier": self._device.download(self.frontier).view(np.uint64), **seen}
-
-    def restore(self, arrays: dict[str, Array]) -> None:
-        """Take the state of a :meth:`snapshot` and the totals beside it, in place of :meth:`initialise`."""
-        upload = self._device.upload
-        fields = range(len(self.values))
-        # What the copies take the place of is given back first.
-        self.values, self.frontier = (), None
-        self.values = tuple(upload(arrays[f"value{k}"]) for k in fields)
-        self.aggregates = tuple(upload(arrays[f"aggregate{k}"]) for k in range(len(self.aggregates)))
-        self._totals = tuple(upload(arrays[f"total{k}"]) for k in range(len(self.aggregates)))
-        # No kernel checks that a bit of the frontier is a vertex.
-        self.frontier = upload((arrays["frontier"] & full_bitmap(self._n)).view(np.uint32))
-
-    def bytes_moved(self, direction: str, sent: Plan) -> int:
-        """Bytes that a superstep moves by model."""
-        return self._traffic.bytes_moved(direction, sent.active_vertices, sent.active_edges)
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""
+        super().restore(arrays)
+        self._totals = self._restored_aggregates("total", arrays)
 
 
 def _array(device: Device, size: int, dtype: Any, start: Any) -> Any:
@@ -245,5 +268,5 @@ def _array(device: Device, size: int, dtype: Any, start: Any) -> Any:
 
 
 def _of_bits(bits: Any, dtype: np.dtype[Any]) -> Any:
-    """An aggregate from the 64 bits that the device wrote."""
+    """Return an aggregate from the 64 bits that the device wrote."""
     return dtype.type(bits.view(np.float64)) if dtype.kind == "f" else bits.astype(dtype)

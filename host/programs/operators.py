@@ -15,16 +15,15 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, check_graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import compile_function
-from gpu_pregel.host.programs.cpu_state import Plan
-from gpu_pregel.host.programs.policy import Directions, push_obstacle
+from gpu_pregel.host.programs.directions import MODES, make_direction_rule
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import compile_on, make_run
+from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.kernels.programs.program_cpu import BLOCK_WORDS
 
 Array = np.ndarray[Any, Any]
@@ -63,7 +62,7 @@ class Frontier:
             flags = np.zeros(n, bool)
             flags[chosen.astype(np.int64)] = True
             self.words = pack_bits(flags)
-        self._runs: dict[Any, Any] = {}
+        self._states: dict[Any, ProgramState] = {}
 
     def flags(self) -> Array:
         """Whether each vertex is in the frontier; bool[n]."""
@@ -206,41 +205,35 @@ def process_edges(
     (1, [True, True, False])
     """
     _check_frontier(frontier)
-    check_choice("mode", mode, ("auto", "push", "pull"))
+    check_choice("mode", mode, MODES)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     if program.aggregators:
         raise ArgumentError("process_edges folds no aggregators: use gp.run, or process_vertices afterwards")
     graph, target = frontier.graph, get_device(device, threads=threads)
-    compiled = compile_on(target, graph, program)
-    obstacle = push_obstacle(program, compiled, deterministic)
-    if mode == "push" and obstacle:
-        raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
+    compiled = compile_for_device(target, graph, program)
+    directions = make_direction_rule(
+        program, compiled, mode=mode, deterministic=deterministic, stored_edges=graph.num_edges
+    )
     values = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
     _check_arrays(target, values)
     _check_values(values, compiled.value.dtypes, graph.num_vertices)
     key = (id(compiled), transpose, mode == "push", target.name, target.threads)
-    # A run that fails on the way is not used again.
-    run = frontier._runs.pop(key, None)
-    if run is None:
-        degrees = (graph.in_degrees, graph.out_degrees) if transpose else (graph.out_degrees, graph.in_degrees)
-        workers = thread_count(target.threads)
-        parts = graph._partitions(1, with_pull=mode != "push", transpose=transpose, threads=workers)
-        run = make_run(target, graph, compiled, parts, degrees, always=program.active == "always", forced=True)
-    # What the copies take the place of is given back first.
-    run.values = run.frontier = ()
-    run.values = tuple(target.upload(array) if isinstance(array, np.ndarray) else array for array in values)
-    run.frontier = target.upload(frontier.words if target.is_host else frontier.words.view(np.uint32))
-    degrees_of_active = graph.in_degrees if transpose else graph.out_degrees
+    # A state whose superstep fails is not used again.
+    state = frontier._states.pop(key, None)
+    if state is None:
+        always = program.active == "always"
+        state = make_state(target, graph, compiled, always=always, with_pull=mode != "push", transpose=transpose)
+    state.attach(values, frontier.words)
     flags = frontier.flags()
-    plan = Plan(int(flags.sum()), int(degrees_of_active[flags].sum()))
-    direction = Directions(mode, obstacle is None, graph.num_edges).choose(plan)
-    step = run.execute(direction, superstep + 1, plan, (), 1)[0]
+    degrees = graph.in_degrees if transpose else graph.out_degrees
+    activity = Activity(int(flags.sum()), int(degrees[flags].sum()))
+    (step,) = state.execute(directions.choose(activity), superstep + 1, activity, (), 1)
     if not target.is_host:
-        frontier.words[:] = target.download(run.frontier).view(np.uint64)
-        _take_back(target, values, run.values)
-    frontier._runs[key] = run
-    active: int = step.plan.active_vertices
+        frontier.words[:] = target.download(state.frontier).view(np.uint64)
+        _take_back(target, values, state.values)
+    frontier._states[key] = state
+    active: int = step.activity.active_vertices
     return active
 
 

@@ -1,115 +1,101 @@
-"""What the master asks of numeric vertices: push or pull, how many supersteps at once, and when the program ends."""
+"""The policy of numeric vertices: push or pull, how many supersteps to run together, and when the program ends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.cpu_state import Plan, Run, Step
-from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.directions import DirectionRule
+from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import Folded, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start
 
-PULL_SHARE = 20
-"""Push while active edges are below one in so many of the stored ones (Gemini's threshold)."""
 
-
-@dataclass(frozen=True)
-class Directions:
-    """Which directions a run may take.
+class NumericChange(NamedTuple):
+    """What a numeric superstep commits beside the arrays of the state.
 
     Attributes
     ----------
-    mode : {"auto", "push", "pull"}
-    can_push : bool
-    stored_edges : int
+    activity : Activity
+        The vertices that send in the next superstep, and their edges.
+    totals : tuple
+        The aggregates that ``apply`` sees in the next superstep.
     """
 
-    mode: str
-    can_push: bool
-    stored_edges: int
-
-    def choose(self, plan: Plan) -> str:
-        """Push where few edges are active, else pull; or as ``mode`` says."""
-        if self.mode != "auto":
-            return self.mode
-        if not self.can_push:
-            return "pull"
-        return "push" if plan.active_edges * PULL_SHARE < self.stored_edges else "pull"
+    activity: Activity
+    totals: tuple[Any, ...]
 
 
 class NumericPolicy:
-    """The policy of a vertex program's run; an order is a direction, and a report a superstep's figures.
+    """The policy of a vertex program's run; an order is a direction, and reports are the figures of supersteps.
 
     Parameters
     ----------
-    run : Run
-        The state on the device, and the phases on its partitions.
-    directions : Directions
+    state : ProgramState
+    directions : DirectionRule
     always : bool
-        Whether every vertex applies in every superstep, so that ``max_supersteps`` is an end like any other.
+        Whether every vertex applies in every superstep, so that ``max_supersteps`` is a normal end.
     halt : callable or None
-        Asked, from superstep 1 on, about the aggregates.
-    start : (Plan, tuple), optional
-        What is active, and the aggregates, of an earlier run whose state ``run`` has.
+        Called with the aggregates after each superstep from superstep 1 on; true ends the run.
+    start : (Activity, tuple), optional
+        Activity and aggregates of an earlier run whose state ``state`` has.
     """
 
     def __init__(
         self,
-        run: Run,
-        directions: Directions,
+        state: ProgramState,
+        directions: DirectionRule,
         *,
         always: bool,
         halt: Callable[[tuple[Any, ...]], Any] | None,
-        start: tuple[Plan, tuple[Any, ...]] | None = None,
+        start: tuple[Activity, tuple[Any, ...]] | None = None,
     ) -> None:
-        self._run, self._directions, self._always, self._halt = run, directions, always, halt
-        self._plan, self._totals = start or (Plan(0, 0), run.fold())
+        self._state, self._directions, self._always, self._halt = state, directions, always, halt
+        self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
         self._direction, self._superstep = "init", 0
 
     def begin(self, superstep: int) -> Start[str]:
-        """Before superstep 0 the active vertices are unknown: ``init`` finds them."""
+        """Return where the run stands; before superstep 0 the number of active vertices is unknown."""
         if superstep == 0:
             return Start(None)
-        return Start(self._plan.active_vertices, self._is_halted(superstep - 1, self._totals))
+        return Start(self._activity.active_vertices, self._is_halted(superstep - 1, self._totals))
 
     def order(self, superstep: int) -> str:
-        """Superstep 0 initialises; the others push or pull."""
+        """Choose the direction; superstep 0 initialises."""
         self._superstep = superstep
-        self._direction = self._directions.choose(self._plan) if superstep else "init"
+        self._direction = self._directions.choose(self._activity) if superstep else "init"
         return self._direction
 
-    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[Step]:  # noqa: ARG002
-        """Run a superstep; where nothing looks between two, a device may run several before its figures are read."""
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[SuperstepFigures]:  # noqa: ARG002
+        """Run a superstep; without ``halt`` a device may run several before the host reads their figures."""
         if superstep == 0:
-            return [Step(self._run.initialise(), 0, self._totals)]
-        return self._run.execute(order, superstep, self._plan, self._totals, limit if self._halt is None else 1)
+            return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
+        limit = limit if self._halt is None else 1
+        return self._state.execute(order, superstep, self._activity, self._totals, limit)
 
-    def judge(self, reports: list[Step], journal: Journal | None) -> str:  # noqa: ARG002
-        """Commit: kernels do not fail one by one."""
+    def judge(self, reports: list[SuperstepFigures], journal: Journal | None) -> str:  # noqa: ARG002
+        """Commit every superstep: kernels do not fail one by one."""
         return COMMIT
 
-    def fold(self, reports: list[Step], seconds: float) -> list[Folded]:
-        """A row for each superstep."""
-        run, direction, sent, superstep = self._run, self._direction, self._plan, self._superstep
+    def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[Folded]:
+        """Make a row of the trace for each superstep."""
+        direction, sent, superstep = self._direction, self._activity, self._superstep
         seconds /= len(reports)
         result = []
-        for plan, applied, totals in reports:
+        for activity, applied, totals in reports:
             row = {
                 "superstep": superstep,
                 "direction": direction,
-                "active_vertices": plan.active_vertices,
-                "active_edges": plan.active_edges,
+                "active_vertices": activity.active_vertices,
+                "active_edges": activity.active_edges,
                 "messages": sent.active_edges,
                 "applied": applied,
                 "seconds": seconds,
-                "bytes": run.bytes_moved(direction, sent),
+                "bytes": self._state.bytes_moved(direction, sent),
             }
             halted = self._halt is not None and self._is_halted(superstep, totals)
-            result.append(Folded(superstep, plan.active_vertices, halted, (plan, totals), row))
-            superstep, sent = superstep + 1, plan
+            result.append(Folded(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row))
+            superstep, sent = superstep + 1, activity
         return result
 
     def _is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
@@ -117,8 +103,8 @@ class NumericPolicy:
         return superstep > 0 and self._halt is not None and bool(self._halt(totals))
 
     def commit(self, folded: Folded) -> None:
-        """The next superstep starts from here; values and frontier are in place already."""
-        self._plan, self._totals = folded.change
+        """Start the next superstep from here; values and frontier are in place already."""
+        self._activity, self._totals = folded.change
 
     def receive(self, part: Any) -> None:
         """Nothing reaches numeric vertices from outside."""
@@ -128,15 +114,5 @@ class NumericPolicy:
         """Nothing is held beyond the arrays."""
 
     def status_of(self, end: str) -> str:
-        """Reaching ``max_supersteps`` is a normal end where every vertex applies always."""
+        """Return the status of a run that ends as ``end``; the limit is a normal end if every vertex always applies."""
         return "completed" if end == "max_supersteps" and self._always else end
-
-
-def push_obstacle(program: VertexProgram, compiled: CompiledProgram, deterministic: bool) -> str | None:
-    """Why a program cannot push, or None."""
-    if compiled.push is None:
-        return "messages are tuples, and only single numbers are combined atomically"
-    ordered = program.combine == "sum" or not isinstance(program.combine, str)
-    if ordered and compiled.message.dtypes[0].kind == "f" and deterministic:
-        return "floating-point messages would combine in an order of chance (deterministic=False allows it)"
-    return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,16 +14,13 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph, check_graph
-from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
-from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program, fingerprint_program
-from gpu_pregel.host.programs.cpu_state import NumericRun, Run
-from gpu_pregel.host.programs.policy import PULL_SHARE, Directions, NumericPolicy, push_obstacle
+from gpu_pregel.host.programs.compiler import fingerprint_program
+from gpu_pregel.host.programs.directions import MODES, make_direction_rule
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
@@ -166,57 +165,38 @@ def run(
     check_graph(graph)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
-    check_choice("mode", mode, ("auto", "push", "pull"))
+    check_choice("mode", mode, MODES)
     check_choice("on_limit", on_limit, ("raise", "return"))
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
     target = get_device(device, threads=threads)
-    chosen = (mode, partitions, max_supersteps, on_limit, deterministic, progress)
-    if checkpoint is None:
-        if resume:
-            raise ArgumentError("resume=True needs checkpoint=, the store to go on from")
-        with announce_compilation(shown=progress):
-            return _run(graph, program, target, None, *chosen)
-    saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-    opened = CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
-    with announce_compilation(shown=progress), opened as checkpoints:
-        return _run(graph, program, target, checkpoints, *chosen)
-
-
-def _run(
-    graph: Graph,
-    program: VertexProgram,
-    target: Device,
-    checkpoints: CheckpointedRun | None,
-    mode: str,
-    partitions: int,
-    max_supersteps: int | None,
-    on_limit: str,
-    deterministic: bool,
-    progress: bool,
-) -> ProgramResult:
-    """Run as :func:`run` does, whose arguments have been checked."""
-    compiled = compile_on(target, graph, program)
-    obstacle = push_obstacle(program, compiled, deterministic)
-    if mode == "push" and obstacle:
-        raise ArgumentError(f"mode='push' cannot be: {obstacle}; use mode='pull' or 'auto'")
-    always = program.active == "always"
-    parts = graph._partitions(partitions, with_pull=mode != "push", threads=thread_count(target.threads))
-    in_degrees = graph.in_degrees if compiled.uses_in_degree else graph.out_degrees
-    degrees = (graph.out_degrees, in_degrees)
-    state = make_run(target, graph, compiled, parts, degrees, always=always, forced=mode != "auto")
-    halt = program.halt
-    shape = aggregated_type(tuple(program.aggregators))
-    journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
-    policy = NumericPolicy(
-        state,
-        Directions(mode, obstacle is None, graph.num_edges),
-        always=always,
-        halt=None if halt is None else lambda totals: halt(shape(*totals)),
-        start=None if start is None else (start.plan, start.totals),
-    )
-    with SuperstepProgress(shown=progress) as bar:
+    if checkpoint is None and resume:
+        raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
+    opened: AbstractContextManager[CheckpointedRun | None] = nullcontext()
+    if checkpoint is not None:
+        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
+        opened = CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+    with announce_compilation(shown=progress), opened as checkpoints, SuperstepProgress(shown=progress) as bar:
+        compiled = compile_for_device(target, graph, program)
+        directions = make_direction_rule(
+            program, compiled, mode=mode, deterministic=deterministic, stored_edges=graph.num_edges
+        )
+        state = make_state(
+            *(target, graph, compiled),
+            always=program.active == "always",
+            partitions=partitions,
+            with_pull=mode != "push",
+            push_limit=directions.push_limit,
+        )
+        journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
+        policy = NumericPolicy(
+            state,
+            directions,
+            always=program.active == "always",
+            halt=_halt_function(program),
+            start=None if start is None else (start.plan, start.totals),
+        )
         master = Master(
             policy,
             max_supersteps=max_supersteps,
@@ -226,40 +206,19 @@ def _run(
             trace=() if start is None else start.rows,
         )
         status = master.run()
-    values = state.values if compiled.value.is_tuple else state.values[0]
     seconds = sum(row["seconds"] for row in master.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
+    values = state.values if compiled.value.is_tuple else state.values[0]
     result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
     if status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
 
 
-def compile_on(target: Device, graph: Graph, program: VertexProgram) -> CompiledProgram:
-    """A program's kernels for a device and for the edges of a graph."""
-    if target.is_host:
-        return compile_program(program, has_weights=graph.weights is not None)
-    weight = None if graph.weights is None else graph.weights.dtype
-    return compile_for_cuda(program, offset=graph._on(target).offset, weight=weight)
-
-
-def make_run(
-    target: Device,
-    graph: Graph,
-    compiled: CompiledProgram,
-    parts: list[Partition],
-    degrees: tuple[Array, Array],
-    *,
-    always: bool,
-    forced: bool = False,
-) -> Run:
-    """The state of a run on a device; ``forced`` if its direction is."""
-    if isinstance(target, CpuDevice):
-        return NumericRun(compiled, parts, *degrees, target, always=always)
-    from gpu_pregel.host.programs.cuda_state import CudaRun
-
-    push_limit = None if forced else (graph.num_edges - 1) // PULL_SHARE
-    return CudaRun(compiled, parts, *degrees, graph._on(target), target, always=always, push_limit=push_limit)
+def _halt_function(program: VertexProgram) -> Callable[[tuple[Any, ...]], Any] | None:
+    """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
+    halt, aggregated = program.halt, aggregated_type(tuple(program.aggregators))
+    return None if halt is None else lambda totals: halt(aggregated(*totals))
 
 
 def _identify(graph: Graph, program: VertexProgram) -> Identity:

@@ -1,4 +1,4 @@
-"""Kernels that cut the rows of a graph at the bounds of its partitions, on the CPU."""
+"""Kernels that divide the rows of a graph among partitions, on the CPU."""
 
 from __future__ import annotations
 
@@ -6,24 +6,76 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.jit_cpu import jit
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 
+@inline
+def _partition_of(v: Any, bounds: Any) -> Any:
+    """The partition that owns vertex ``v``: the last one whose first vertex is at or below it."""
+    low = 0
+    high = len(bounds) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if bounds[middle] <= v:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inline
+def _first_edge_from(indices: Any, begin: Any, end: Any, v: Any) -> Any:
+    """The first edge of a sorted row whose other end is ``v`` or above."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(indices[middle]) < v:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 @jit
-def cut_rows(work: Any, indptr: Any, indices: Any, bounds: Any, cuts: Any) -> None:
-    """``cuts[k, u]`` becomes the first edge of row ``u`` whose other end is at or beyond ``bounds[k]``."""
+def count_rows(work: Any, indptr: Any, indices: Any, bounds: Any, block: Any, counts: Any) -> None:
+    """Count the rows of each block of vertices that have edges in each partition: ``counts[block, partition]``."""
     first, last = claim(work)
     while first < last:
-        for u in range(first, last):
-            place = indptr[u]
-            for k in range(len(bounds)):
-                end = indptr[u + 1]
-                while place < end:
-                    middle = (place + end) // 2
-                    if np.int64(indices[middle]) < bounds[k]:
-                        place = middle + 1
-                    else:
-                        end = middle
-                cuts[k, u] = place
+        for b in range(first, last):
+            for u in range(b * block, min((b + 1) * block, len(indptr) - 1)):
+                e = indptr[u]
+                while e < indptr[u + 1]:
+                    part = _partition_of(np.int64(indices[e]), bounds)
+                    counts[b, part] += 1
+                    e = _first_edge_from(indices, e, indptr[u + 1], bounds[part + 1])
+        first, last = claim(work)
+
+
+@jit
+def cut_rows(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    bounds: Any,
+    block: Any,
+    places: Any,
+    rows: Any,
+    begins: Any,
+    ends: Any,
+) -> None:
+    """Write each partition's share of every row, beginning at ``places[block, partition]``."""
+    first, last = claim(work)
+    while first < last:
+        for b in range(first, last):
+            for u in range(b * block, min((b + 1) * block, len(indptr) - 1)):
+                e = indptr[u]
+                while e < indptr[u + 1]:
+                    part = _partition_of(np.int64(indices[e]), bounds)
+                    end = _first_edge_from(indices, e, indptr[u + 1], bounds[part + 1])
+                    place = places[b, part]
+                    places[b, part] = place + 1
+                    rows[place] = u
+                    begins[place] = e
+                    ends[place] = end
+                    e = end
         first, last = claim(work)

@@ -30,6 +30,18 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
     return types.int64(word), codegen
 
 
+@intrinsic
+def popcount(typingctx: Any, word: Any) -> Any:
+    """Number of bits that are set in a word."""
+    if not isinstance(word, types.Integer) or word.bitwidth != WORD_BITS:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(word), codegen
+
+
 @inline
 def get_bit(bitmap: Any, position: Any) -> Any:
     """Whether the bit is set."""

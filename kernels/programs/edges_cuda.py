@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.bits_cuda import get_bit
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
@@ -35,7 +35,9 @@ def _warp_number() -> Any:
 def make_push(functions: Functions, shapes: Shapes) -> Kernel:
     """Sparse side: every active source sends along its out-edges.
 
-    A warp for every ``WORDS_PER_WARP`` words of the frontier and, behind them, one for every piece of a hub.
+    One warp handles ``WORDS_PER_WARP`` words of the frontier; the warps after those handle one piece of a hub each.
+    ``numbers`` lists the words that have sources, with the sources and the row of the first one; it is empty for a
+    whole graph, in which a vertex is its own row.
     """
     send, identity = functions.send, functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
@@ -56,12 +58,16 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
         return cast(send(get(values, u), weight, ctx))
 
     @kernel(
+        *(shapes.vertices, shapes.vertices, shapes.vertices),
         *(shapes.offsets, shapes.offsets, shapes.vertices, shapes.offsets, shapes.offsets, shapes.vertices),
         *(shapes.weights, shapes.offsets, shapes.offsets, types.int64, types.int64, shapes.aggregates, shapes.values),
         *(shapes.vertices, shapes.inbox.types[0], shapes.vertices, shapes.control),
         racy=("inbox",) if by_swapping else (),
     )
     def push(
+        numbers: Any,
+        sources: Any,
+        firsts: Any,
         begins: Any,
         ends: Any,
         hub_rows: Any,
@@ -84,14 +90,18 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
             return
         n = np.int64(len(out_degrees))
         lane, warp = lane_number(), _warp_number()
-        words = np.uint32(len(frontier))
+        is_listed = len(numbers) > 0
+        words = np.uint32(len(numbers)) if is_listed else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
         piece = np.uint32(0)
         u = np.uint32(0)
         word = np.uint32(0)
         if first < words:
             if lane < np.uint32(WORDS_PER_WARP) and first + lane < words:
-                word = frontier[first + lane]
+                if is_listed:
+                    word = frontier[numbers[first + lane]] & sources[first + lane]
+                else:
+                    word = frontier[first + lane]
             busy = cuda.ballot_sync(ALL, word != np.uint32(0))
         else:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
@@ -104,10 +114,17 @@ def make_push(functions: Functions, shapes: Shapes) -> Kernel:
             length = np.uint32(0)
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
-                u = np.uint32(np.uint32(first + owner) * np.uint32(WARP) + lane)
+                number = np.uint32(first + owner)
+                if is_listed:
+                    number = numbers[first + owner]
+                u = np.uint32(number * np.uint32(WARP) + lane)
                 if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                    begin = offset(begins[u])
-                    end = offset(ends[u])
+                    place = u
+                    if is_listed:
+                        below = np.uint32(sources[first + owner] & np.uint32(bit(lane) - np.uint32(1)))
+                        place = np.uint32(firsts[first + owner] + np.uint32(cuda.popc(below)))
+                    begin = offset(begins[place])
+                    end = offset(ends[place])
                     if end - begin <= offset(HUB_EDGES):
                         length = np.uint32(end - begin)
             elif lane == np.uint32(0):
@@ -207,7 +224,7 @@ def make_pull(functions: Functions, shapes: Shapes) -> Kernel:
         pieces: Any,
     ) -> None:
         lane, warp = lane_number(), _warp_number()
-        count = np.uint32(len(rows)) if len(rows) else np.uint32(len(begins))
+        count = np.uint32(len(begins))
         row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
         row = np.uint32(warp * np.uint32(WARP) + lane)
         piece = np.uint32(warp - row_warps)
@@ -215,8 +232,6 @@ def make_pull(functions: Functions, shapes: Shapes) -> Kernel:
         begin = offset(0)
         length = np.uint32(0)
         if is_row:
-            if len(rows):
-                row = rows[row]
             begin = offset(begins[row])
             end = offset(ends[row])
             if end - begin <= offset(HUB_EDGES):
@@ -257,6 +272,8 @@ def make_pull(functions: Functions, shapes: Shapes) -> Kernel:
                 message = combined(message, taken)
             base = np.uint32(base + np.uint32(WARP))
         if is_row:
+            if len(rows):
+                row = rows[row]
             if accumulate:
                 message = combined(cast(get(inbox, row)), message)
             put(inbox, row, message)

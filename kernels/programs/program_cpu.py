@@ -11,8 +11,16 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_or, load, prefetch
-from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, bits_of_float, float_of_bits, get_bit, trailing_zeros
-from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.library.bits_cpu import (
+    WORD_BITS,
+    bit,
+    bits_of_float,
+    float_of_bits,
+    get_bit,
+    popcount,
+    trailing_zeros,
+)
+from gpu_pregel.kernels.library.jit_cpu import device, inline
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.fields import (
     Functions,
@@ -34,6 +42,30 @@ BLOCK_WORDS = 64
 """Counts and aggregates are summed by blocks of so many words of vertices, whatever the number of threads."""
 
 
+@inline
+def local_number(v: Any, origin: Any) -> Any:
+    """The number of vertex ``v`` among those from ``origin`` on; ``v`` itself if ``origin`` is None."""
+    if origin is None:
+        return v
+    return np.int64(v) - origin
+
+
+@inline
+def word_number(numbers: Any, k: Any) -> Any:
+    """The bitmap word at position ``k`` of a list; ``k`` itself if there is no list."""
+    if numbers is None:
+        return k
+    return np.int64(numbers[k])
+
+
+@inline
+def row_number(firsts: Any, k: Any, words: Any, u: Any) -> Any:
+    """The row of vertex ``u``, a bit of ``words[k]``, whose lowest bit has row ``firsts[k]``; ``u`` without a list."""
+    if firsts is None:
+        return u
+    return np.int64(firsts[k]) + popcount(words[k] & (bit(u) - np.uint64(1)))
+
+
 def make_init(functions: Functions) -> Any:
     """Superstep 0: set every value and the first frontier; one row of ``counts`` per block."""
     init: Any = functions.init
@@ -47,7 +79,8 @@ def make_init(functions: Functions) -> Any:
 
     def initialise(
         work: Any,
-        words: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         aggregates: Any,
@@ -55,18 +88,17 @@ def make_init(functions: Functions) -> Any:
         frontier: Any,
         counts: Any,
     ) -> None:
-        n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
                 active = 0
                 edges = 0
-                begin = words[0] + block * BLOCK_WORDS
-                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                begin = block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, len(frontier))):
                     bits = np.uint64(0)
-                    for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, n)):
+                    for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, len(out_degrees))):
                         out_degree = out_degrees[v]
-                        ctx = context(np.int64(v), np.int64(0), n, out_degree, in_degrees[v], aggregates)
+                        ctx = context(np.int64(origin + v), np.int64(0), n, out_degree, in_degrees[v], aggregates)
                         put(values, v, cast(init(ctx)))
                         if everywhere or initially_active(ctx):
                             bits |= bit(v)
@@ -93,6 +125,8 @@ def make_signal(functions: Functions) -> Any:
 
     def dense_signal(
         work: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -101,13 +135,12 @@ def make_signal(functions: Functions) -> Any:
         frontier: Any,
         signals: Any,
     ) -> None:
-        n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
             for v in range(first, last):
                 message = identity
                 if get_bit(frontier, v):
-                    ctx = context(np.int64(v), superstep, n, out_degrees[v], in_degrees[v], aggregates)
+                    ctx = context(np.int64(origin + v), superstep, n, out_degrees[v], in_degrees[v], aggregates)
                     message = cast(send(get(values, v), ctx))
                 put(signals, v, message)
             first, last = claim(work)
@@ -130,20 +163,19 @@ def _make_pull_signals(functions: Functions) -> Any:
     )
     can_exit, absorbing = _early_exit(functions)
 
-    def pull(work: Any, rows: Any, begins: Any, ends: Any, in_indices: Any, signals: Any, inbox: Any) -> None:
+    def pull(work: Any, begins: Any, ends: Any, in_indices: Any, origin: Any, signals: Any, inbox: Any) -> None:
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                row = i if rows is None else np.int64(rows[i])
                 message = identity
-                begin = begins[row]
-                end = ends[row]
+                begin = begins[i]
+                end = ends[i]
                 if end - begin > HUB_EDGES:
                     end = begin
                 for e in range(begin, end):
                     prefetch(in_indices, e + EDGES_AHEAD)
                     # An atomic load, so that LLVM makes no vector gathers of it: they take twice as long here.
-                    message = cast(combine(message, get(signals, load(in_indices, e))))
+                    message = cast(combine(message, get(signals, local_number(load(in_indices, e), origin))))
                     if can_exit and message == absorbing:
                         break
                 put(inbox, i, message)
@@ -165,11 +197,12 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
 
     def pull(
         work: Any,
-        rows: Any,
         begins: Any,
         ends: Any,
         in_indices: Any,
         in_weights: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -179,21 +212,20 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
         all_active: Any,
         inbox: Any,
     ) -> None:
-        n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                row = i if rows is None else np.int64(rows[i])
                 message = identity
-                begin = begins[row]
-                end = ends[row]
+                begin = begins[i]
+                end = ends[i]
                 if end - begin > HUB_EDGES:
                     end = begin
                 for e in range(begin, end):
                     prefetch(in_indices, e + EDGES_AHEAD)
-                    u = np.int64(load(in_indices, e))
+                    v = np.int64(load(in_indices, e))
+                    u = local_number(v, origin)
                     if all_active or get_bit(frontier, u):
-                        ctx = context(u, superstep, n, out_degrees[u], in_degrees[u], aggregates)
+                        ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
                         sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
                         message = cast(combine(message, sent))
                         if can_exit and message == absorbing:
@@ -216,11 +248,11 @@ def make_slot(functions: Functions) -> Any:
     combine, cast = functions.combine, make_cast(device, functions.message)
     get, put = make_get(device, functions.message), make_put(device, functions.message)
 
-    def dense_slot(work: Any, rows: Any, mirrors: Any, inbox: Any) -> None:
+    def dense_slot(work: Any, rows: Any, mirrors: Any, origin: Any, inbox: Any) -> None:
         first, last = claim(work)
         while first < last:
             for i in range(first, last):
-                v = np.int64(rows[i])
+                v = local_number(np.int64(rows[i]), origin)
                 put(inbox, v, cast(combine(get(inbox, v), get(mirrors, i))))
             first, last = claim(work)
 
@@ -272,7 +304,8 @@ def make_combine_at(functions: Functions) -> Any:
 def make_push(functions: Functions, *, has_weights: bool) -> Any:
     """Sparse side: every active source sends along its out-edges; a word of ``touched`` per 64 destinations.
 
-    The items of the work are the words of the frontier and, behind them, the pieces of hubs.
+    The work items are the words of ``sources``, followed by the pieces of hubs. The state of a source is at its row
+    if ``by_row`` is true, and at its vertex number otherwise.
     """
     send, per_edge = functions.send, functions.per_edge
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
@@ -291,49 +324,57 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
 
     def push(
         work: Any,
+        numbers: Any,
         sources: Any,
+        firsts: Any,
         begins: Any,
         ends: Any,
-        hub_rows: Any,
+        hub_words: Any,
+        hub_bits: Any,
         hub_begins: Any,
         hub_ends: Any,
         out_indices: Any,
         out_weights: Any,
+        by_row: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
         aggregates: Any,
         values: Any,
         frontier: Any,
+        origin: Any,
         inbox_bits: Any,
         touched: Any,
     ) -> None:
-        n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
             for item in range(first, last):
-                piece = np.int64(item - len(frontier))
-                word = np.int64(item)
+                piece = np.int64(item - len(sources))
+                k = np.int64(item)
                 only = ~np.uint64(0)
                 if piece >= 0:
-                    word = np.int64(hub_rows[piece]) >> 6
-                    only = bit(np.int64(hub_rows[piece]))
-                bits = frontier[word] & sources[word] & only
+                    k = np.int64(hub_words[piece])
+                    only = hub_bits[piece]
+                word = word_number(numbers, k)
+                bits = frontier[k if by_row else word] & sources[k] & only
                 while bits != np.uint64(0):
                     u = word * WORD_BITS + trailing_zeros(bits)
+                    row = row_number(firsts, k, sources, u)
+                    i = row if by_row else u
                     bits &= bits - np.uint64(1)
-                    begin = begins[u]
-                    end = ends[u]
+                    begin = begins[row]
+                    end = ends[row]
                     if piece >= 0:
                         begin = hub_begins[piece]
                         end = hub_ends[piece]
                     elif end - begin > HUB_EDGES:
                         continue
-                    ctx = context(np.int64(u), superstep, n, out_degrees[u], in_degrees[u], aggregates)
-                    value = get(values, u)
+                    ctx = context(np.int64(u), superstep, n, out_degrees[i], in_degrees[i], aggregates)
+                    value = get(values, i)
                     for e in range(begin, end):
                         message = cast(send_along(value, weight_of(out_weights, e), ctx))
-                        v = np.int64(load(out_indices, e))
+                        v = local_number(np.int64(load(out_indices, e)), origin)
                         if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
                             fetch_and_or(touched, v >> 6, bit(v))
             first, last = claim(work)
@@ -361,7 +402,8 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
 
     def apply_messages(
         work: Any,
-        words: Any,
+        origin: Any,
+        n: Any,
         out_degrees: Any,
         in_degrees: Any,
         superstep: Any,
@@ -373,7 +415,6 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
         counts: Any,
         partials: Any,
     ) -> None:
-        n: Any = np.int64(len(out_degrees))
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
@@ -381,8 +422,8 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                 edges = 0
                 applied = 0
                 sums = begin_folding(partials, block)
-                begin = words[0] + block * BLOCK_WORDS
-                for word in range(begin, min(begin + BLOCK_WORDS, words[1])):
+                begin = block * BLOCK_WORDS
+                for word in range(begin, min(begin + BLOCK_WORDS, len(frontier))):
                     candidates = touched[word]
                     touched[word] = np.uint64(0)
                     bits = np.uint64(0)
@@ -393,7 +434,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                         if always or differs(message, identity):
                             put_message(inbox, v, identity)
                             out_degree = out_degrees[v]
-                            ctx = context(np.int64(v), superstep, n, out_degree, in_degrees[v], aggregates)
+                            ctx = context(np.int64(origin + v), superstep, n, out_degree, in_degrees[v], aggregates)
                             old = get(values, v)
                             new = cast(apply(old, message, ctx))
                             put(values, v, new)

@@ -20,7 +20,7 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.partitions import partition_graph
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.compiler import compile_program
-from gpu_pregel.host.programs.cpu_state import NumericRun
+from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.run import ProgramResult
 from tests.devices import DEVICES, is_emulated, spread, ways
 from tests.programs import DISTANCES, LABELS, PAIRS, RANKS
@@ -298,7 +298,7 @@ def test_frontier_bits_beyond_the_graph_are_cleared_on_restore() -> None:
     few = gp.Graph.from_edgelist([], [], num_vertices=65)
     parts = partition_graph(few.to_csr(), few.csc, 1, threads=1)
     compiled = compile_program(LABELS, has_weights=False)
-    state = NumericRun(compiled, parts, few.out_degrees, few.out_degrees, CpuDevice(1), always=False)
+    state = CpuState(compiled, parts, few.out_degrees, few.out_degrees, CpuDevice(1), always=False)
     made_up = {name: array.copy() for name, array in state.snapshot().items()}
     made_up["frontier"][:] = ~np.uint64(0)
     state.restore(made_up)

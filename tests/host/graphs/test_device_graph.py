@@ -38,14 +38,14 @@ def host(array: Any) -> list[Any]:
 @EMULATED
 def test_a_side_is_its_rows_and_the_pieces_of_long_ones(device: EmulatedDevice, graph: gp.Graph) -> None:
     (whole,) = graph._partitions(1, threads=1)
-    out = DeviceGraph(device, graph.num_edges).side(whole.out_edges, None, HUB)
+    out = DeviceGraph(device, graph.num_edges).edges(whole.out_edges, HUB, sparse=True)
     assert (host(out.begins), host(out.ends)) == ([0, 5, 7, 7], [5, 7, 7, 8])
     assert (out.begins.dtype, out.indices.dtype, out.weights.dtype) == (np.uint32, np.uint32, np.float64)
     assert host(out.indices) == [1, 2, 2, 3, 3, 0, 3, 3]
     assert host(out.weights) == graph.weights.tolist()  # type: ignore[union-attr]
-    assert (host(out.rows), out.count) == ([], 4)
-    assert (host(out.piece_rows), host(out.piece_begins), host(out.piece_ends)) == ([0, 0], [0, 4], [4, 5])
-    assert (host(out.hubs), host(out.firsts)) == ([0], [0, 2])
+    assert [host(array) for array in (out.rows, out.source_words, out.source_bits, out.source_firsts)] == [[]] * 4
+    assert (host(out.piece_vertices), host(out.piece_begins), host(out.piece_ends)) == ([0, 0], [0, 4], [4, 5])
+    assert (host(out.hubs), host(out.hub_rows), host(out.hub_firsts)) == ([0], [0], [0, 2])
     # Of a whole graph both bounds are one array.
     assert out.begins.allocation is out.ends.allocation
 
@@ -55,10 +55,14 @@ def test_a_partition_lists_the_rows_that_have_edges() -> None:
     device, graph = EmulatedDevice(0, EmulatedMemory()), gp.Graph.from_edgelist([0, 70], [1, 130], num_vertices=140)
     there = DeviceGraph(device, graph.num_edges)
     parts = graph._partitions(3, threads=1)
-    sides = [there.side(part.in_edges, part.rows, HUB) for part in parts]
-    assert [host(side.rows) for side in sides] == [[0, 1], [130], [70]]
-    assert [side.count for side in sides] == [2, 1, 1]
-    assert len({id(side.indices) for side in sides}) == 1
+    pulled = [there.edges(part.in_edges, HUB, sparse=False) for part in parts]
+    assert [host(edges.rows) for edges in pulled] == [[0, 1], [130], [70]]
+    assert [len(edges.begins) for edges in pulled] == [2, 1, 1]
+    pushed = [there.edges(part.out_edges, HUB, sparse=True) for part in parts]
+    assert [host(edges.source_words) for edges in pushed] == [[0], [4], [2]]
+    assert [host(edges.source_bits) for edges in pushed] == [[0b11], [1 << 2], [1 << 6]]
+    assert [host(edges.source_firsts) for edges in pushed] == [[0], [0], [0]]
+    assert len({id(edges.indices) for edges in pulled + pushed}) == 1
 
 
 @EMULATED
@@ -69,7 +73,9 @@ def test_nothing_is_copied_twice(device: EmulatedDevice) -> None:
     indptr, indices = there.csr(graph.to_csr(), 0)
     needed = there.missing_bytes([whole], [graph.out_degrees], HUB)
     before = device.memory.live_bytes
-    sides = [there.side(side, None, HUB) for side in (whole.out_edges, whole.in_edges)]
+    sides = [
+        there.edges(edges, HUB, sparse=sparse) for edges, sparse in ((whole.out_edges, True), (whole.in_edges, False))
+    ]
     degrees = there.offsets(graph.out_degrees)
     # The graph is undirected: in-edges are out-edges.
     assert sides[0].indices is sides[1].indices is indices
@@ -77,7 +83,7 @@ def test_nothing_is_copied_twice(device: EmulatedDevice) -> None:
     assert device.memory.live_bytes - before == needed
     assert there.missing_bytes([whole], [graph.out_degrees], HUB) == 0
     uploads = device.memory.uploads
-    assert there.side(whole.out_edges, None, HUB).indices is indices
+    assert there.edges(whole.out_edges, HUB, sparse=True).indices is indices
     assert there.offsets(graph.out_degrees) is degrees
     assert device.memory.uploads == uploads
 

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.graphs import partitions as host_partitions
-from gpu_pregel.host.graphs.partitions import Side, cut_ranges, full_bitmap, pack_bits, partition_graph
+from gpu_pregel.host.graphs.partitions import (
+    Partition,
+    PartitionEdges,
+    cut_ranges,
+    full_bitmap,
+    pack_bits,
+    partition_graph,
+)
 from tests.graphs import arrays, edge_lists
 
 
@@ -42,28 +49,47 @@ def test_too_many_partitions_are_refused(n: int, partitions: int) -> None:
         cut_ranges(np.zeros(n, np.int64), partitions)
 
 
-def edges_of(side: Side, rows: Any, n: int) -> list[tuple[int, int]]:
-    numbers = range(n) if rows is None else rows.tolist()
-    return [(row, int(other)) for row in numbers for other in side.indices[side.begins[row] : side.ends[row]]]
+def edges_of(edges: PartitionEdges, n: int) -> list[tuple[int, int]]:
+    rows = range(n) if edges.rows is None else edges.rows.tolist()
+    return [
+        (row, int(other))
+        for row, begin, end in zip(rows, edges.begins, edges.ends, strict=True)
+        for other in edges.indices[begin:end]
+    ]
+
+
+def sources_of(part: Partition) -> list[tuple[int, int]]:
+    """The row and the vertex of each source, found as the push kernel finds them."""
+    numbers, bits, firsts = part.sources
+    found = []
+    for k, word in enumerate(bits.tolist()):
+        number = k if numbers is None else int(numbers[k])
+        vertices = [64 * number + place for place in range(64) if word >> place & 1]
+        found += [(u if firsts is None else int(firsts[k]) + i, u) for i, u in enumerate(vertices)]
+    return found
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7])
-def test_each_edge_lies_once_with_the_owner_of_its_other_end(partitions: int) -> None:
+def test_each_edge_is_stored_once_with_the_owner_of_its_other_end(partitions: int) -> None:
     graph = gp.kronecker(9, 4)
     src, dst, _ = gp.Graph.from_csr(*graph.to_csr(), directed=True).to_edgelist()
     expected = sorted(zip(src.tolist(), dst.tolist(), strict=True))
     parts = partition_graph(graph.to_csr(), graph.csc, partitions, threads=2)
     pushed, pulled = [], []
     for part in parts:
-        out = edges_of(part.out_edges, None, graph.num_vertices)
+        out = edges_of(part.out_edges, graph.num_vertices)
         assert all(part.first <= v < part.last for _, v in out)
-        assert pack_bits(np.isin(np.arange(graph.num_vertices), [u for u, _ in out])).tolist() == part.sources.tolist()
-        into = edges_of(part.in_edges, part.rows, graph.num_vertices)
+        assert sorted({u for u, _ in out}) == [u for _, u in sources_of(part)]
+        into = edges_of(part.in_edges, graph.num_vertices)
         assert all(part.first <= u < part.last for _, u in into)
-        if part.rows is not None:
-            assert part.rows.tolist() == sorted({v for v, _ in into})
+        if part.out_edges.rows is not None:
+            assert part.out_edges.rows.tolist() == [u for _, u in sources_of(part)]
+            assert [row for row, _ in sources_of(part)] == list(range(len(part.out_edges.rows)))
+        if part.in_edges.rows is not None:
+            assert part.in_edges.rows.tolist() == sorted({v for v, _ in into})
         pushed += out
         pulled += [(u, v) for v, u in into]
+    assert part.is_whole == (partitions == 1)
     assert sorted(pushed) == expected
     assert sorted(pulled) == expected
 
@@ -78,6 +104,50 @@ def test_hubs_are_cut_into_pieces_that_make_up_their_rows(monkeypatch: pytest.Mo
         assert hubs.begins[0] == star.indptr[0]
         assert hubs.ends[-1] == star.indptr[1]
         assert hubs.begins[1:].tolist() == hubs.ends[:-1].tolist()
+    assert (part.hub_words.tolist(), part.hub_bits.tolist()) == ([0] * 10, [1] * 10)
+
+
+def test_pieces_of_hubs_name_the_words_of_their_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_partitions, "HUB_EDGES", 10)
+    leaves = np.arange(200)
+    graph = gp.Graph.from_edgelist(np.full(200, 130), leaves, num_vertices=200, directed=True)
+    for part in partition_graph(graph.to_csr(), graph.csc, 3, threads=1):
+        assert part.out_edges.rows.tolist() == [130]  # type: ignore[union-attr]
+        assert [part.sources.numbers[k] for k in part.hub_words] == [2] * len(part.out_hubs.rows)  # type: ignore[index]
+        assert part.hub_bits.tolist() == [1 << 2] * len(part.out_hubs.rows)
+        assert (part.out_hubs.ends - part.out_hubs.begins).sum() == part.last - part.first
+
+
+def nbytes_of(part: Partition) -> int:
+    """Bytes of a partition's own arrays, without the edges of the graph that all partitions share."""
+    sides = [(edges.rows, edges.begins, edges.ends) for edges in (part.out_edges, part.in_edges)]
+    own = [*sides[0], *sides[1], *part.sources, *part.out_hubs, *part.in_hubs, part.hub_words, part.hub_bits]
+    return sum(array.nbytes for array in own if array is not None)
+
+
+@pytest.mark.parametrize(
+    ("graph", "border"),
+    [
+        (gp.grid(1, 1 << 16, holes=0), 2),
+        (gp.grid(256, 256, holes=0), 2 * 256),
+        (gp.Graph.from_edgelist(np.arange(0, 1 << 16, 64), np.arange(0, 1 << 16, 64), num_vertices=1 << 16), 0),
+    ],
+    ids=["path", "grid", "loops"],
+)
+def test_memory_grows_with_the_partition_and_not_with_the_graph(graph: gp.Graph, border: int) -> None:
+    """``border`` vertices have edges on both sides of a cut."""
+    totals = {}
+    for partitions in (1, 4, 16, 64):
+        parts = graph._partitions(partitions, threads=2)
+        for part in parts:
+            out_rows, in_rows = len(part.out_edges.begins), len(part.in_edges.begins)
+            edges = int((part.out_edges.ends - part.out_edges.begins).sum())
+            assert max(out_rows, in_rows) <= max(edges, part.last - part.first)
+            # Each row has a vertex and two bounds on both sides, and at most one word on the sparse side.
+            assert nbytes_of(part) <= 36 * out_rows + 20 * in_rows + 8 * (part.last - part.first)
+        totals[partitions] = sum(map(nbytes_of, parts))
+    assert totals[64] - totals[4] <= 60 * 56 * border
+    assert totals[64] < 64 * graph.num_vertices
 
 
 @given(edge_lists(max_vertices=200))

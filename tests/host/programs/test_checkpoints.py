@@ -16,7 +16,8 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
-from gpu_pregel.host.programs.cpu_state import Plan
+from gpu_pregel.host.programs.policy import NumericChange
+from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import Folded
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
@@ -43,14 +44,14 @@ def row(step: int) -> dict[str, Any]:
 
 def folded(supersteps: int) -> Folded:
     """The last of a number of supersteps."""
-    change = (Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
+    change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 
 def start(supersteps: int) -> Start:
     """The starting point after a number of supersteps."""
     rows = [row(step) for step in range(supersteps)]
-    return Start(supersteps, Plan(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
+    return Start(supersteps, Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
 
 
 def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:

@@ -13,9 +13,10 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from gpu_pregel.host.programs.cpu_state import Plan
 from gpu_pregel.host.programs.cuda_state import BATCH
-from gpu_pregel.host.programs.run import compile_on, make_run
+from gpu_pregel.host.programs.directions import PULL_SHARE
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES, emulated
 from tests.programs import HOPS, LABELS, RANKS, SUMS
@@ -27,9 +28,9 @@ def path(n: int) -> gp.Graph:
 
 def begin(graph: gp.Graph, program: gp.VertexProgram, device: Any, partitions: int = 1, *, forced: bool = True) -> Any:
     """A run that has made nothing yet."""
-    parts = graph._partitions(partitions, threads=1)
-    degrees, always = (graph.out_degrees, graph.in_degrees), program.active == "always"
-    return make_run(device, graph, compile_on(device, graph, program), parts, degrees, always=always, forced=forced)
+    always, limit = program.active == "always", None if forced else (graph.num_edges - 1) // PULL_SHARE
+    compiled = compile_for_device(device, graph, program)
+    return make_state(device, graph, compiled, always=always, partitions=partitions, push_limit=limit)
 
 
 class Recording(EmulatedDevice):
@@ -52,13 +53,13 @@ class Recording(EmulatedDevice):
 def test_phases_are_few_launches_and_one_readback() -> None:
     device = Recording()
     run = begin(path(300), LABELS, device)
-    plan = run.initialise()
-    assert plan == Plan(300, 598)
+    activity = run.initialise()
+    assert activity == Activity(300, 598)
     assert device.taken() == ["initialise"]
-    (step,) = run.execute("pull", 1, plan, (), BATCH)
+    (step,) = run.execute("pull", 1, activity, (), BATCH)
     assert device.taken() == ["dense_signal", "pull", "apply_messages"]
-    assert step == (Plan(299, 597), 300, ())
-    (step,) = run.execute("push", 2, step.plan, (), 1)
+    assert step == (Activity(299, 597), 300, ())
+    (step,) = run.execute("push", 2, step.activity, (), 1)
     assert device.taken() == ["push", "apply_messages"]
     assert device.memory.readbacks == 3
 
@@ -70,9 +71,9 @@ def test_long_rows_and_partitions_take_launches_of_their_own() -> None:
     # Of two partitions the first has the hub and few leaves, and so a short share of the hub's row.
     for partitions, names in ((1, ["pull", "dense_slot"]), (2, ["pull", "pull", "dense_slot"])):
         run = begin(star, LABELS, device, partitions)
-        plan = run.initialise()
+        activity = run.initialise()
         device.taken()
-        run.execute("pull", 1, plan, (), 1)
+        run.execute("pull", 1, activity, (), 1)
         assert device.taken() == ["dense_signal", *names, "apply_messages"]
 
 
@@ -80,13 +81,13 @@ def test_long_rows_and_partitions_take_launches_of_their_own() -> None:
 def test_supersteps_that_push_are_launched_together_and_end_with_the_frontier() -> None:
     device = Recording()
     run = begin(path(6), HOPS, device)
-    plan = run.initialise()
+    activity = run.initialise()
     device.taken()
-    three = run.execute("push", 1, plan, (), 3)
-    assert [step.plan for step in three] == [Plan(1, 2)] * 3
+    three = run.execute("push", 1, activity, (), 3)
+    assert [step.activity for step in three] == [Activity(1, 2)] * 3
     assert device.taken() == ["push", "apply_messages"] * 3
-    rest = run.execute("push", 4, three[-1].plan, (), 10)
-    assert [(*step.plan, step.applied) for step in rest] == [(1, 2, 2), (1, 1, 2), (0, 0, 1)][-len(rest) :]
+    rest = run.execute("push", 4, three[-1].activity, (), 10)
+    assert [(*step.activity, step.applied) for step in rest] == [(1, 2, 2), (1, 1, 2), (0, 0, 1)][-len(rest) :]
     assert len(rest) == 3
     assert device.taken() == ["push", "apply_messages"] * 10
     assert device.memory.readbacks == 3
@@ -97,10 +98,10 @@ def test_many_active_edges_are_not_launched_together(monkeypatch: pytest.MonkeyP
     device = Recording()
     monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 9)
     run = begin(path(6), LABELS, device)
-    plan = run.initialise()
+    activity = run.initialise()
     device.taken()
-    assert plan.active_edges == 10
-    assert len(run.execute("push", 1, plan, (), 5)) == 1
+    assert activity.active_edges == 10
+    assert len(run.execute("push", 1, activity, (), 5)) == 1
     assert device.taken() == ["push", "apply_messages"]
 
 
@@ -132,8 +133,8 @@ def test_a_state_is_that_of_the_cpu_and_goes_there_and_back(device: str) -> None
     other.restore({name: array.copy() for name, array in states[1].items()})
     for name, array in other.snapshot().items():
         assert array.tobytes() == states[1][name].tobytes()
-    plan = Plan(128, graph.num_edges)
-    steps = [run.execute("pull", 1, plan, (), 1)[0] for run in (runs[0], other)]
+    activity = Activity(128, graph.num_edges)
+    steps = [run.execute("pull", 1, activity, (), 1)[0] for run in (runs[0], other)]
     assert steps[0] == steps[1]
 
 

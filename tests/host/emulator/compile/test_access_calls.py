@@ -150,7 +150,7 @@ def test_large_local_arrays_are_refused() -> None:
             own[k] = out[k]
         out[0] = own[n // 2] + own[n]
 
-    with pytest.raises(EmulationError, match=r"kernel kernel, .*: its local arrays take 65536 bytes"):
+    with pytest.raises(EmulationError, match=r"kernel kernel, .*: local arrays need 65536 bytes per thread"):
         launch(kernel, on_device([0, 1]), 2, block=1)
     out = on_device([7, 1])
     launch(smaller, out, 2, block=1)

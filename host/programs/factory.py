@@ -1,0 +1,67 @@
+"""Makes a program's kernels and the state of its run for the device that it runs on."""
+
+from __future__ import annotations
+
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program
+from gpu_pregel.host.programs.cpu_state import CpuState
+from gpu_pregel.host.programs.exchange import LOCAL, Exchange
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.state import ProgramState
+
+
+def compile_for_device(target: Device, graph: Graph, program: VertexProgram) -> CompiledProgram:
+    """Return a program's kernels for a device and the edges of a graph."""
+    if target.is_host:
+        return compile_program(program, has_weights=graph.weights is not None)
+    weight = None if graph.weights is None else graph.weights.dtype
+    return compile_for_cuda(program, offset=graph._on(target).offset, weight=weight)
+
+
+def make_state(
+    target: Device,
+    graph: Graph,
+    compiled: CompiledProgram,
+    *,
+    always: bool,
+    partitions: int = 1,
+    with_pull: bool = True,
+    transpose: bool = False,
+    push_limit: int | None = None,
+    exchange: Exchange = LOCAL,
+) -> ProgramState:
+    """Make the state of a run on a device, with the partitions of the graph.
+
+    Parameters
+    ----------
+    target : Device
+    graph : Graph
+    compiled : CompiledProgram
+        For this device.
+    always : bool
+        Whether every vertex applies in every superstep.
+    partitions : int
+    with_pull : bool
+        Whether supersteps may pull.
+    transpose : bool
+        Send along in-edges instead of out-edges.
+    push_limit : int or None
+        The most active edges with which a superstep that follows a push may push too; None for any number.
+    exchange : Exchange
+    """
+    parts = graph._partitions(
+        partitions, with_pull=with_pull, transpose=transpose, threads=thread_count(target.threads)
+    )
+    out_degrees = graph.in_degrees if transpose else graph.out_degrees
+    in_degrees = out_degrees
+    if compiled.uses_in_degree:
+        in_degrees = graph.out_degrees if transpose else graph.in_degrees
+    if isinstance(target, CpuDevice):
+        return CpuState(compiled, parts, out_degrees, in_degrees, target, always=always, exchange=exchange)
+    from gpu_pregel.host.programs.cuda_state import CudaState
+
+    arrays = (compiled, parts, out_degrees, in_degrees, graph._on(target), target)
+    return CudaState(*arrays, always=always, push_limit=push_limit, exchange=exchange)

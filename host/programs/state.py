@@ -1,0 +1,160 @@
+"""The state of a vertex program's run: what the states on the CPU and on CUDA have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
+from gpu_pregel.host.programs.compiler import CompiledProgram
+from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.programs.traffic import Traffic
+
+Array = np.ndarray[Any, Any]
+
+
+class Activity(NamedTuple):
+    """Numbers of active vertices and of their stored out-edges."""
+
+    active_vertices: int
+    active_edges: int
+
+
+class SuperstepFigures(NamedTuple):
+    """The outcome of a superstep: the new activity, the number of vertices that applied, and the aggregates."""
+
+    activity: Activity
+    applied: int
+    totals: tuple[Any, ...]
+
+
+class ProgramState(ABC):
+    """Values, frontier and messages of a run on one device, and the phases of a superstep.
+
+    Parameters
+    ----------
+    program : CompiledProgram
+    device : Device
+    partitions : sequence of Partition
+    num_vertices : int
+    offset_size : int
+        Bytes of an edge position on the device.
+    word : dtype
+        Of a word of the bitmaps on the device.
+    always : bool
+        Whether every vertex applies in every superstep.
+    exchange : Exchange, optional
+
+    Attributes
+    ----------
+    vertices : VertexArrays
+        The arrays of all vertices, on the device.
+    partitions : list of PartitionState
+        Views of these arrays and the edges, by partition.
+    aggregates : tuple of arrays[1]
+        On the device: the aggregates that senders see.
+    """
+
+    vertices: VertexArrays
+    partitions: Sequence[PartitionState]
+    aggregates: tuple[Any, ...]
+
+    def __init__(
+        self,
+        program: CompiledProgram,
+        device: Device,
+        partitions: Sequence[Partition],
+        *,
+        num_vertices: int,
+        offset_size: int,
+        word: Any,
+        always: bool,
+        exchange: Exchange = LOCAL,
+    ) -> None:
+        self._program, self._device, self._always, self._exchange = program, device, always, exchange
+        self._n, self._word = num_vertices, np.dtype(word)
+        edges = partitions[0].out_edges
+        weight = edges.weights.itemsize if edges.weights is not None and program.per_edge else 0
+        self._traffic = Traffic(
+            vertices=num_vertices,
+            edges=len(partitions[0].in_edges.indices),
+            value=program.value.itemsize,
+            message=program.message.itemsize,
+            edge=edges.indices.itemsize + weight,
+            row=2 * offset_size,
+            bitmap=full_bitmap(num_vertices).nbytes,
+            has_signals=program.signal is not None,
+        )
+
+    @abstractmethod
+    def initialise(self) -> Activity:
+        """Run superstep 0: ``init`` and the first frontier."""
+
+    @abstractmethod
+    def execute(
+        self, direction: str, superstep: int, activity: Activity, totals: tuple[Any, ...], most: int
+    ) -> list[SuperstepFigures]:
+        """Run one superstep, or up to ``most``, in which the active vertices send and their receivers apply.
+
+        ``totals`` are the aggregates of the superstep before.
+        """
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The values of all vertices, on the device: one array per field."""
+        return self.vertices.values
+
+    @property
+    def frontier(self) -> Any:
+        """The bitmap of the active vertices, on the device."""
+        return self.vertices.frontier
+
+    def attach(self, values: Sequence[Any], frontier: Array) -> None:
+        """Use these values, and this frontier of the host, instead of the state's own.
+
+        Host arrays are copied to the device; on the CPU they are used as they are.
+        """
+        upload = self._device.upload
+        # The old arrays are freed before their successors are allocated.
+        self._use(self.vertices._replace(values=(), frontier=None))
+        new_values = tuple(upload(array) if isinstance(array, np.ndarray) else array for array in values)
+        self._use(self.vertices._replace(values=new_values, frontier=upload(frontier.view(self._word))))
+
+    def _use(self, vertices: VertexArrays) -> None:
+        """Use these arrays; the partitions get views of them."""
+        self.vertices = vertices
+        for part in self.partitions:
+            part.use(vertices, 8 * self._word.itemsize)
+
+    @property
+    def initial_totals(self) -> tuple[Any, ...]:
+        """The aggregates before the first superstep: their identities."""
+        return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)
+
+    def snapshot(self) -> dict[str, Array]:
+        """Return the state between two supersteps, by name, as host arrays; the inboxes are empty then.
+
+        On the CPU the arrays are those of the state, not copies.
+        """
+        download = self._device.download
+        fields = {f"value{k}": download(array) for k, array in enumerate(self.values)}
+        seen = {f"aggregate{k}": download(array) for k, array in enumerate(self.aggregates)}
+        return {**fields, "frontier": download(self.frontier).view(np.uint64), **seen}
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Restore the state from a :meth:`snapshot`, instead of :meth:`initialise`."""
+        # Kernels do not check that a bit of the frontier is a vertex.
+        frontier = arrays["frontier"] & full_bitmap(self._n)
+        self.attach([np.array(arrays[f"value{k}"]) for k in range(len(self.values))], frontier)
+        self.aggregates = self._restored_aggregates("aggregate", arrays)
+
+    def _restored_aggregates(self, name: str, arrays: Mapping[str, Array]) -> tuple[Any, ...]:
+        return tuple(self._device.upload(np.array(arrays[f"{name}{k}"])) for k in range(len(self.aggregates)))
+
+    def bytes_moved(self, direction: str, sent: Activity) -> int:
+        """Return the bytes that a superstep moves by the model of :class:`Traffic`."""
+        return self._traffic.bytes_moved(direction, sent.active_vertices, sent.active_edges)
