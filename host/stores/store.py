@@ -226,8 +226,11 @@ class Store:
         StoreError
             If the store could not be reached, load the run later to see whether this was committed.
         """
-        head = check_integer("step", step, 0) - 1 if after is None else check_integer("after", after, -1)
-        check_integer("step", step, head + 1)
+        if after is None:
+            head = check_integer("step", step, 0) - 1
+        else:
+            head = check_integer("after", after, -1)
+            check_integer("step", step, head + 1)
         check_text("status", status)
         if blobs and base is None:
             raise ArgumentError("blobs are stored with a base: pass base=")
