@@ -240,7 +240,7 @@ class Store:
         self._transactions.commit(claim, step, data, pieces, status, parts, head=head, release=release)
 
     def answer(self, run_id: str, step: int, vertex: bytes, number: int, answer: Any) -> None:
-        """StoredAnswer an interrupt of the held superstep; forced to disk, and needs no claim.
+        """Answer an interrupt of the held superstep; forced to disk, and needs no claim.
 
         Parameters
         ----------
