@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents import codec
-from gpu_pregel.host.agents.codec import check_id, decode, encode, id_key, place, place_of_key
+from gpu_pregel.host.agents.codec import check_id, decode, encode, id_key, place_of_key
 
 BERLIN = ZoneInfo("Europe/Berlin")
 QUIET_NAN, PAYLOAD_NAN, NEGATIVE_NAN, SIGNALING_NAN = 0x7FF8 << 48, 0x7FF8 << 48 | 5, 0xFFF8 << 48, 0x7FF0 << 48 | 1
@@ -547,8 +547,6 @@ def test_ids_are_str_int_bytes_or_tuples_of_them() -> None:
             check_id(bad)
         with pytest.raises(CodecError, match=problem):
             id_key(bad)
-        with pytest.raises(CodecError):
-            place(bad, 2)
 
 
 @given(st.lists(st.integers(-(2**100), 2**100) | st.integers(-200, 200)))
@@ -573,13 +571,10 @@ def test_vertices_are_distributed_evenly_over_workers() -> None:
     }
     for name, ids in many.items():
         for workers in (1, 2, 3, 4, 5, 8):
-            counts = collections.Counter(place(x, workers) for x in ids)
+            counts = collections.Counter(place_of_key(id_key(x), workers) for x in ids)
             assert sorted(counts) == list(range(workers)), (name, workers)
             assert max(counts.values()) < 1.25 * len(ids) / workers, (name, workers, counts)
-    assert [place(x, 5) for x in ("a", 1, b"c", ("a", 1))] == [
-        place_of_key(id_key(x), 5) for x in ("a", 1, b"c", ("a", 1))
-    ]
-    assert [place(x, 1000) for x in ("a", 1, b"c", ("a", 1))] == [730, 697, 523, 456]
+    assert [place_of_key(id_key(x), 1000) for x in ("a", 1, b"c", ("a", 1))] == [730, 697, 523, 456]
 
 
 def test_docstring_examples() -> None:
