@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.agents import AgentResult, RetryPolicy
-from gpu_pregel.host.agents.codec import encode, place
+from gpu_pregel.host.agents.codec import encode, id_key, place_of_key
 
 WORKERS = pytest.mark.parametrize("workers", [0, 1, 2, 5])
 """In process, and in several numbers of processes."""
@@ -46,7 +46,7 @@ def apart(count: int) -> list[int]:
     found: dict[int, int] = {}
     vertex = 0
     while len(found) < count:
-        found.setdefault(place(vertex, count), vertex)
+        found.setdefault(place_of_key(id_key(vertex), count), vertex)
         vertex += 1
     return sorted(found.values())
 
