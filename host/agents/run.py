@@ -14,7 +14,7 @@ from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import MasterContext
-from gpu_pregel.host.superstep.interrupts import stopping_on_interrupt
+from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
@@ -137,7 +137,7 @@ def run(
 def finish(agents: AgentRun) -> AgentResult:
     """Run to the end."""
     with agents:
-        with stopping_on_interrupt(agents.stop):
+        with stop_on_interrupt(agents.stop):
             while agents.step():
                 pass
         result = agents.result()
