@@ -21,11 +21,11 @@ settings.load_profile("suite")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run quick tests first; skip tests that require a GPU if there is none, with the reason."""
-    from gpu_pregel.host.devices.cuda import why_unusable
+    from gpu_pregel.host.devices.cuda import unavailable_reason
 
     items.sort(key=lambda item: "conformance" in item.path.parts)
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if on_gpu and (reason := why_unusable()):
+    if on_gpu and (reason := unavailable_reason()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
 

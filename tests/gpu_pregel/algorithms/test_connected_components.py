@@ -43,7 +43,7 @@ def test_a_result_is_frozen() -> None:
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "emulated:-1", "cpu:0"])
 def test_an_unknown_device_is_rejected(device: str) -> None:
-    with pytest.raises(DeviceError, match=f"there is no device '{device}' in this version: use one of 'auto', 'cpu'"):
+    with pytest.raises(DeviceError, match=f"unknown device '{device}': use one of 'auto', 'cpu'"):
         gp.connected_components(gp.grid(2), device=device)
 
 
@@ -63,7 +63,7 @@ def test_labels_stay_on_the_device_until_they_are_requested(device: str) -> None
 def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(ArgumentTypeError, match="device must be a name"):
         gp.connected_components(gp.grid(2), device=0)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="threads must be a whole number"):
+    with pytest.raises(ArgumentError, match="threads must be from 1 to 4,096, not 0"):
         gp.connected_components(gp.grid(2), threads=0)
     with pytest.raises(ArgumentTypeError, match="graph must be a gpu_pregel Graph, not list"):
         gp.connected_components([1])  # type: ignore[arg-type]

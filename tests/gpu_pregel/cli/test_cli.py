@@ -107,7 +107,7 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         (["cc", "-g", "99"], 2, "scale must be from 0 to 31, not 99"),
         (["cc", "-g", "4", "-n", "0"], 2, "0 is below 1"),
         (["cc", "-g", "4", "--device", "cuda:99"], 2, "device 'cuda:99' cannot be used: "),
-        (["cc", "-g", "4", "--device", "tpu"], 2, "there is no device 'tpu'"),
+        (["cc", "-g", "4", "--device", "tpu"], 2, "unknown device 'tpu'"),
         (["cc", "-g", "4", "--directed"], 2, "require -f"),
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),

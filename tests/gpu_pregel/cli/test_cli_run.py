@@ -169,7 +169,7 @@ def test_a_file_can_import_modules_from_its_folder(
 
 def test_the_cache_distinguishes_a_file_from_a_library_of_the_same_name(tmp_path: Path) -> None:
     from gpu_pregel.cli._programs import load_program
-    from gpu_pregel.host.programs.fingerprint import Fingerprint
+    from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
     path, digests = tmp_path / "numpy.py", set()
     for start in (5, 7):
@@ -241,7 +241,7 @@ def test_a_compilation_error_names_the_line(programs: str, capsys: pytest.Captur
         (["FILE:labels", "-g", "4", "--partitions", "99999"], 2, "partitions must be from 1 to 65,536"),
         (["FILE:labels", "-g", "4", "--max-supersteps", "0"], 2, "0 is below 1"),
         (["FILE:labels", "-g", "4", "--on-limit", "stop"], 2, "invalid choice: 'stop'"),
-        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "there is no device 'abacus'"),
+        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "unknown device 'abacus'"),
         (["FILE:labels", "-g", "4", "-o", "values.xls"], 2, "values.xls"),
         (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' is not possible: messages are tuples"),
     ],

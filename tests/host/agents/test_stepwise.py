@@ -138,7 +138,7 @@ def test_tries_that_were_made_elsewhere_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data, message",
-    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "cut short")],
+    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "truncated")],
 )
 def test_what_is_no_checkpoint_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(CodecError, match=message):

@@ -139,7 +139,7 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         ),
         (lambda: gp.Graph.from_edgelist([0], [1], renumber="yes"), ArgumentError, "renumber must be 'auto'"),
         (lambda: gp.Graph.from_edgelist([0], [1], renumber=cast(bool, 0)), ArgumentError, "renumber must be 'auto'"),
-        (lambda: gp.Graph.from_edgelist([0], [1], threads=0), ArgumentError, "threads must be a whole number"),
+        (lambda: gp.Graph.from_edgelist([0], [1], threads=0), ArgumentError, "threads must be from 1 to 4,096, not 0"),
         (lambda: gp.Graph.from_edgelist(["a"], ["b"], renumber=False), ArgumentError, "requires integer ids"),
         (lambda: gp.Graph.from_edgelist(["a", None], ["b", "c"]), GraphError, r"src\[1\] is missing"),
         (lambda: gp.Graph.from_csr([0, 1], [0.5]), ArgumentTypeError, "indices must have an integer dtype"),
