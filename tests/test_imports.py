@@ -27,7 +27,7 @@ ROOMS = [
 ]
 """From the bottom; rooms of one line do not import each other."""
 
-KNOWN_REPEATED_NAMES = {"Aggregator", "Answer", "Start", "Vertex"}
+KNOWN_REPEATED_NAMES = {"Answer", "Start"}
 """Names of classes that remain to be made distinct."""
 
 

@@ -79,8 +79,9 @@ class ProgressBar:
     def _open(self, elapsed: float) -> None:
         from tqdm import tqdm
 
+        begin = time() - elapsed
         self._bar = tqdm(leave=False, unit="", bar_format=self._bar_format, delay=_DELAY_SECONDS)
-        self._bar.start_t = time() - elapsed
+        self._bar.start_t = begin  # tqdm clears a bar only if it was created at least the delay later
 
     def _draw(self, now: float, done: int, total: int | None, description: str | None, note: str) -> None:
         self._drawn = now

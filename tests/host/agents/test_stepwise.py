@@ -147,7 +147,7 @@ def test_what_is_no_checkpoint_is_refused(data: bytes, message: str) -> None:
 
 def test_a_checkpoint_wants_the_function_that_it_goes_on_with() -> None:
     data = gp.agents.start([Vertex(1)], functions={"first": ring}).checkpoint_data()
-    with pytest.raises(ArgumentError, match="'first', which is not given: there are 'compute'"):
+    with pytest.raises(ArgumentError, match="'first', which was not passed; available: 'compute'"):
         gp.agents.start(data, ring)
 
 
