@@ -1,4 +1,4 @@
-"""Vertices and edges that come and go, with any number of workers, as Giraph's mutations do."""
+"""Mutations of vertices and edges with any number of workers, with the semantics of Giraph."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gpu_pregel.errors import AgentError
 from tests.agents import ONCE, WORKERS, check, values
 
 
-def asking(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
-    """Vertices ask in superstep 0 for what the script says; in superstep 1 each keeps what it sees."""
+def scripted(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
+    """In superstep 0 vertices make the requests of a script; in superstep 1 each stores what it finds."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
@@ -29,12 +29,12 @@ def asking(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
 
 
 @WORKERS
-def test_the_order_of_kinds(workers: int) -> None:
-    """Edges go, vertices go, vertices come, edges come, whoever asks first."""
+def test_order_of_mutations(workers: int) -> None:
+    """Edges are removed, vertices are removed, vertices are added, edges are added, in any order of requests."""
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [
-            ("add_edge", "a", "c", 2.5),  # stays: removals come first
-            ("add_edge", "new", "a", "first"),  # to one that another vertex adds
+            ("add_edge", "a", "c", 2.5),  # remains: removals come first
+            ("add_edge", "new", "a", "first"),  # from a vertex that another one adds
             ("add_vertex", "b", "b again", ["a"]),  # which another vertex removes
             ("remove_edge", "a", "b"),
             ("send", "new", "hello"),
@@ -52,7 +52,7 @@ def test_the_order_of_kinds(workers: int) -> None:
         Vertex("b", "old", ["a", "c"], halted=True),
         Vertex("c", 0),
     ]
-    result = agents.run(vertices, asking(script), workers=workers)
+    result = agents.run(vertices, scripted(script), workers=workers)
     check(
         result,
         ("a", (0, 4, []), [("c", 2.5)], True),
@@ -63,7 +63,7 @@ def test_the_order_of_kinds(workers: int) -> None:
 
 
 @WORKERS
-def test_what_is_not_there_goes_without_a_word(workers: int) -> None:
+def test_removing_missing_vertices_and_edges_is_no_error(workers: int) -> None:
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [
             ("remove_vertex", "nobody"),
@@ -72,10 +72,10 @@ def test_what_is_not_there_goes_without_a_word(workers: int) -> None:
             ("remove_vertex", "b"),
         ],
         "b": [("remove_vertex", "b"), ("add_vertex", "c", 7), ("add_edge", "a", "b")],
-        "d": [("add_vertex", "c", 7)],  # equal requests are one
+        "d": [("add_vertex", "c", 7)],  # equal requests count as one
     }
     vertices = [Vertex("a", 0, ["b"]), Vertex("b", 0), Vertex("d", 0)]
-    result = agents.run(vertices, asking(script), workers=workers)
+    result = agents.run(vertices, scripted(script), workers=workers)
     check(
         result,
         ("a", (0, 3, []), [("b", 1), ("b", 1)], True),
@@ -100,7 +100,7 @@ CONFLICTS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize("workers", [0, 2])  # computed in the master
 @pytest.mark.parametrize(("script", "error"), CONFLICTS)
 def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, error: str, workers: int) -> None:
     def compute(ctx: Any) -> None:
@@ -118,7 +118,7 @@ def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, err
 
 
 @WORKERS
-def test_an_edge_may_lead_nowhere_until_a_message_takes_it(workers: int) -> None:
+def test_an_edge_to_a_missing_vertex_is_allowed_until_a_message_follows_it(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.add_edge("a", "nowhere")
@@ -132,9 +132,9 @@ def test_an_edge_may_lead_nowhere_until_a_message_takes_it(workers: int) -> None
             run.step()
 
 
-@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize("workers", [0, 2])  # computed in the master
 @pytest.mark.parametrize("answer", ["first", "last", "existing", "none", "own"])
-def test_a_function_resolves(answer: str, workers: int) -> None:
+def test_resolve(answer: str, workers: int) -> None:
     asked: list[Any] = []
 
     def resolve(vertex: Any, existing: Any, requested: list[Any], messages: list[Any]) -> Any:
@@ -151,7 +151,7 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
         "c": [("add_vertex", "n", "of c")],
     }
     vertices = [*(Vertex(name, 0) for name in "abc"), Vertex("n", "old", ["b"], halted=True)]
-    result = agents.run(vertices, asking(script), workers=workers, resolve=resolve, on_missing="drop")
+    result = agents.run(vertices, scripted(script), workers=workers, resolve=resolve, on_missing="drop")
     assert sorted(asked, key=str) == [
         ("n", "old", ["of a", "of b", "of c"], [1, 2, 3]),
         ("other", None, [0], []),
@@ -180,22 +180,22 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
         (lambda *_: Vertex("n", 0, [1.5]), "resolve returned an invalid vertex: vertex 'n': edge to: .* float"),
     ],
 )
-def test_what_a_function_that_resolves_does_wrong(nonsense: Any, error: str) -> None:
+def test_invalid_results_of_resolve(nonsense: Any, error: str) -> None:
     script = {"a": [("add_vertex", "n", 1)]}
     with pytest.raises(AgentError, match=rf"vertex 'n' in superstep 0 cannot be added: {error}.*return a Vertex"):
-        agents.run([Vertex("a", 0)], asking(script), resolve=nonsense)
+        agents.run([Vertex("a", 0)], scripted(script), resolve=nonsense)
 
 
 @WORKERS
 @pytest.mark.parametrize("missing", ["create", "drop"])
-def test_messages_to_who_is_not_there(missing: str, workers: int) -> None:
-    """To one that never was, and to one that goes while messages are under way to it."""
+def test_messages_to_missing_vertices(missing: str, workers: int) -> None:
+    """One never existed, the other is removed while messages to it are pending."""
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [("send", "n", 1), ("send", "gone", 2), ("send", "a", 3)],
         "b": [("send", "n", 4), ("remove_vertex", "gone"), ("send", "n", 5)],
     }
     vertices = [Vertex("a", 0), Vertex("b", 0), Vertex("gone", "old", ["a"], halted=True)]
-    result = agents.run(vertices, asking(script), workers=workers, on_missing=missing)
+    result = agents.run(vertices, scripted(script), workers=workers, on_missing=missing)
     count = 4 if missing == "create" else 2
     expected: list[Any] = [("a", (0, count, [3]), [], True), ("b", (0, count, []), [], True)]
     if missing == "create":
@@ -204,8 +204,8 @@ def test_messages_to_who_is_not_there(missing: str, workers: int) -> None:
 
 
 @WORKERS
-def test_who_goes_is_computed_once_more_and_heard(workers: int) -> None:
-    """Vertices remove themselves with a message in hand; what they say last arrives."""
+def test_the_last_messages_of_removed_vertices_arrive(workers: int) -> None:
+    """Vertices that have messages remove themselves; their last messages arrive."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == 0:
@@ -225,7 +225,7 @@ def test_who_goes_is_computed_once_more_and_heard(workers: int) -> None:
 
 
 @WORKERS
-def test_everybody_goes(workers: int) -> None:
+def test_all_vertices_are_removed(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.remove_vertex(ctx.vertex_id)
 
@@ -235,8 +235,8 @@ def test_everybody_goes(workers: int) -> None:
 
 
 @WORKERS
-def test_who_comes_back_is_new(workers: int) -> None:
-    """A vertex goes in superstep 0, comes by a request in 1, goes in 2 and comes by a message in 3."""
+def test_a_vertex_that_is_added_again_is_new(workers: int) -> None:
+    """A vertex is removed in superstep 0, added by a request in 1, removed in 2 and created by a message in 3."""
 
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "guest":
@@ -259,7 +259,7 @@ def test_who_comes_back_is_new(workers: int) -> None:
 
 
 @WORKERS
-def test_a_vertex_that_failed_is_removed_by_another(workers: int) -> None:
+def test_a_failed_vertex_is_removed_by_another(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "bad" and ctx.superstep == 0:
             ctx.add_vertex("never", 1)

@@ -1,4 +1,4 @@
-"""Observers for logging and tqdm: what they write, and that a bar is gone whenever nothing is computed."""
+"""Observers for logging and tqdm: their output, and the removal of the bar when nothing is computed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def attempt(number: int, status: str = "completed") -> Event:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_log_has_a_line_for_each_event(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     facts = {"superstep": 3, "seconds": 0.123456789, "text": "first\nsecond\n"}
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
         LogObserver()(Event(kind, 3, "a\nb", 2, facts))
@@ -34,7 +34,7 @@ def test_a_log_has_a_line_for_each_event(kind: str, caplog: pytest.LogCaptureFix
     assert record.levelname == levels.get(kind, "INFO")
 
 
-def test_a_log_leaves_out_what_nobody_wants(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_below_the_level_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     observer = LogObserver()
     with caplog.at_level(logging.WARNING, "gpu_pregel.agents"):
         observer(attempt(0))
@@ -44,7 +44,7 @@ def test_a_log_leaves_out_what_nobody_wants(caplog: pytest.LogCaptureFixture) ->
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Bars in the order in which they were made; each is drawn with every event from the second on."""
+    """Bars in order of creation; each is drawn at every event from the second on."""
     made: list[Any] = []
 
     class Bar:
@@ -69,7 +69,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def test_progress_is_one_bar(bars: list[Any]) -> None:
+def test_progress_uses_one_bar(bars: list[Any]) -> None:
     observer = ProgressObserver()
     told = [
         superstep(0, 2),
@@ -90,7 +90,7 @@ def test_progress_is_one_bar(bars: list[Any]) -> None:
     assert bar.is_closed
 
 
-def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> None:
+def test_a_hold_removes_the_progress_bar(bars: list[Any]) -> None:
     observer = ProgressObserver()
     for event in [
         superstep(0, 2),
@@ -108,7 +108,7 @@ def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> N
     assert another.is_closed
 
 
-def test_progress_of_a_run_that_raises_ends_with_it(bars: list[Any]) -> None:
+def test_an_exception_removes_the_progress_bar(bars: list[Any]) -> None:
     def compute(ctx: Any) -> None:
         ctx.send("nobody", 1)
 
@@ -118,7 +118,7 @@ def test_progress_of_a_run_that_raises_ends_with_it(bars: list[Any]) -> None:
     assert bar.is_closed
 
 
-def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_run_shows_no_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 50:
             ctx.vote_to_halt()
@@ -127,7 +127,7 @@ def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == ""
 
 
-def test_progress_is_drawn_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tqdm_draws_the_progress_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
     monkeypatch.setattr(progress, "_PERIOD_SECONDS", 0.0)
