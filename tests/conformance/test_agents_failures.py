@@ -15,7 +15,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
-from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, one_per_partition, check, leave_mark, marks, values
+from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, check, leave_mark, marks, one_per_partition, values
 
 
 @WORKERS
