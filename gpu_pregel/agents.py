@@ -1,4 +1,4 @@
-"""Agent vertices: Python values computed by ordinary functions, superstep by superstep, in worker processes.
+"""Agent vertices: Python values computed by ordinary functions in worker processes, superstep by superstep.
 
 :func:`run` runs to the end; :func:`start` returns an :class:`AgentRun`, which runs step by step.
 """

@@ -117,7 +117,7 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
         def on_start(self, _: Any) -> None:
             if not self.announced:
                 self.announced = True
-                text = "compiling   kernels, once for this machine; later calls load them from the cache"
+                text = "compiling   kernels, once per machine; later calls load them from the cache"
                 print(text, file=sys.stderr, flush=True)
 
         def on_end(self, _: Any) -> None:

@@ -114,7 +114,7 @@ REFUSED: list[Any] = [
     pytest.param(
         {"aggregators": {"x": Aggregator("sum", dtype=int)}}, ArgumentError, "cannot have a function or a", id="dtype"
     ),
-    pytest.param({"run_id": "\udc80"}, CodecError, "run_id holds", id="run_id"),
+    pytest.param({"run_id": "\udc80"}, CodecError, "run_id contains", id="run_id"),
     pytest.param({"workers": -1}, ArgumentError, "workers must be from 0", id="workers"),
     pytest.param({"workers": 1.0}, ArgumentTypeError, "workers must be a whole number", id="workers of a float"),
     pytest.param({"max_supersteps": 0}, ArgumentError, "max_supersteps must be from 1", id="max_supersteps"),
@@ -190,8 +190,8 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "does not await": ("exception", "TypeError", "compute must return None, but returned coroutine.*async function"),
     "value": ("data", "CodecError", "the value: value.*function"),
     "part of a value": ("data", "CodecError", r"the value: value\['part'\]\[0\] is of type object"),
-    "value holds itself": ("data", "CodecError", "the value: .*holds itself"),
-    "deep value": ("data", "CodecError", "the value: .*nested more than 200 deep"),
+    "value holds itself": ("data", "CodecError", "the value: .*contains itself"),
+    "deep value": ("data", "CodecError", "the value: .*nested more than 200 levels deep"),
     "message": ("data", "CodecError", "a message: value is of type object"),
     "message to neighbors": ("data", "CodecError", "a message: value is of type object"),
     "aggregate": ("data", "CodecError", "a contribution to 'sum': value is of type object"),

@@ -138,7 +138,7 @@ def test_attempts_before_a_checkpoint_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data, message",
-    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "cut short")],
+    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "truncated")],
 )
 def test_invalid_checkpoint_data_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(CodecError, match=message):
