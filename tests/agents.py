@@ -17,7 +17,8 @@ WORKERS = pytest.mark.parametrize("workers", [0, 1, 2, 5])
 """In process, and with several worker processes."""
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)
-AT_ONCE = RetryPolicy(attempts=3, wait=0)
+WITHOUT_WAIT = RetryPolicy(attempts=3, wait=0)
+EVENT_KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
 
 
 def rows(result: AgentResult) -> list[tuple[Any, Any, list[tuple[Any, Any]], bool]]:

@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
@@ -259,7 +259,7 @@ class AgentPolicy:
         self._send_change(ledger.step, change)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)
-        if after.mutated is not NOTHING:
+        if after.mutated is not NO_CHANGE:
             for vertex in after.mutated.remove:
                 state.vertices.pop(vertex, None)
             self._sorted = []
@@ -270,7 +270,7 @@ class AgentPolicy:
         """Commit at the partitions; each gets the changes to its own vertices."""
         place, count = self._place, self._transport.partitions
         parts = [change] * count
-        if change is not NOTHING:
+        if change is not NO_CHANGE:
             place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
             if count > 1:
                 parts = [Change() for _ in range(count)]

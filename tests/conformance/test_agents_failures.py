@@ -15,7 +15,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
-from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, check, leave_mark, marks, one_per_partition, values
+from tests.agents import ONCE, PROCESSES, WITHOUT_WAIT, WORKERS, check, leave_mark, marks, one_per_partition, values
 
 
 @WORKERS
@@ -193,7 +193,7 @@ def test_attempts_are_counted_and_a_retry_resets_the_count(workers: int, tmp_pat
         ctx.vote_to_halt()
 
     vertices = [Vertex(k) for k in (0, 1, 2, 9)]
-    with agents.start(vertices, compute, workers=workers, retry=AT_ONCE) as run:
+    with agents.start(vertices, compute, workers=workers, retry=WITHOUT_WAIT) as run:
         assert not run.step()
         once = ["0 1", "1 1", "1 2", "2 1", "2 2", "2 3"]
         assert marks(tmp_path) == sorted([*once, "9 1", "9 2", "9 3"])

@@ -12,7 +12,7 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
-from tests.agents import AT_ONCE, ONCE, leave_mark, marks, values
+from tests.agents import ONCE, WITHOUT_WAIT, leave_mark, marks, values
 from tests.host.agents.workers.worker_programs import counting, final_bytes, is_alive, running
 from tests.worker_faults import arm, disarm
 
@@ -159,7 +159,7 @@ def test_a_timeout_kills_a_worker_that_stops_during_a_batch(asynchronous: bool, 
 
     compute = stop_once_later if asynchronous else stop_once
     with agents.start(
-        [Vertex(k, []) for k in range(8)], compute, workers=2, timeout=0.3, retry=AT_ONCE, observer=observer
+        [Vertex(k, []) for k in range(8)], compute, workers=2, timeout=0.3, retry=WITHOUT_WAIT, observer=observer
     ) as run:
         before = running(run)
         while run.step():
@@ -220,7 +220,7 @@ def test_errors_of_limits_name_the_limit(workers: int) -> None:
         [Vertex(name) for name in ("message", "outbox", "record", "fine")],
         compute,
         workers=workers,
-        retry=AT_ONCE,
+        retry=WITHOUT_WAIT,
         on_failure="continue",
         max_message=100,
         max_outbox=500,
@@ -244,5 +244,5 @@ def test_kills_do_not_change_random_numbers(monkeypatch: pytest.MonkeyPatch, tmp
     vertices = [Vertex(k, []) for k in range(10)]
     expected = final_bytes(agents.run(vertices, compute, run_id="one"))
     arm(monkeypatch, "computing", 13, tmp_path / "mark")
-    assert final_bytes(agents.run(vertices, compute, workers=2, retry=AT_ONCE, run_id="one")) == expected
+    assert final_bytes(agents.run(vertices, compute, workers=2, retry=WITHOUT_WAIT, run_id="one")) == expected
     assert (tmp_path / "mark").exists()

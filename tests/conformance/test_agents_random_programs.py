@@ -13,7 +13,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, Edge, TopK, Vertex
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import encode
-from tests.agents import AT_ONCE, rows
+from tests.agents import WITHOUT_WAIT, rows
 
 IDS: list[Any] = [0, 1, 2, 7, "a", "bc", (1, "a"), b"x"]
 AGGREGATORS = {
@@ -101,7 +101,7 @@ def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
     return {
         "compute": interpreter(asynchronous),
         "aggregators": AGGREGATORS,
-        "retry": AT_ONCE,
+        "retry": WITHOUT_WAIT,
         "on_failure": "continue",
         "max_supersteps": 6,
         "run_id": "one",

@@ -9,7 +9,7 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, TopK, Vertex
-from tests.agents import AT_ONCE, WORKERS, check, values
+from tests.agents import WITHOUT_WAIT, WORKERS, check, values
 
 
 @WORKERS
@@ -291,7 +291,7 @@ def test_failed_attempts_contribute_nothing(workers: int) -> None:
             ctx.vote_to_halt()
 
     result = agents.run(
-        [Vertex(k) for k in range(3)], compute, workers=workers, aggregators={"sum": "sum"}, retry=AT_ONCE,
+        [Vertex(k) for k in range(3)], compute, workers=workers, aggregators={"sum": "sum"}, retry=WITHOUT_WAIT,
         max_supersteps=2,
     )  # fmt: skip
     values(result, {0: (3, [1, 2, 3]), 1: (3, []), 2: (3, [])})
@@ -364,7 +364,7 @@ def test_keys_and_random_numbers_depend_on_the_vertex(workers: int) -> None:
             texts.append(event.facts["text"])
 
     first, second = (
-        agents.run([Vertex(k, []) for k in range(3)], compute, workers=workers, retry=AT_ONCE, observer=observer)
+        agents.run([Vertex(k, []) for k in range(3)], compute, workers=workers, retry=WITHOUT_WAIT, observer=observer)
         for _ in range(2)
     )
     drawn = [row for result in (first, second) for value in result.values.values() for row in value]

@@ -11,7 +11,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
 
 Vertex = gp.agents.Vertex
-AT_ONCE = gp.agents.RetryPolicy(attempts=3, wait=0)
+WITHOUT_WAIT = gp.agents.RetryPolicy(attempts=3, wait=0)
 ONCE = gp.agents.RetryPolicy(attempts=1)
 
 
@@ -33,7 +33,7 @@ def test_a_retry_has_the_same_input() -> None:
             ctx.value = ctx.messages
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex("a"), Vertex("b", 7)], compute, retry=AT_ONCE)
+    result = gp.agents.run([Vertex("a"), Vertex("b", 7)], compute, retry=WITHOUT_WAIT)
     assert seen == [(attempt, ["a", "b"], 7) for attempt in (1, 2, 3)]
     assert result.values == {"a": ["never sent by a failed attempt"], "b": "done"}
     assert result.trace[1]["retries"] == 2
@@ -236,7 +236,7 @@ def test_observers_receive_all_events(caplog: pytest.LogCaptureFixture) -> None:
         ctx.vote_to_halt()
 
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
-        gp.agents.run([Vertex("a")], compute, retry=AT_ONCE, observer=[events.append, gp.agents.LogObserver()])
+        gp.agents.run([Vertex("a")], compute, retry=WITHOUT_WAIT, observer=[events.append, gp.agents.LogObserver()])
     assert [event.kind for event in events] == ["superstep", "attempt", "retry", "attempt", "commit", "end"]
     assert events[2].vertex == "a"
     assert events[2].facts["text"] == "once"

@@ -10,8 +10,9 @@ import tqdm
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.observers.events import KINDS, Event, LogObserver, ProgressObserver
+from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.superstep import progress
+from tests.agents import EVENT_KINDS
 
 
 def superstep(number: int, active: int) -> Event:
@@ -22,7 +23,7 @@ def attempt(number: int, status: str = "completed") -> Event:
     return Event("attempt", number, "a", 1, {"status": status})
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVENT_KINDS)
 def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     facts = {"superstep": 3, "seconds": 0.123456789, "text": "first\nsecond\n"}
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):

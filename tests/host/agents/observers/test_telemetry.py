@@ -15,10 +15,11 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, MissingPackageError
-from gpu_pregel.host.agents.observers.events import KINDS, Event
+from gpu_pregel.host.agents.observers.events import Event
+from tests.agents import EVENT_KINDS
 
 Vertex = gp.agents.Vertex
-AT_ONCE = gp.agents.RetryPolicy(attempts=3, wait=0)
+WITHOUT_WAIT = gp.agents.RetryPolicy(attempts=3, wait=0)
 ERROR, UNSET = trace.StatusCode.ERROR, trace.StatusCode.UNSET
 
 
@@ -103,7 +104,7 @@ def test_spans_of_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -
 
     with telemetry.tracer.start_as_current_span("caller") as caller:
         vertices = [Vertex(("a", 1), edges=["b"]), Vertex("b")]
-        gp.agents.run(vertices, compute, workers=workers, retry=AT_ONCE, observer=telemetry.observer, run_id="r")
+        gp.agents.run(vertices, compute, workers=workers, retry=WITHOUT_WAIT, observer=telemetry.observer, run_id="r")
     (run,) = telemetry.spans("run")
     assert run.parent == caller.get_span_context()
     assert run.attributes == {"gpu_pregel.run.id": "r", "gpu_pregel.run.status": "completed"}
@@ -142,7 +143,7 @@ def test_a_failure_sets_the_status_even_if_the_run_continues(telemetry: Telemetr
         [Vertex(("a", 1)), Vertex("b")],
         compute,
         on_failure="continue",
-        retry=AT_ONCE,
+        retry=WITHOUT_WAIT,
         observer=telemetry.observer,
         run_id="r",
     )
@@ -168,7 +169,7 @@ def test_a_death_is_an_event(telemetry: Telemetry) -> None:
             os.kill(os.getpid(), 9)
         ctx.vote_to_halt()
 
-    gp.agents.run([Vertex("a")], compute, workers=1, retry=AT_ONCE, observer=telemetry.observer)
+    gp.agents.run([Vertex("a")], compute, workers=1, retry=WITHOUT_WAIT, observer=telemetry.observer)
     (superstep,) = telemetry.spans("superstep")
     death, retry = superstep.events
     assert (death.name, retry.name) == ("gpu_pregel.death", "gpu_pregel.retry")
@@ -225,7 +226,7 @@ def test_spans_end_after_an_exception(telemetry: Telemetry) -> None:
 def test_values_and_messages_are_not_exported(telemetry: Telemetry) -> None:
     facts = {"status": "failed", "active": 1, "seconds": 0.5, "text": "told", "type": "OSError"}
     secret = {"value": "secret", "messages": ["secret"], "payload": "secret", "answers": "secret"}
-    for kind in KINDS:
+    for kind in EVENT_KINDS:
         telemetry.tell(Event(kind, 0, "a", 1, {**facts, **secret}))
     spans = telemetry.exporter.get_finished_spans()
     assert len(spans) > 1
