@@ -1,6 +1,6 @@
 """Failures, holds, retries and interrupts with any number of workers, as an Erlang agent framework requires.
 
-What was computed how often is told by marks that compute functions leave in a folder.
+Compute functions count their calls by marks in a folder.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def test_continue_without_failed_vertices(workers: int) -> None:
 @WORKERS
 def test_on_failure_may_be_a_function(workers: int) -> None:
     """Three vertices fail: one is retried twice, then the superstep is held, then the run continues."""
-    asked: list[list[Any]] = []
+    decisions: list[list[Any]] = []
 
     def compute(ctx: Any) -> None:
         if ctx.vertex_id:
@@ -268,8 +268,8 @@ def test_on_failure_may_be_a_function(workers: int) -> None:
         ctx.vote_to_halt()
 
     def decide(failures: Any) -> Any:
-        asked.append(sorted((vertex, one.type, one.text) for vertex, one in failures.items()))
-        return [[2], (2,), "raise", "continue"][len(asked) - 1]
+        decisions.append(sorted((vertex, one.type, one.text) for vertex, one in failures.items()))
+        return [[2], (2,), "raise", "continue"][len(decisions) - 1]
 
     three = [(k, "ValueError", f"of {k}") for k in (1, 2, 3)]
     with agents.start(
@@ -277,9 +277,9 @@ def test_on_failure_may_be_a_function(workers: int) -> None:
     ) as run:
         assert not run.step()
         assert run.status == "failed"
-        assert asked == [three] * 3
+        assert decisions == [three] * 3
         assert not run.step()
-        assert (run.status, len(asked)) == ("partial", 4)
+        assert (run.status, len(decisions)) == ("partial", 4)
         values(run.result(), {0: 0, 1: "old", 2: "old", 3: "old"})
 
 
@@ -347,7 +347,7 @@ def test_ordinary_functions_run_concurrently_in_their_workers(workers: int, tmp_
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
         until = time.monotonic() + 20
         while len(os.listdir(folder)) < ctx.num_vertices:
-            assert time.monotonic() < until, "nobody else runs"
+            assert time.monotonic() < until, "no other vertex is running"
             time.sleep(0.001)
         ctx.value = "met"
         ctx.vote_to_halt()

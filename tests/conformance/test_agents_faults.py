@@ -102,7 +102,7 @@ def test_every_way_to_end_a_worker_fails_its_vertex() -> None:
             os._exit(3)
         if ctx.vertex_id == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if ctx.vertex_id == "is told to end":
+        if ctx.vertex_id == "is terminated":
             os.kill(os.getpid(), signal.SIGTERM)
         if ctx.vertex_id == "crashes":
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -116,7 +116,7 @@ def test_every_way_to_end_a_worker_fails_its_vertex() -> None:
     ways = {
         "exits": "exited with code 3",
         "is killed": "ended by SIGKILL",
-        "is told to end": "ended by SIGTERM",
+        "is terminated": "ended by SIGTERM",
         "crashes": "ended by SIGSEGV",
         "aborts": "ended by SIGABRT",
     }

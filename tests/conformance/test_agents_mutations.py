@@ -44,7 +44,7 @@ def test_order_of_mutations(workers: int) -> None:
             ("remove_edge", "a", "c"),
             ("add_vertex", "new", 1, [Edge("c", {"w": 1})]),
             ("add_edge", "new", "a", "second"),
-            ("send", "b", "to whoever is there"),
+            ("send", "b", "to any vertex of this id"),
         ],
     }
     vertices = [
@@ -56,7 +56,7 @@ def test_order_of_mutations(workers: int) -> None:
     check(
         result,
         ("a", (0, 4, []), [("c", 2.5)], True),
-        ("b", ("b again", 4, ["to whoever is there"]), [("a", 1)], True),
+        ("b", ("b again", 4, ["to any vertex of this id"]), [("a", 1)], True),
         ("c", (0, 4, []), [], True),
         ("new", (1, 4, ["hello"]), [("c", {"w": 1}), ("a", "first"), ("a", "second")], True),
     )
@@ -66,9 +66,9 @@ def test_order_of_mutations(workers: int) -> None:
 def test_removing_missing_vertices_and_edges_is_no_error(workers: int) -> None:
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [
-            ("remove_vertex", "nobody"),
-            ("remove_edge", "nobody", "a"),
-            ("remove_edge", "a", "nobody"),
+            ("remove_vertex", "missing"),
+            ("remove_edge", "missing", "a"),
+            ("remove_edge", "a", "missing"),
             ("remove_vertex", "b"),
         ],
         "b": [("remove_vertex", "b"), ("add_vertex", "c", 7), ("add_edge", "a", "b")],
@@ -89,13 +89,15 @@ CONFLICTS: list[Any] = [
         {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]}, r"vertex .n..*is added 2 times", id="twice"
     ),
     pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*already exists", id="there"),
-    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of nobody"),
+    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of missing"),
     pytest.param(
-        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]}, r"vertex 'b'.*does not exist", id="edge of who goes"
+        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]},
+        r"vertex 'b'.*does not exist",
+        id="edge of removed",
     ),
-    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to nobody"),
+    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to missing"),
     pytest.param(
-        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to who goes"
+        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to removed"
     ),
 ]
 
@@ -135,10 +137,10 @@ def test_an_edge_to_a_missing_vertex_is_allowed_until_a_message_follows_it(worke
 @pytest.mark.parametrize("workers", [0, 2])  # computed in the master
 @pytest.mark.parametrize("answer", ["first", "last", "existing", "none", "own"])
 def test_resolve(answer: str, workers: int) -> None:
-    asked: list[Any] = []
+    calls: list[Any] = []
 
     def resolve(vertex: Any, existing: Any, requested: list[Any], messages: list[Any]) -> Any:
-        asked.append((vertex, existing and existing.value, [one.value for one in requested], messages))
+        calls.append((vertex, existing and existing.value, [one.value for one in requested], messages))
         if vertex == "other":
             assert [(edge.target, edge.weight) for edge in requested[0].edges] == [("a", [1])]
             return requested[0]
@@ -152,7 +154,7 @@ def test_resolve(answer: str, workers: int) -> None:
     }
     vertices = [*(Vertex(name, 0) for name in "abc"), Vertex("n", "old", ["b"], halted=True)]
     result = agents.run(vertices, scripted(script), workers=workers, resolve=resolve, on_missing="drop")
-    assert sorted(asked, key=str) == [
+    assert sorted(calls, key=str) == [
         ("n", "old", ["of a", "of b", "of c"], [1, 2, 3]),
         ("other", None, [0], []),
     ]
@@ -245,7 +247,7 @@ def test_a_vertex_that_is_added_again_is_new(workers: int) -> None:
         if ctx.superstep in (0, 2):
             ctx.remove_vertex("guest")
         elif ctx.superstep == 1:
-            ctx.add_vertex("guest", ["asked for"], ["host"])
+            ctx.add_vertex("guest", ["requested"], ["host"])
         elif ctx.superstep == 3:
             ctx.send("guest", None)
         elif ctx.superstep == 5:

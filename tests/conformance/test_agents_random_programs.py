@@ -28,7 +28,7 @@ ids = st.sampled_from(IDS)
 texts = st.sampled_from(["", "x", "yy", "é"])
 figures = st.sampled_from([0.1, -0.1, 1e16, -1e16, 3.0, 1 / 3])
 weights = st.sampled_from([1, 0.5, "w", [1, [2]], {"k": 1.5}])
-asked = st.one_of(
+requests = st.one_of(
     st.tuples(st.just("send"), ids, texts),
     st.tuples(st.just("send"), ids, texts),
     st.tuples(st.just("send_to_neighbors"), texts),
@@ -45,7 +45,7 @@ asked = st.one_of(
     st.tuples(st.just("draw")),
     st.tuples(st.just("fail"), st.sampled_from([2, 2, 3, 9])),
 )
-scripts = st.lists(st.lists(asked, max_size=5), min_size=2, max_size=4)
+scripts = st.lists(st.lists(requests, max_size=5), min_size=2, max_size=4)
 graphs = st.dictionaries(
     ids,
     st.tuples(scripts, st.lists(ids, max_size=3), weights, st.sampled_from([False, False, True])),

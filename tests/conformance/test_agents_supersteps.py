@@ -237,7 +237,7 @@ def test_aggregates_of_all_kinds(workers: int) -> None:
     )
     expected = [
         {
-            **{name: anew[step] for name, (_, anew, _) in AGGREGATED.items()},
+            **{name: fresh[step] for name, (_, fresh, _) in AGGREGATED.items()},
             **{f"{name} of all": carried[step] for name, (_, _, carried) in AGGREGATED.items()},
         }
         for step in range(4)

@@ -97,19 +97,19 @@ def test_continue_without_failed_vertices() -> None:
 
 
 def test_on_failure_may_be_a_function() -> None:
-    asked: list[Any] = []
+    decisions: list[Any] = []
 
     def compute(ctx: Any) -> None:
-        if len(asked) < 2:
+        if len(decisions) < 2:
             raise ValueError(ctx.vertex_id)
         ctx.vote_to_halt()
 
     def decide(failures: Any) -> Any:
-        asked.append({vertex: failure.text for vertex, failure in failures.items()})
+        decisions.append({vertex: failure.text for vertex, failure in failures.items()})
         return list(failures)
 
     result = gp.agents.run([Vertex(1), Vertex(2)], compute, retry=ONCE, on_failure=decide)
-    assert asked == [{1: "1", 2: "2"}] * 2
+    assert decisions == [{1: "1", 2: "2"}] * 2
     assert result.status == "completed"
 
 

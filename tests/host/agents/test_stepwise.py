@@ -66,7 +66,7 @@ def test_checkpoint_data_continue_a_run(workers: int) -> None:
     assert result.superstep == whole.superstep == 7
 
 
-def troubled(ctx: Any) -> None:
+def fail_and_ask(ctx: Any) -> None:
     with open(ctx.value, "a") as log:
         log.write(f"{ctx.vertex_id}\n")
     if ctx.superstep == 0:
@@ -89,11 +89,11 @@ def test_checkpoint_data_of_a_held_superstep_compute_only_the_rest(workers: int,
     def seen() -> dict[str, int]:
         return Counter(Path(log).read_text().split())
 
-    with gp.agents.start([Vertex(name, log) for name in ("asks", "fails", "good")], troubled, **options) as agents:
+    with gp.agents.start([Vertex(name, log) for name in ("asks", "fails", "good")], fail_and_ask, **options) as agents:
         assert not agents.step()
         assert agents.status == "failed"
         first = agents.checkpoint_data()
-    with gp.agents.start(first, troubled, **options) as agents:
+    with gp.agents.start(first, fail_and_ask, **options) as agents:
         held = agents.result()
         assert held.failed["fails"].text == "broken"
         assert held.interrupts == {"asks": "which?"}
@@ -106,7 +106,7 @@ def test_checkpoint_data_of_a_held_superstep_compute_only_the_rest(workers: int,
         assert not agents.step()
         assert agents.result().interrupts == {"asks": "really?"}
         second = agents.checkpoint_data()
-    with gp.agents.start(second, troubled, **options) as agents:
+    with gp.agents.start(second, fail_and_ask, **options) as agents:
         agents.answer("asks", "yes")
         assert agents.step()
         assert agents.result().aggregates == {"answers": ["this yes"]}

@@ -72,7 +72,7 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_progress_uses_one_bar(bars: list[Any]) -> None:
     observer = ProgressObserver()
-    told = [
+    events = [
         superstep(0, 2),
         attempt(0),
         attempt(0, "failed"),
@@ -81,7 +81,7 @@ def test_progress_uses_one_bar(bars: list[Any]) -> None:
         superstep(1, 5),
         attempt(1),
     ]
-    for event in told:
+    for event in events:
         observer(event)
     (bar,) = bars
     first, second = "superstep 0", "superstep 1"
@@ -111,9 +111,9 @@ def test_a_hold_removes_the_progress_bar(bars: list[Any]) -> None:
 
 def test_an_exception_removes_the_progress_bar(bars: list[Any]) -> None:
     def compute(ctx: Any) -> None:
-        ctx.send("nobody", 1)
+        ctx.send("missing", 1)
 
-    with pytest.raises(AgentError, match="nobody"):
+    with pytest.raises(AgentError, match="missing"):
         gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=ProgressObserver())
     (bar,) = bars
     assert bar.is_closed
