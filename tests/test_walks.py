@@ -135,7 +135,7 @@ def run_program(device: str) -> None:
     graph = gp.kronecker(6)
     program = gp.VertexProgram(
         value=np.int64,
-        init=lambda ctx: ctx.vertex - 20261122,  # a constant of its own, so that no other test has compiled it
+        init=lambda ctx: ctx.vertex - 20261122,  # a unique constant, so that no other test has compiled it
         message=lambda value, ctx: value,
         combine="min",
         apply=lambda value, incoming, ctx: min(value, incoming),
