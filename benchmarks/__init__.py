@@ -1,1 +1,1 @@
-"""Measurements of gpu_pregel beside its peers; ``python -m benchmarks --help`` lists them, NOTES.md explains them."""
+"""Benchmarks of gpu_pregel and its peers: ``python -m benchmarks --help`` lists them, NOTES.md explains them."""

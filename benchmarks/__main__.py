@@ -23,13 +23,15 @@ SUBCOMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return the exit status: 0, 1 for a wrong or failed result, 2 for a wrong command."""
+    """Run a subcommand and return the exit status: 0, 1 for a wrong or failed result, 2 for a usage error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     subparsers = parser.add_subparsers(dest="subcommand", required=True)
     for name, module in SUBCOMMANDS.items():
         subparser = subparsers.add_parser(name, help=module.HELP, description=module.__doc__)
         module.add_arguments(subparser)
-        subparser.add_argument("--threads", type=_positive, default=available_threads(), help="default: all processors")
+        subparser.add_argument(
+            "--threads", type=_positive, default=available_threads(), help="number of threads (default: all processors)"
+        )
         subparser.add_argument("-o", "--output", type=Path, help="JSON file for the report")
     parsed = parser.parse_args(arguments)
     try:
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""The device that we run on: which it is, how fast it copies, and what share of that a figure reaches."""
+"""The device under test: its name, its copy bandwidth, and the share of it that a figure reaches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _bandwidth: float | None = None
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """Declare ``--device``."""
-    parser.add_argument("--device", default="cpu", help="where we run: cpu, cuda or cuda:1 (default: cpu)")
+    parser.add_argument("--device", default="cpu", help="device of gpu_pregel: cpu, cuda or cuda:1 (default: cpu)")
 
 
 def set_device(name: str) -> dict[str, Any]:
-    """Let our contestants run on a device; what the report says of it."""
+    """Run our contestants on a device; return its description for the report."""
     global _bandwidth
     GpuPregel.device = name
     device = get_device(name)
@@ -27,15 +27,14 @@ def set_device(name: str) -> dict[str, Any]:
         _bandwidth = None
         return {"name": device.name}
     _bandwidth = device.copy_bandwidth()
-    progress(f"{device.gpu.name} copies {_bandwidth / 1e9:,.0f} GB/s, read and written")
+    progress(f"{device.gpu.name} copies {_bandwidth / 1e9:,.0f} GB/s (read plus write)")
     return {"name": device.name, "gpu": device.gpu.name, "copy_bytes_per_second": _bandwidth}
 
 
 def format_device(graph: dict[str, Any]) -> str:
-    """Milliseconds and edges per second of ours and, on a GPU, the share of the copy bandwidth.
+    """Format our time, edges per second and, on a GPU, the share of the copy bandwidth.
 
-    The bytes are those of the CSR read once and of a label or value written: what reads more, or skips, is compared
-    with that.
+    The share counts one read of the CSR and one write of a label or value per vertex, whatever a kernel actually reads.
     """
     ours = graph["contestants"][0]
     if GpuPregel.device == "cpu" or not ours["median"]:

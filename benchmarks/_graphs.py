@@ -1,4 +1,4 @@
-"""Graphs that are measured: a spec such as ``kron:20`` or a path becomes files that every contestant can load."""
+"""Benchmark graphs: converts a spec such as ``kron:20`` or a path to files that every contestant can load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_pregel.host.graphs.generators import DEFAULT_SEED
 Array = np.ndarray[Any, Any]
 
 SEED = DEFAULT_SEED
-"""Seed of all generated graphs, so that everybody measures the same ones."""
+"""Seed of all generated graphs, so that all contestants measure the same ones."""
 
 DEFAULT_CACHE = Path(__file__).parent / "work"
 
@@ -28,7 +28,7 @@ _NAMES = {"kron": "Kronecker", "uniform": "Uniform random", "grid": "Grid"}
 
 @dataclass(frozen=True)
 class GraphFiles:
-    """One graph on disk: the same edges in each of the formats asked for."""
+    """One graph on disk: the same edges in each requested format."""
 
     spec: str
     title: str
@@ -38,7 +38,7 @@ class GraphFiles:
 
 
 def generate(spec: str) -> gp.Graph:
-    """Generate the graph of a spec ``kron:SCALE``, ``uniform:SCALE`` or ``grid:SCALE``, of 2^SCALE vertices."""
+    """Generate the graph of a spec ``kron:SCALE``, ``uniform:SCALE`` or ``grid:SCALE`` with 2^SCALE vertices."""
     kind, scale = _parse(spec)
     if kind == "kron":
         return gp.kronecker(scale, seed=SEED)
@@ -48,9 +48,9 @@ def generate(spec: str) -> gp.Graph:
 
 
 def prepare(spec: str, cache: Path, suffixes: Iterable[str] = ()) -> GraphFiles:
-    """Write the graph of a spec or a path into ``cache`` as ``.sg`` and in the other formats, unless it is there.
+    """Write the graph of a spec or path to ``cache`` as ``.sg`` and in the other formats; keep existing files.
 
-    A directed graph is made undirected, so that its components mean the same to all.
+    Directed graphs are read as undirected, so that components have one meaning for all contestants.
     """
     cache.mkdir(parents=True, exist_ok=True)
     title, stem, origin = _identify(spec)
@@ -76,7 +76,7 @@ def read_header(path: Path) -> tuple[bool, int, int]:
 
 
 def read_serialized(path: Path) -> tuple[Array, Array]:
-    """Read a ``.sg`` file with NumPy alone, for peers without a reader of their own: int64[n + 1] and int32[m]."""
+    """Read a ``.sg`` file with NumPy alone, for peers without their own reader: int64[n + 1] and int32[m]."""
     _, m, n = read_header(path)
     with path.open("rb") as file:
         file.seek(_HEADER.size)
@@ -84,25 +84,25 @@ def read_serialized(path: Path) -> tuple[Array, Array]:
 
 
 def is_spec(text: str) -> bool:
-    """Whether ``text`` has the form of a generated graph's spec."""
+    """Return whether ``text`` has the form of a generated graph's spec."""
     return text.partition(":")[0] in _NAMES and ":" in text
 
 
 def _parse(spec: str) -> tuple[str, int]:
     kind, _, scale = spec.partition(":")
     if kind not in _NAMES or not scale.isdecimal():
-        raise ValueError(f"{spec!r} is no graph: give kron:SCALE, uniform:SCALE, grid:SCALE or the path of a file")
+        raise ValueError(f"{spec!r} is not a graph: give kron:SCALE, uniform:SCALE, grid:SCALE or the path of a file")
     return kind, int(scale)
 
 
 def _identify(spec: str) -> tuple[str, str, Path | None]:
-    """Title for people, stem of the cached files, and the file that a path names."""
+    """Return the title, the stem of the cached files, and the source file if the spec is a path."""
     if is_spec(spec):
         kind, scale = _parse(spec)
         return f"{_NAMES[kind]}, scale {scale}", f"{kind}-{scale}-seed{SEED}", None
     path = Path(spec)
     if not path.is_file():
         raise ValueError(f"{spec!r} is neither a file nor kron:SCALE, uniform:SCALE or grid:SCALE")
-    # A file that was changed since must not be answered from the cache.
+    # The stem changes with the file, so that the cache never serves an outdated copy.
     state = os.stat(path)
     return path.name, f"{path.stem}-{state.st_size:x}-{state.st_mtime_ns:x}", path

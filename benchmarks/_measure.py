@@ -1,4 +1,4 @@
-"""Timing, statistics over trials, facts of the machine, and the two forms of a report: JSON and a table."""
+"""Timing, statistics over trials, a description of the machine, and reports as JSON and tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 @dataclass(frozen=True)
 class Summary:
-    """Seconds (or another unit) of several trials: the median, the quartiles and the least."""
+    """Several trials, in seconds or another unit: median, quartiles and minimum."""
 
     trials: list[float]
     median: float
@@ -40,36 +40,36 @@ class Summary:
 
     @property
     def spread(self) -> float:
-        """Distance of the quartiles as a share of the median."""
+        """Interquartile range as a share of the median."""
         return (self.quartiles[1] - self.quartiles[0]) / self.median if self.median else 0.0
 
 
 def timed(function: Callable[..., Result], *arguments: Any, **options: Any) -> tuple[Result, float]:
-    """Call ``function`` and return its result and the wall seconds it took."""
+    """Call ``function`` and return its result and its wall time in seconds."""
     start = time.perf_counter()
     result = function(*arguments, **options)
     return result, time.perf_counter() - start
 
 
 def in_turn(names: Sequence[str], trials: int, trial: Callable[[str], None], budget: float = float("inf")) -> None:
-    """Call ``trial(name)`` for every name, ``trials`` times over, so that a slow spell hits all alike.
+    """Call ``trial(name)`` for every name in turn, ``trials`` times, so that a slow spell affects all alike.
 
-    Whoever has spent more than ``budget`` seconds takes no further turn.
+    A name that has used more than ``budget`` seconds takes no further turn.
     """
     spent = dict.fromkeys(names, 0.0)
     for number in range(trials):
-        playing = [name for name in names if spent[name] <= budget]
-        progress(f"  trial {number + 1} of {trials}: {', '.join(playing)}")
-        for name in playing:
+        contestants = [name for name in names if spent[name] <= budget]
+        progress(f"  trial {number + 1} of {trials}: {', '.join(contestants)}")
+        for name in contestants:
             spent[name] += timed(trial, name)[1]
 
 
 def run_program(command: Sequence[str | Path], *, threads: int | None = None, timeout: float = 1800) -> str:
-    """Run a program and return what it printed; a failure becomes an error with the last line of its complaint."""
+    """Run a program and return its stdout; a failure raises an error with the last line that it printed."""
     environment = dict(os.environ)
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)
-    # Open MPI refuses root unless told otherwise, and containers often run as root.
+    # Open MPI refuses to run as root by default, and containers often do.
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     name = Path(command[0]).name
     try:
@@ -85,13 +85,13 @@ def run_program(command: Sequence[str | Path], *, threads: int | None = None, ti
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"{name} did not finish within {timeout:.0f} s") from None
     if done.returncode:
-        complaint = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-        raise RuntimeError(f"{name} ended with status {done.returncode}: {complaint}")
+        last_line = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
+        raise RuntimeError(f"{name} ended with status {done.returncode}: {last_line}")
     return done.stdout
 
 
 def version_of(package: str) -> str:
-    """Version of an installed package."""
+    """Return the version of an installed package."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -99,7 +99,7 @@ def version_of(package: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What a reader must know of the machine and the software to judge a figure."""
+    """Describe the machine and the software, which a reader needs to judge a figure."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -124,7 +124,7 @@ def _cpu_model() -> str:
 
 
 def write_json(path: Path | None, report: dict[str, Any]) -> None:
-    """Write a report to ``path`` whole or not at all; do nothing if it is None."""
+    """Write a report to ``path`` atomically; do nothing if the path is None."""
     if path is None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def write_json(path: Path | None, report: dict[str, Any]) -> None:
 
 
 def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lines with aligned columns: the first to the left, the others to the right."""
+    """Format aligned columns: the first left-aligned, the others right-aligned."""
     lines = [list(heading), *(list(row) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
     lines.insert(1, ["-" * width for width in widths])
@@ -149,7 +149,7 @@ def table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def format_seconds(seconds: float | None) -> str:
-    """Write a duration for people with three digits that count: ``9.28 ms``, ``1.24 s``."""
+    """Format a duration with three significant digits: ``9.28 ms``, ``1.24 s``."""
     if seconds is None:
         return "-"
     unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= size), _UNITS[-1])
@@ -158,12 +158,12 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def format_ratio(ratio: float | None) -> str:
-    """Write a ratio with two digits that count, small ones too: ``0.004``, ``0.38``, ``2.66``."""
+    """Format a ratio with at least two significant digits: ``0.0042``, ``0.38``, ``2.66``."""
     if ratio is None:
         return "-"
     return f"{ratio:.2f}" if ratio >= 0.095 else f"{ratio:.2g}"
 
 
 def progress(message: str) -> None:
-    """Say on stderr what is going on."""
+    """Print a progress message to stderr."""
     print(message, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Agent vertices beside LangGraph: a loop and a fan-out, in memory and in a store; many vertices at once; start-up."""
+"""Agent vertices compared with LangGraph: a loop, a fan-out, many vertices and start-up, in memory and in a store."""
 
 from __future__ import annotations
 
@@ -7,91 +7,56 @@ import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import gpu_pregel as gp
-from benchmarks._measure import (
-    Summary,
-    format_ratio,
-    format_seconds,
-    in_turn,
-    machine,
-    progress,
-    table,
-    timed,
-    write_json,
-)
+from benchmarks._figures import Figure, Measure, checked_measure, expect, median_of, run_trials
+from benchmarks._measure import machine, progress, table, timed, write_json
 from benchmarks.peers.langgraph import LangGraph
 
-HELP = "agent vertices: a loop, a fan-out, many vertices, start-up; beside LangGraph"
+HELP = "agent vertices compared with LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
 _PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices")
-_QUIET = 0.5
-"""Load average above which the figures are not those of a machine that does nothing else."""
-
-Measure = Callable[[], float]
-"""Measures once: seconds, or vertices per second; for any result but the right one it raises ``WrongResultError``."""
-
-
-class WrongResultError(Exception):
-    """What was computed is not what it should be."""
-
-
-@dataclass
-class Figure:
-    """A line of the report.
-
-    Attributes
-    ----------
-    name : str
-    unit : str
-        "s", "/s" for vertices per second, or "B".
-    asked : float or None
-        The most, of a rate the least, that ``asked_of`` ("ratio" or "ours") is to be.
-    ours, theirs : dict
-        Trials, median, minimum, quartiles and spread; empty where there are none.
-    ratio : float or None
-        Our median over theirs.
-    """
-
-    name: str
-    unit: str
-    asked: float | None
-    asked_of: str
-    ours: dict[str, Any]
-    theirs: dict[str, Any]
-    ratio: float | None
+_MAX_LOAD = 0.5
+"""Load average above which the machine counts as busy."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
-    parser.add_argument("--runs", type=int, default=5, help="fan-outs in a turn, whose median counts (default: 5)")
+    parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
+    parser.add_argument("--runs", type=int, default=5, help="fan-outs per turn; their median counts (default: 5)")
     parser.add_argument("--steps", type=int, default=2000, help="supersteps of the loop (default: 2000)")
     parser.add_argument("--saved-steps", type=int, default=200, help="supersteps of the loop in a store (default: 200)")
-    parser.add_argument("--folder", type=Path, help="where stores are made; default: the folder for temporary files")
+    parser.add_argument("--folder", type=Path, help="folder for stores (default: the temporary folder)")
     parser.add_argument("--fan-out", type=int, default=1000, help="vertices of the fan-out (default: 1000)")
-    parser.add_argument("--vertices", type=int, default=100_000, help="many vertices (default: 100000)")
+    parser.add_argument("--vertices", type=int, default=100_000, help="vertices of the ring (default: 100000)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report; 1 if somebody failed or was wrong."""
+    """Measure, print the table, write the report; return 1 if a contestant failed or was wrong."""
     load = os.getloadavg()[0]
-    if load > _QUIET:
-        progress(f"this machine does something else: its load average is {load:.2f}")
-    reason = LangGraph.absent()
+    if load > _MAX_LOAD:
+        progress(f"the machine is busy: its load average is {load:.2f}")
+    reason = LangGraph.why_unavailable()
     if reason is not None:
-        progress(f"{LangGraph.name} steps aside: {reason}")
+        progress(f"{LangGraph.name} is skipped: {reason}")
     peer = LangGraph if reason is None else None
     errors: list[str] = []
     figures: list[Figure] = []
-    for group in (_loop, _fan_out, _many, _start_up, _saved_loop, _saved_many, _size):
+    for group in (
+        _measure_loop,
+        _measure_fan_out,
+        _measure_ring,
+        _measure_start_up,
+        _measure_saved_loop,
+        _measure_saved_ring,
+        _measure_size,
+    ):
         figures += group(arguments, peer, errors)
     report = {
         "benchmark": "agents",
@@ -103,18 +68,18 @@ def run(arguments: argparse.Namespace) -> int:
         "figures": [asdict(figure) for figure in figures],
         "errors": errors,
     }
-    print(table(["", "ours", "theirs", "ratio", "asked", "spread"], [_cells(figure) for figure in figures]))
+    print(table(["", "ours", "theirs", "ratio", "target", "spread"], [figure.cells() for figure in figures]))
     for error in errors:
         print(f"ERROR {error}")
     write_json(arguments.output, report)
     return 1 if errors else 0
 
 
-# What is measured. Compute functions are made here, so that workers get them by value and import no benchmark.
+# Compute functions are nested, so that workers receive them by value and import no benchmark.
 
 
-def _loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
-    """One vertex that keeps itself active, in process: seconds of a superstep."""
+def _measure_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
+    """Measure seconds per superstep of one vertex that keeps itself active, in process."""
     steps: int = arguments.steps
 
     def compute(ctx: gp.agents.Context) -> None:
@@ -124,20 +89,20 @@ def _loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: l
 
     def ours() -> float:
         with gp.agents.start([gp.agents.Vertex("count", 0)], compute, max_supersteps=steps + 1) as agents:
-            seconds = timed(_to_the_end, agents)[1]
-            _expect(agents.result().values, {"count": steps})
+            seconds = timed(_run_to_end, agents)[1]
+            expect(agents.result().values, {"count": steps})
         return seconds / steps
 
     title = f"loop of a vertex, {steps:,} supersteps"
     measures: dict[str, Measure] = {"ours": ours}
     if peer is not None:
-        measures["theirs"] = _of_peer(peer.loop(steps), steps, steps)
-    trials = _trials(title, measures, arguments.trials, errors)
-    return [_figure(title, "s", 0.1, "ratio", trials["ours"], trials.get("theirs"))]
+        measures["theirs"] = checked_measure(peer.loop(steps), steps, steps)
+    trials = run_trials(title, measures, arguments.trials, errors)
+    return [Figure.of(title, "s", 0.1, "ratio", trials["ours"], trials.get("theirs"))]
 
 
-def _fan_out(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
-    """A vertex sends each of many others a message, and they compute: seconds of one of these."""
+def _measure_fan_out(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
+    """Measure seconds per receiver of a vertex that sends a message to each of many others."""
     count: int = arguments.fan_out
 
     def compute(ctx: gp.agents.Context) -> None:
@@ -151,29 +116,29 @@ def _fan_out(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors
     def ours(agents: gp.agents.AgentRun) -> float:
         first = agents.result().superstep
         seconds = timed(lambda: agents.step() and agents.step())[1]
-        _expect(agents.result().values, {"source": None, **{target: target + first + 1 for target in range(count)}})
+        expect(agents.result().values, {"source": None, **{target: target + first + 1 for target in range(count)}})
         return seconds / count
 
     title = f"fan-out to {count:,}"
     others = [gp.agents.Vertex(target, 0, halted=True) for target in range(count)]
-    with _runs([gp.agents.Vertex("source"), *others], compute) as runs:
+    with _open_runs([gp.agents.Vertex("source"), *others], compute) as runs:
         measures: dict[str, Measure] = {
-            name: partial(_median, arguments.runs, partial(ours, agents)) for name, agents in runs.items()
+            name: partial(median_of, arguments.runs, partial(ours, agents)) for name, agents in runs.items()
         }
         if peer is not None:
-            theirs = _of_peer(peer.fan_out(count), list(range(1, count + 1)), count)
-            measures["theirs"] = partial(_median, arguments.runs, theirs)
-        trials = _trials(title, measures, arguments.trials, errors)
+            theirs = checked_measure(peer.fan_out(count), list(range(1, count + 1)), count)
+            measures["theirs"] = partial(median_of, arguments.runs, theirs)
+        trials = run_trials(title, measures, arguments.trials, errors)
     return [
-        _figure(
+        Figure.of(
             f"{title}, {name}", "s", 0.05 if name == _IN_PROCESS else 0.1, "ratio", trials[name], trials.get("theirs")
         )
         for name in runs
     ]
 
 
-def _ring(n: int) -> Callable[[gp.agents.Context], None]:
-    """A compute function: each of ``n`` vertices keeps the message that it was sent, and sends one to the next."""
+def _ring_function(n: int) -> Callable[[gp.agents.Context], None]:
+    """Return a compute function: each of ``n`` vertices stores its message and sends one to the next vertex."""
 
     def send(ctx: gp.agents.Context) -> None:
         for message in ctx.messages:
@@ -183,10 +148,10 @@ def _ring(n: int) -> Callable[[gp.agents.Context], None]:
     return send
 
 
-def _many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """Vertices in a ring that send a message in each superstep, and take one in: how many are computed in a second."""
+def _measure_ring(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Measure vertices per second of a ring in which every vertex sends and receives a message per superstep."""
     n: int = arguments.vertices
-    send = _ring(n)
+    send = _ring_function(n)
 
     def add(ctx: gp.agents.Context) -> None:
         for message in ctx.messages:
@@ -196,26 +161,26 @@ def _many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> lis
     def ours(agents: gp.agents.AgentRun, compute: Callable[..., None]) -> float:
         superstep = agents.result().superstep
         seconds = timed(agents.step)[1]
-        if superstep:  # in the first nobody has a message
-            _expect(agents.result().values, {v: (v - 1) % n if compute is send else superstep for v in range(n)})
+        if superstep:  # no vertex has a message in the first superstep
+            expect(agents.result().values, {v: (v - 1) % n if compute is send else superstep for v in range(n)})
         return n / seconds
 
     figures = []
     for title, compute, asked in ((f"{n:,} vertices send", send, 1e5), (f"{n:,} send and change", add, None)):
-        with _runs([gp.agents.Vertex(v, 0) for v in range(n)], compute) as runs:
+        with _open_runs([gp.agents.Vertex(v, 0) for v in range(n)], compute) as runs:
             for agents in runs.values():
                 agents.step()
             measures: dict[str, Measure] = {name: partial(ours, agents, compute) for name, agents in runs.items()}
-            trials = _trials(title, measures, arguments.trials, errors)
+            trials = run_trials(title, measures, arguments.trials, errors)
         figures += [
-            _figure(f"{title}, {name}", "/s", None if name == _IN_PROCESS else asked, "ours", trials[name])
+            Figure.of(f"{title}, {name}", "/s", None if name == _IN_PROCESS else asked, "ours", trials[name])
             for name in runs
         ]
     return figures
 
 
-def _start_up(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """Seconds until workers are ready; ending them is not counted."""
+def _measure_start_up(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Measure seconds until the workers are ready; their shutdown is not timed."""
 
     def compute(ctx: gp.agents.Context) -> None:
         ctx.value = ctx.vertex_id
@@ -225,16 +190,16 @@ def _start_up(arguments: argparse.Namespace, peer: object, errors: list[str]) ->
         vertices = [gp.agents.Vertex(v) for v in range(WORKERS)]
         agents, seconds = timed(gp.agents.start, vertices, compute, workers=WORKERS)
         with agents:
-            _to_the_end(agents)
-            _expect(agents.result().values, {v: v for v in range(WORKERS)})
+            _run_to_end(agents)
+            expect(agents.result().values, {v: v for v in range(WORKERS)})
         return seconds
 
     title = f"start-up of {WORKERS} workers"
-    return [_figure(title, "s", 0.4, "ours", _trials(title, {"ours": ours}, arguments.trials, errors)["ours"])]
+    return [Figure.of(title, "s", 0.4, "ours", run_trials(title, {"ours": ours}, arguments.trials, errors)["ours"])]
 
 
-def _saved_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
-    """The loop in a SQLite file, every superstep committed: seconds of a superstep."""
+def _measure_saved_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
+    """Measure seconds per superstep of the loop in a SQLite file, with every superstep committed."""
     steps: int = arguments.saved_steps
     names = itertools.count()
 
@@ -248,29 +213,29 @@ def _saved_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, err
         options: dict[str, Any] = {"store": store, "run_id": run_id, "durability": durability}
         with gp.agents.start([gp.agents.Vertex("count", 0)], compute, max_supersteps=steps + 1, **options) as agents:
             before = store.counts.forced
-            seconds = timed(_to_the_end, agents)[1]
-            _expect(agents.result().values, {"count": steps})
-            _expect(store.counts.forced - before, steps if durability == "machine" else 0)
+            seconds = timed(_run_to_end, agents)[1]
+            expect(agents.result().values, {"count": steps})
+            expect(store.counts.forced - before, steps if durability == "machine" else 0)
         return seconds / steps
 
     title = f"loop in SQLite, {steps:,} supersteps"
-    with _folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
+    with _store_folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
         measures: dict[str, Measure] = {name: partial(ours, name) for name in ("machine", "process")}
-        reason = LangGraph.absent_saver()
+        reason = LangGraph.why_saver_unavailable()
         if peer is not None and reason is None:
-            measures["theirs"] = _of_peer(peer.saved_loop(steps, str(folder / "theirs.db")), steps, steps)
+            measures["theirs"] = checked_measure(peer.saved_loop(steps, str(folder / "theirs.db")), steps, steps)
         elif peer is not None:
-            progress(f"{LangGraph.name}'s store steps aside: {reason}")
-        trials = _trials(title, measures, arguments.trials, errors)
+            progress(f"{LangGraph.name}'s store is skipped: {reason}")
+        trials = run_trials(title, measures, arguments.trials, errors)
     theirs = trials.get("theirs")
     return [
-        _figure(f"{title}, forced to disk", "s", 0.5, "ratio", trials["machine"], theirs),
-        _figure(f"{title}, durability='process'", "s", 0.1, "ratio", trials["process"], theirs),
+        Figure.of(f"{title}, forced to disk", "s", 0.5, "ratio", trials["machine"], theirs),
+        Figure.of(f"{title}, durability='process'", "s", 0.1, "ratio", trials["process"], theirs),
     ]
 
 
-def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """Vertices in a ring that send a message in each superstep, in a SQLite file: how many in a second."""
+def _measure_saved_ring(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Measure vertices per second of the ring in a SQLite file."""
     n: int = arguments.vertices
 
     def ours() -> float:
@@ -280,19 +245,19 @@ def _saved_many(arguments: argparse.Namespace, peer: object, errors: list[str]) 
     vertices = [gp.agents.Vertex(v, 0) for v in range(n)]
     options: dict[str, Any] = {"workers": WORKERS, "max_supersteps": 1 << 62}
     with (
-        _folder(arguments) as folder,
+        _store_folder(arguments) as folder,
         gp.SQLiteStore(folder / "ours.db") as store,
-        gp.agents.start(vertices, _ring(n), store=store, **options) as agents,
+        gp.agents.start(vertices, _ring_function(n), store=store, **options) as agents,
     ):
         agents.step()
-        trials = _trials(title, {"ours": ours}, arguments.trials, errors)
+        trials = run_trials(title, {"ours": ours}, arguments.trials, errors)
         if trials["ours"]:
-            _expect(agents.result().values, {v: (v - 1) % n for v in range(n)})
-    return [_figure(title, "/s", 5e4, "ours", trials["ours"])]
+            expect(agents.result().values, {v: (v - 1) % n for v in range(n)})
+    return [Figure.of(title, "/s", 5e4, "ours", trials["ours"])]
 
 
-def _size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
-    """1,000 supersteps in each of which one of 1,000 vertices changes: bytes of the SQLite file and its log."""
+def _measure_size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
+    """Measure bytes of a SQLite file and its log after 1,000 supersteps that change one of 1,000 vertices each."""
     n = 1000
 
     def compute(ctx: gp.agents.Context) -> None:
@@ -302,30 +267,27 @@ def _size(arguments: argparse.Namespace, peer: object, errors: list[str]) -> lis
         ctx.vote_to_halt()
 
     title = "1,000 supersteps, one of 1,000 changes"
-    with _folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
+    with _store_folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
         vertices = [gp.agents.Vertex(v, 0, halted=v > 0) for v in range(n)]
         result = gp.agents.run(vertices, compute, store=store, max_supersteps=n, durability="process")
         size = float(sum(file.stat().st_size for file in folder.iterdir()))
     if set(result.values.values()) != {1}:
         errors.append(f"{title}: values are {set(result.values.values())}, not 1")
-    return [_figure(title, "B", 3e6, "ours", [size])]
-
-
-# How it is measured.
+    return [Figure.of(title, "B", 3e6, "ours", [size])]
 
 
 @contextmanager
-def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
-    """A folder for stores, gone afterwards."""
+def _store_folder(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Create a temporary folder for stores."""
     with TemporaryDirectory(dir=arguments.folder) as folder:
         yield Path(folder)
 
 
 @contextmanager
-def _runs(
+def _open_runs(
     vertices: Sequence[gp.agents.Vertex], compute: Callable[..., None]
 ) -> Iterator[dict[str, gp.agents.AgentRun]]:
-    """Runs of the same in process and in workers, which stay open over all trials, so that workers are warm."""
+    """Start the same run in process and in workers; both stay open over all trials, so that workers are warm."""
     with ExitStack() as stack:
         yield {
             name: stack.enter_context(gp.agents.start(vertices, compute, workers=workers, max_supersteps=1 << 62))
@@ -333,78 +295,6 @@ def _runs(
         }
 
 
-def _to_the_end(agents: gp.agents.AgentRun) -> None:
+def _run_to_end(agents: gp.agents.AgentRun) -> None:
     while agents.step():
         pass
-
-
-def _of_peer(function: Callable[[], Any], expected: Any, count: int) -> Measure:
-    def measure() -> float:
-        result, seconds = timed(function)
-        _expect(result, expected)
-        return seconds / count
-
-    return measure
-
-
-def _median(runs: int, measure: Measure) -> float:
-    return median(measure() for _ in range(runs))
-
-
-def _expect(result: Any, expected: Any) -> None:
-    if result != expected:
-        raise WrongResultError(f"{str(result)[:60]} instead of {str(expected)[:60]}")
-
-
-def _trials(title: str, measures: dict[str, Measure], trials: int, errors: list[str]) -> dict[str, list[float]]:
-    """Let all measure once to be warm, then in turn; whoever fails takes no further turn and has no figures."""
-    figures: dict[str, list[float]] = {name: [] for name in measures}
-    failed: set[str] = set()
-
-    def trial(name: str, is_warm: bool = True) -> None:
-        if name in failed:
-            return
-        try:
-            figure = measures[name]()
-        except Exception as error:
-            failed.add(name)
-            errors.append(f"{title}: {name}: {type(error).__name__}: {error}")
-            figures[name].clear()
-        else:
-            figures[name] += [figure] if is_warm else []
-
-    progress(title)
-    for name in measures:
-        trial(name, is_warm=False)
-    in_turn(list(measures), trials, trial)
-    return figures
-
-
-def _figure(
-    name: str, unit: str, asked: float | None, asked_of: str, ours: list[float], theirs: list[float] | None = None
-) -> Figure:
-    one, other = _summary(ours), _summary(theirs or [])
-    ratio = one["median"] / other["median"] if one and other else None
-    return Figure(name, unit, asked, asked_of, one, other, ratio)
-
-
-def _summary(trials: list[float]) -> dict[str, Any]:
-    return {**asdict(summary := Summary.of(trials)), "spread": summary.spread} if trials else {}
-
-
-def _cells(figure: Figure) -> list[str]:
-    """Cells of the table's row; the spread is ours, then theirs."""
-    sides = [side for side in (figure.ours, figure.theirs) if side]
-    return [
-        figure.name,
-        *[_amount(side.get("median"), figure.unit) for side in (figure.ours, figure.theirs)],
-        format_ratio(figure.ratio),
-        format_ratio(figure.asked) if figure.asked_of == "ratio" else _amount(figure.asked, figure.unit),
-        ", ".join(f"{100 * side['spread']:.0f}%" for side in sides) or "-",
-    ]
-
-
-def _amount(amount: float | None, unit: str) -> str:
-    if unit == "s" or amount is None:
-        return format_seconds(amount)
-    return f"{amount / 1e6:,.2f} MB" if unit == "B" else f"{amount:,.0f} {unit}"

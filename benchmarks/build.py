@@ -1,4 +1,4 @@
-"""Building the CSR of random edges in memory, beside GAPBS's builder, and the memory that it takes at its peak."""
+"""Builds the CSR of random edges in memory: time compared with GAPBS's builder, and peak memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchmarks._measure import (
 from benchmarks.peers.gapbs import Gapbs
 from gpu_pregel.host.devices.memory import format_bytes
 
-HELP = "building the CSR of random edges, beside GAPBS; peak memory"
+HELP = "building the CSR of random edges, compared with GAPBS; peak memory"
 EDGE_FACTOR = 16
 _BUILD_TIME = re.compile(r"^Build Time:\s*([\d.]+)", re.MULTILINE)
 
@@ -35,19 +35,19 @@ Array = np.ndarray[Any, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--scale", type=int, default=20, help="2^SCALE vertices, 16 edges each (default: 20)")
-    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
+    parser.add_argument("--scale", type=int, default=20, help="2^SCALE vertices with 16 edges each (default: 20)")
+    parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report."""
+    """Measure, print the table, write the report; return 0."""
     threads, scale = arguments.threads, arguments.scale
     memory = measure_memory(scale, threads)
     src, dst = random_edges(scale)
     trials: dict[str, list[float]] = {"gpu_pregel": []}
     program = Gapbs.program()
     if program is None:
-        progress(f"gapbs steps aside: {Gapbs.absent(threads)}")
+        progress(f"gapbs is skipped: {Gapbs.why_unavailable(threads)}")
     else:
         trials["gapbs"] = []
     build(src, dst, scale, threads)  # compiles
@@ -92,51 +92,51 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def random_edges(scale: int) -> tuple[Array, Array]:
-    """Sources and destinations, uint32[16 * 2^scale] each."""
+    """Return sources and destinations, uint32[16 * 2^scale] each."""
     n = 1 << scale
     random = np.random.default_rng(1)
     return tuple(random.integers(0, n, EDGE_FACTOR * n, dtype=np.uint32) for _ in range(2))  # type: ignore[return-value]
 
 
 def build(src: Array, dst: Array, scale: int, threads: int) -> gp.Graph:
-    """Build as GAPBS's build time counts it: both directions stored, duplicates and self-loops kept."""
+    """Do the work that GAPBS's build time covers: store both directions, keep duplicates and self-loops."""
     return gp.Graph.from_edgelist(src, dst, num_vertices=1 << scale, threads=threads)
 
 
 def measure_memory(scale: int, threads: int) -> dict[str, int] | None:
-    """Peak memory of building in a fresh process, and what it is held against, in bytes; None but on Linux."""
+    """Return the peak memory of a build in a fresh process and its parts, in bytes; None unless on Linux."""
     if not Path("/proc/self/clear_refs").exists():
-        progress("peak memory steps aside: it is measured on Linux only")
+        progress("peak memory is skipped: it is measured on Linux only")
         return None
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_memory_of_building, (scale, threads))
 
 
 def format_memory(memory: dict[str, int]) -> str:
-    """One line for people."""
+    """Format one line for the table."""
     return (
         f"peak memory {format_bytes(memory['peak'])} "
         f"(input {format_bytes(memory['input'])}, CSR {format_bytes(memory['csr'])}); "
-        f"input + CSR + one scratch copy are {format_bytes(memory['allowance'])}"
+        f"input + CSR + one scratch copy: {format_bytes(memory['allowance'])}"
     )
 
 
 def _memory_of_building(scale: int, threads: int) -> dict[str, int]:
-    build(*random_edges(4), 4, threads)  # loads the code, which is not the graph's memory
+    build(*random_edges(4), 4, threads)  # loads the code, whose memory is not the graph's
     src, dst = random_edges(scale)
     before = _reset_peak()
     graph = build(src, dst, scale, threads)
     extra = _peak() - before
     given = src.nbytes + dst.nbytes
-    # One scratch copy: the stored edges as pairs of numbers of 4 bytes.
+    # One scratch copy: two 4-byte integers per stored edge.
     allowance = given + graph.nbytes + 8 * graph.num_edges
     return {"input": given, "csr": graph.nbytes, "peak": given + extra, "allowance": allowance}
 
 
 def _reset_peak() -> int:
-    """Let the kernel forget this process's peak, and return what it holds now.
+    """Reset the peak memory of this process and return its current memory.
 
-    ``ru_maxrss`` would not do: a new process starts with that of the one that started it.
+    ``ru_maxrss`` is unsuitable, as a process inherits it from its parent.
     """
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")

@@ -1,4 +1,4 @@
-"""Connected components beside the peers: every contestant loads the same file, and they run in turn."""
+"""Connected components compared with peers: all contestants load the same file and run in turn."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from benchmarks._graphs import DEFAULT_CACHE, GraphFiles, prepare
 from benchmarks._measure import Summary, format_ratio, format_seconds, in_turn, machine, progress, table, write_json
 from benchmarks.peers import OURS, PEERS
 from benchmarks.peers._contestant import Contestant, Loading
+from gpu_pregel.algorithms.registry import algorithm
 
-HELP = "connected components beside GAPBS, Gemini, NetworKit, SciPy and rustworkx"
+ALGORITHM = algorithm("connected_components")
+HELP = "connected components compared with GAPBS, Gemini, NetworKit, SciPy and rustworkx"
 DEFAULT_GRAPHS = "kron:20,uniform:20,grid:22"
 
 
 @dataclass
 class Entry:
-    """What one contestant did on one graph, as the report has it."""
+    """Results of one contestant on one graph, as stored in the report."""
 
     name: str
     version: str
@@ -36,12 +38,12 @@ class Entry:
     runs: list[list[float]] = field(default_factory=list)
     error: str | None = None
 
-    def loaded(self, loading: Loading) -> None:
-        """Take in what ``open`` told."""
+    def add_loading(self, loading: Loading) -> None:
+        """Store what ``open`` returned."""
         self.load, self.convert, self.first = loading.load, loading.convert, loading.first
         self.components = loading.components
 
-    def finish(self) -> None:
+    def summarise(self) -> None:
         """Summarise the trials."""
         if self.trials and self.error is None:
             summary = Summary.of(self.trials)
@@ -52,23 +54,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     parser.add_argument("--graphs", default=DEFAULT_GRAPHS, help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
-    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
-    parser.add_argument("--runs", type=int, default=5, help="runs in a turn, whose median counts (default: 5)")
-    parser.add_argument("--budget", type=float, default=300, help="seconds after which one takes no more turns")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+    parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
+    parser.add_argument("--runs", type=int, default=5, help="runs per turn; their median counts (default: 5)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=300,
+        help="seconds after which a contestant takes no further turn (default: 300)",
+    )
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder for graph files")
     add_device(parser)
-    parser.add_argument("--plot", type=Path, help="picture to draw, .svg or .png")
+    parser.add_argument("--plot", type=Path, help="file for the chart, .svg or .png")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report; 1 if a contestant failed or disagrees."""
+    """Measure, print the table, write the report; return 1 if a contestant failed or disagrees."""
     device = set_device(arguments.device)
-    contestants, stepped_aside = choose(arguments.peers, arguments.threads)
+    contestants, skipped = choose_contestants(arguments.peers, arguments.threads)
     graphs = []
     for spec in arguments.graphs.split(","):
         files = prepare(spec, arguments.cache, {contestant.suffix for contestant in contestants})
-        entries = contest(files, contestants, arguments)
-        graphs.append(describe(files, entries))
+        entries = measure_contestants(files, contestants, arguments)
+        graphs.append(report_graph(files, entries))
         print(format_graph(graphs[-1]))
         print(format_device(graphs[-1]), flush=True)
     errors = [f"{graph['spec']}: {error}" for graph in graphs for error in graph["errors"]]
@@ -83,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
             "budget": arguments.budget,
             "threads": arguments.threads,
         },
-        "stepped_aside": stepped_aside,
+        "stepped_aside": skipped,
         "graphs": graphs,
         "errors": errors,
     }
@@ -98,32 +105,36 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-def choose(peers: str, threads: int) -> tuple[list[type[Contestant]], dict[str, str]]:
-    """Ours and those of the peers that can take part, and why the others step aside."""
-    names = list(PEERS) if peers == "all" else [] if peers == "none" else peers.split(",")
+def choose_contestants(peers: str, threads: int) -> tuple[list[type[Contestant]], dict[str, str]]:
+    """Return gpu_pregel and the available peers, and why the others are skipped."""
+    names = list(ALGORITHM.peers) if peers == "all" else [] if peers == "none" else peers.split(",")
     if unknown := [name for name in names if name not in PEERS]:
-        raise ValueError(f"no such peer: {', '.join(unknown)}; there are {', '.join(PEERS)}")
+        raise ValueError(f"unknown peer: {', '.join(unknown)}; available peers: {', '.join(PEERS)}")
     contestants = [OURS]
-    stepped_aside = {}
+    skipped = {}
     for name in names:
-        reason = PEERS[name][0].absent(threads)
+        reason = PEERS[name][0].why_unavailable(threads)
         if reason is None:
             contestants += PEERS[name]
         else:
-            stepped_aside[name] = reason
-            progress(f"{name} steps aside: {reason}")
-    return contestants, stepped_aside
+            skipped[name] = reason
+            progress(f"{name} is skipped: {reason}")
+    return contestants, skipped
 
 
-def contest(files: GraphFiles, contestants: list[type[Contestant]], arguments: argparse.Namespace) -> list[Entry]:
-    """Let all of them load the graph, then take their turns."""
+def measure_contestants(
+    files: GraphFiles, contestants: list[type[Contestant]], arguments: argparse.Namespace
+) -> list[Entry]:
+    """Load the graph in every contestant, then let them take turns."""
     entries = {contestant.name: Entry(contestant.name, contestant.version()) for contestant in contestants}
     running: dict[str, Contestant] = {}
     for contestant in contestants:
         progress(f"{files.spec}: {contestant.name} loads and runs once")
         try:
             one = contestant()
-            entries[contestant.name].loaded(one.open(files.paths[contestant.suffix], files.vertices, arguments.threads))
+            entries[contestant.name].add_loading(
+                one.open(files.paths[contestant.suffix], files.vertices, arguments.threads)
+            )
             running[contestant.name] = one
         except Exception as error:
             entries[contestant.name].error = f"{type(error).__name__}: {error}"
@@ -133,24 +144,24 @@ def contest(files: GraphFiles, contestants: list[type[Contestant]], arguments: a
         if entry.error is not None:
             return
         try:
-            outcome = running[name].trial(arguments.runs)
+            result = running[name].trial(arguments.runs)
         except Exception as error:
             entry.error = f"{type(error).__name__}: {error}"
             return
-        entry.runs.append(outcome.runs)
-        entry.trials.append(median(outcome.runs))
-        if outcome.components != entry.components:
-            entry.error = f"found {entry.components:,} components at first and {outcome.components:,} later"
+        entry.runs.append(result.runs)
+        entry.trials.append(median(result.runs))
+        if result.components != entry.components:
+            entry.error = f"found {entry.components:,} components at first and {result.components:,} later"
 
     progress(files.spec)
     in_turn(list(running), arguments.trials, trial, arguments.budget)
     for entry in entries.values():
-        entry.finish()
+        entry.summarise()
     return list(entries.values())
 
 
-def describe(files: GraphFiles, entries: list[Entry]) -> dict[str, Any]:
-    """The report of one graph: ratios to our median, and whose number of components is not ours."""
+def report_graph(files: GraphFiles, entries: list[Entry]) -> dict[str, Any]:
+    """Return the report of one graph: ratios of the medians, and errors of contestants that disagree."""
     ours = entries[0]
     errors = []
     for entry in entries:
@@ -172,7 +183,7 @@ def describe(files: GraphFiles, entries: list[Entry]) -> dict[str, Any]:
 
 
 def format_graph(graph: dict[str, Any]) -> str:
-    """A table of the contestants; ratio is our median over theirs, spread the quartiles' distance in percent."""
+    """Format the contestants as a table; ratio is our median over theirs, spread the interquartile range in percent."""
     rows = []
     for entry in graph["contestants"]:
         if entry["median"] is None:
@@ -192,6 +203,6 @@ def format_graph(graph: dict[str, Any]) -> str:
                 f"{entry['components']:,}" + (" !" if entry["error"] else ""),
             ]
         )
-    heading = ["", "median", "ours/theirs", "spread", "least", "first", "load", "convert", "components"]
+    heading = ["", "median", "ours/theirs", "spread", "minimum", "first", "load", "convert", "components"]
     title = f"{graph['title']}: {graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges"
     return f"{title}\n{table(heading, rows)}"

@@ -1,4 +1,4 @@
-"""The picture of a ``cc`` report: a panel for each graph, a row for each contestant, quartiles as whiskers."""
+"""The chart of a ``cc`` report: a panel per graph, a row per contestant, quartiles as whiskers."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from benchmarks.peers import OURS
 
 _INK, _MUTED, _OURS, _OTHERS = "#1f2933", "#66707a", "#d9480f", "#9fb3c8"
 _TIMES = "\N{MULTIPLICATION SIGN}"
-_LOG_FROM = 12.0
-"""Slowest over fastest from which the axis is logarithmic."""
+_LOG_RATIO = 12.0
+"""The axis is logarithmic if the slowest time divided by the fastest exceeds this."""
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Draw the report into ``path``, whose suffix chooses the format."""
+    """Draw the report to ``path``, whose suffix selects the format."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     panels = [(graph, _ranked(graph)) for graph in report["graphs"]]
     panels = [(graph, entries) for graph, entries in panels if entries]
     if not panels:
-        raise ValueError("there is nothing to draw: no contestant finished")
+        raise ValueError("nothing to draw: no contestant finished")
     rows = [len(entries) for _, entries in panels]
     height = 1.2 + sum(0.34 * count + 0.95 for count in rows)
     figure = Figure(figsize=(9, height), facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(panels), 1, gridspec_kw={"height_ratios": rows}, squeeze=False)[:, 0]
     for axis, (graph, entries) in zip(axes, panels, strict=True):
-        _panel(axis, graph, entries)
-    _words(figure, report, height)
+        _draw_panel(axis, graph, entries)
+    _draw_texts(figure, report, height)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=160)
 
 
 def _ranked(graph: dict[str, Any]) -> list[dict[str, Any]]:
-    """Contestants with a result that holds, the fastest first."""
+    """Return the contestants with a correct result, fastest first."""
     finished = [entry for entry in graph["contestants"] if entry["median"] is not None and entry["error"] is None]
     return sorted(finished, key=lambda entry: float(entry["median"]))
 
 
-def _panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> None:
+def _draw_panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> None:
     medians = [1e3 * entry["median"] for entry in entries]
     lower = [1e3 * (entry["median"] - entry["quartiles"][0]) for entry in entries]
     upper = [1e3 * (entry["quartiles"][1] - entry["median"]) for entry in entries]
@@ -50,9 +50,9 @@ def _panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> N
     whiskers = {"fmt": "none", "ecolor": _INK, "elinewidth": 1, "capsize": 2.5, "zorder": 4}
     axis.errorbar(medians, places, xerr=[lower, upper], **whiskers)
     farthest = max(median + above for median, above in zip(medians, upper, strict=True))
-    logarithmic = max(medians) > _LOG_FROM * min(medians)
+    logarithmic = max(medians) > _LOG_RATIO * min(medians)
     if logarithmic:
-        # A logarithmic axis has no zero for a bar to stand on, so the places are marked instead.
+        # Bars need a zero, which a logarithmic axis lacks; draw points instead.
         axis.set_xscale("log")
         axis.set_xlim(min(medians) / 2, farthest * 8)
         axis.hlines(places, min(medians) / 2, medians, color=colors, linewidth=1.6, zorder=2)
@@ -82,7 +82,7 @@ def _panel(axis: Any, graph: dict[str, Any], entries: list[dict[str, Any]]) -> N
 
 
 def _label(entry: dict[str, Any]) -> str:
-    """The figure, and for a peer how many times ours it is."""
+    """Format the time and, for a peer, its multiple of ours."""
     figure = format_seconds(entry["median"])
     if entry["name"] == OURS.name or not entry["ratio"]:
         return figure
@@ -96,15 +96,15 @@ def _millions(count: float) -> str:
     return f"{count / 1e3:.1f} k" if count >= 1e3 else f"{count:.0f}"
 
 
-def _words(figure: Any, report: dict[str, Any], height: float) -> None:
-    """Title above and the conditions below, at fixed distances in inches."""
+def _draw_texts(figure: Any, report: dict[str, Any], height: float) -> None:
+    """Draw the title above and the conditions below, at fixed distances in inches."""
     parameters, machine = report["parameters"], report["machine"]
     threads = parameters["threads"]
     left = 0.02
     figure.text(left, 1 - 0.12 / height, "Connected components", fontsize=15, color=_INK, va="top")
     subtitle = (
-        f"Time of the algorithm alone: median of {parameters['trials']} trials in turn, whiskers are quartiles; "
-        f"in brackets, multiples of {OURS.name}'s time"
+        f"Time for the algorithm alone: median of {parameters['trials']} trials in turn; whiskers are quartiles; "
+        f"in parentheses, multiples of {OURS.name}'s time"
     )
     figure.text(left, 1 - 0.45 / height, subtitle, fontsize=9, color=_MUTED, va="top")
     caption = (

@@ -1,4 +1,4 @@
-"""Vertex programs beside C++: label propagation, PageRank; and what a superstep and compiling cost."""
+"""Vertex programs compared with C++ (label propagation, PageRank), and the cost of supersteps and compilation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from benchmarks._measure import (
     timed,
     write_json,
 )
-from benchmarks.cc import contest, describe
+from benchmarks.cc import measure_contestants, report_graph
 from benchmarks.peers._contestant import Contestant, ProgramContestant
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.ours import GpuPregel
@@ -63,58 +63,63 @@ HOPS = gp.VertexProgram(
 
 
 class LabelPropagation(GpuPregel):
-    """Minimum-label propagation as a vertex program: Gemini's algorithm."""
+    """Minimum-label propagation, Gemini's algorithm, as a vertex program."""
 
     name = "gpu_pregel program"
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Label the components."""
-        return gp.run(graph, LABELS, **self.where(threads))
+        return gp.run(graph, LABELS, **self.device_options(threads))
 
     def count(self, result: Any) -> int:
-        """Number of labels."""
+        """Return the number of components."""
         return int((result.to_numpy() == np.arange(result.graph.num_vertices)).sum())
 
 
 class PageRank(GpuPregel):
-    """PageRank in float32, with the change of each iteration summed, as GAPBS has it."""
+    """PageRank in float32 that sums the change of each iteration, as GAPBS does."""
 
     name = "gpu_pregel program"
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Run all iterations."""
-        return gp.run(graph, PAGERANK, max_supersteps=ITERATIONS + 1, **self.where(threads))
+        return gp.run(graph, PAGERANK, max_supersteps=ITERATIONS + 1, **self.device_options(threads))
 
     def count(self, result: Any) -> int:
-        """The vertex of the highest score, which both must find."""
+        """Return the vertex with the highest score, on which both must agree."""
         return int(result.to_numpy().argmax())
 
 
 class GapbsPageRank(ProgramContestant):
-    """GAPBS's ``pr_spmv``: tolerance 0, so that all iterations are run; ``-a`` prints the highest scores."""
+    """GAPBS's ``pr_spmv`` with tolerance 0, so that all iterations run; ``-a`` prints the highest scores."""
 
     name = "gapbs pr_spmv"
-    places: ClassVar[tuple[str, ...]] = ("gapbs/pr_spmv", "gapbs-pr_spmv")
+    locations: ClassVar[tuple[str, ...]] = ("gapbs/pr_spmv", "gapbs-pr_spmv")
     run_pattern = re.compile(r"^Trial Time:\s*([\d.]+)", re.MULTILINE)
     components_pattern = re.compile(r"\A[\s\S]*?^(\d+):[\d.e+-]+$", re.MULTILINE)
 
     def arguments(self, runs: int) -> list[str | Path]:
-        """Load, run, analyse."""
+        """Return the options to load, run and analyse."""
         return ["-f", self.path, "-n", str(runs), "-i", str(ITERATIONS), "-t", "0", "-a"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     parser.add_argument("--graphs", default="kron:20,uniform:20", help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
-    parser.add_argument("--trials", type=int, default=9, help="turns of each contestant (default: 9)")
-    parser.add_argument("--runs", type=int, default=3, help="runs in a turn, whose median counts (default: 3)")
-    parser.add_argument("--budget", type=float, default=120, help="seconds after which one takes no more turns")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graphs' files")
+    parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
+    parser.add_argument("--runs", type=int, default=3, help="runs per turn; their median counts (default: 3)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=120,
+        help="seconds after which a contestant takes no further turn (default: 120)",
+    )
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder for graph files")
     add_device(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure all four, print tables, write the report."""
+    """Measure all four parts, print tables, write the report; return 1 if a contestant failed or disagrees."""
     report: dict[str, Any] = {"benchmark": "programs", "machine": machine(), "errors": []}
     report["device"] = set_device(arguments.device)
     report["parameters"] = {
@@ -130,8 +135,8 @@ def run(arguments: argparse.Namespace) -> int:
             _compare(title, spec, contestants, iterations, arguments) for spec in arguments.graphs.split(",")
         ]
         report["errors"] += [error for graph in report[title] for error in graph["errors"]]
-    report["superstep"] = _superstep(arguments)
-    report["compile"] = _compile()
+    report["superstep"] = _measure_supersteps(arguments)
+    report["compile"] = _measure_compilation()
     for error in report["errors"]:
         print(f"ERROR {error}")
     write_json(arguments.output, report)
@@ -143,12 +148,12 @@ def _compare(
 ) -> dict[str, Any]:
     present = []
     for one in contestants:
-        if (reason := one.absent(arguments.threads)) is None:
+        if (reason := one.why_unavailable(arguments.threads)) is None:
             present.append(one)
         else:
-            progress(f"{one.name} steps aside: {reason}")
+            progress(f"{one.name} is skipped: {reason}")
     files = prepare(spec, arguments.cache, {one.suffix for one in present})
-    graph = describe(files, contest(files, present, arguments))
+    graph = report_graph(files, measure_contestants(files, present, arguments))
     rows = []
     for entry in graph["contestants"]:
         for figure in ("median", "minimum"):
@@ -161,11 +166,11 @@ def _compare(
     return graph
 
 
-def _superstep(arguments: argparse.Namespace) -> dict[str, float]:
-    """Seconds of a superstep with nothing to do, and of 3,000 supersteps along a path."""
+def _measure_supersteps(arguments: argparse.Namespace) -> dict[str, float]:
+    """Return the seconds of 3,000 supersteps: without work, and along a path."""
     pair = gp.Graph.from_edgelist([0], [1])
     path = gp.Graph.from_edgelist(np.arange(2999), np.arange(1, 3000))
-    where = GpuPregel.where(arguments.threads)
+    where = GpuPregel.device_options(arguments.threads)
     runs: dict[str, Callable[[], Any]] = {
         "idle": lambda: gp.run(pair, PAGERANK, max_supersteps=3000, **where),
         "path, hops": lambda: gp.run(path, HOPS, **where),
@@ -195,8 +200,8 @@ print(time.perf_counter() - begin)
 """
 
 
-def _compile() -> dict[str, float]:
-    """Seconds to compile a new program for each direction, and to load it in the next process."""
+def _measure_compilation() -> dict[str, float]:
+    """Return the seconds to compile a new program in each direction, and to load it in the next process."""
     seconds = {}
     for mode in ("push", "pull"):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Reading a text edge list, in MB (10^6 bytes) per second."""
+"""Reads a text edge list; reports MB (10^6 bytes) per second."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ HELP = "reading a text edge list in MB/s"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--graph", default="kron:20", help="graph whose edges are read (default: kron:20)")
-    parser.add_argument("--trials", type=int, default=5, help="readings (default: 5)")
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder of the graph's files")
+    parser.add_argument("--graph", default="kron:20", help="graph to read (default: kron:20)")
+    parser.add_argument("--trials", type=int, default=5, help="number of reads (default: 5)")
+    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder for graph files")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report; 1 if what is read is not what was written."""
+    """Measure, print the table, write the report; return 1 if the edges read differ from those written."""
     files = prepare(arguments.graph, arguments.cache, {".el"})
     path = files.paths[".el"]
     megabytes = path.stat().st_size / 1e6
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         if graph.num_edges != files.stored_edges:
             mismatches.append(f"{name}: {graph.num_edges:,} stored edges instead of {files.stored_edges:,}")
 
-    gp.read_graph(path, threads=arguments.threads)  # compiles, and brings the file into the page cache
+    gp.read_graph(path, threads=arguments.threads)  # compiles, and fills the page cache
     in_turn(["read_graph"], arguments.trials, trial)
     summary = Summary.of(megabytes / duration for duration in seconds)
     report = {

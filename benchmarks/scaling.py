@@ -1,4 +1,4 @@
-"""Time per stored edge of connected components as Kronecker graphs grow: a straight line costs the same everywhere."""
+"""Time per stored edge of connected components on Kronecker graphs of increasing size."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import gpu_pregel as gp
 from benchmarks._graphs import generate
 from benchmarks._measure import Summary, format_seconds, in_turn, machine, progress, table, timed, write_json
 
-HELP = "time per stored edge of connected components over growing graphs"
+HELP = "time per stored edge of connected components on growing graphs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--graphs", default=",".join(f"kron:{scale}" for scale in range(16, 23)), help="smallest first")
-    parser.add_argument("--trials", type=int, default=9, help="runs on each graph (default: 9)")
+    parser.add_argument(
+        "--graphs", default=",".join(f"kron:{scale}" for scale in range(16, 23)), help="graphs, smallest first"
+    )
+    parser.add_argument("--trials", type=int, default=9, help="runs per graph (default: 9)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report."""
+    """Measure, print the table, write the report; return 0."""
     graphs: dict[str, gp.Graph] = {}
     trials: dict[str, list[float]] = {}
     for spec in arguments.graphs.split(","):
@@ -44,8 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
     }
     heading = ["", "stored edges", "median", "spread", "ns per edge"]
     print(table(heading, [_cells(row) for row in rows]))
-    print(f"per edge, last graph to first: {report['last_to_first']:.2f}")
-    print(f"per edge, dearest to cheapest: {report['dearest_to_cheapest']:.2f}")
+    print(f"per edge, last graph / first graph: {report['last_to_first']:.2f}")
+    print(f"per edge, most expensive / cheapest: {report['dearest_to_cheapest']:.2f}")
     write_json(arguments.output, report)
     return 0
 

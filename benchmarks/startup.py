@@ -1,4 +1,4 @@
-"""What a user waits for before any work begins: the command line as a whole, and ``import gpu_pregel``."""
+"""Wall time of the whole command line and of ``import gpu_pregel``, in fresh processes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 
 from benchmarks._measure import Summary, format_seconds, in_turn, machine, run_program, table, timed, write_json
 
-HELP = "whole-process seconds of the command line and of the import"
+HELP = "wall time of the whole command line and of the import"
 _BARE, _IMPORT, _COMMAND = "python -c pass", "python -c 'import gpu_pregel'", "gpu-pregel cc -g"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--scale", type=int, default=16, help="of the graph that the command line generates")
-    parser.add_argument("--trials", type=int, default=9, help="processes of each kind (default: 9)")
+    parser.add_argument("--scale", type=int, default=16, help="scale of the generated graph (default: 16)")
+    parser.add_argument("--trials", type=int, default=9, help="processes per command (default: 9)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the report."""
+    """Measure, print the table, write the report; return 0."""
     command = f"{_COMMAND} {arguments.scale}"
     commands: dict[str, list[str | Path]] = {
         _BARE: [sys.executable, "-c", "pass"],
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
     trials: dict[str, list[float]] = {name: [] for name in commands}
     for words in commands.values():
-        run_program(words)  # fills the caches: bytecode, compiled kernels, pages
+        run_program(words)  # fills the caches of bytecode, kernels and pages
 
     def trial(name: str) -> None:
         trials[name].append(timed(run_program, commands[name])[1])
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _console_script() -> Path:
-    """The installed command of this interpreter, before another on the search path."""
+    """Return the command installed with this interpreter, or else the first on the search path."""
     beside = Path(sys.executable).parent / "gpu-pregel"
     found = beside if beside.exists() else shutil.which("gpu-pregel")
     if found is None:

@@ -1,8 +1,8 @@
-"""Bytes that CUDA kernels move, counted on the emulated device, against the fewest that could do.
+"""Bytes moved by CUDA kernels, counted on the emulated device and compared with the minimum.
 
-A GPU moves global memory in sectors of 32 bytes: what counts is how many different sectors each instruction of a warp
-touches. The fewest bytes are each array streamed once, one sector for each random access, and a bit per edge for the
-frontier where it has to be tested. Nothing is timed, so that the figures are the same on every machine.
+A GPU moves global memory in sectors of 32 bytes, so the count is the number of distinct sectors that each warp
+instruction touches. The minimum streams each array once and adds one sector per random access and one bit per edge
+where the frontier is tested. Nothing is timed, so the figures are the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from benchmarks._measure import machine, table, write_json
 from benchmarks.programs import HOPS, LABELS, PAGERANK
 from gpu_pregel.host.devices import get_device
 
-HELP = "bytes that CUDA kernels move, counted, against the fewest possible"
+HELP = "bytes moved by CUDA kernels, compared with the minimum"
 SECTOR = 32
 CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 200, 1.5, 2.0
-"""Bytes per vertex of connected components on kron:14, and how often the fewest bytes a superstep may take."""
+"""Limits: bytes per vertex of connected components on kron:14, and multiples of a superstep's minimum."""
 PARTIAL_PULL_LIMIT = 2.2
-"""A pull with weights from a part of the vertices fetches a sector for each bit that it tests; a bit is counted."""
+"""Higher: a weighted pull from some vertices fetches a sector per frontier bit, where the minimum counts one bit."""
 
 DISTANCES = gp.VertexProgram(
     value=np.float32,
@@ -39,7 +39,7 @@ DISTANCES = gp.VertexProgram(
 
 @dataclass(frozen=True)
 class Case:
-    """Supersteps of a program in one direction."""
+    """A program to run in one direction for some supersteps."""
 
     name: str
     program: gp.VertexProgram
@@ -59,8 +59,8 @@ CASES = [
 
 
 @dataclass
-class Counted:
-    """What was counted while something ran."""
+class KernelCounts:
+    """Launches, readbacks and bytes moved during a run."""
 
     kernels: list[dict[str, Any]] = field(default_factory=list)
     launches: int = 0
@@ -68,30 +68,30 @@ class Counted:
 
     @property
     def bytes(self) -> int:
-        """Sectors of all kernels, in bytes."""
+        """Bytes of the sectors of all kernels."""
         return sum(kernel["bytes"] for kernel in self.kernels)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--graph", default="kron:14", help="kron:SCALE, uniform:SCALE or grid:SCALE")
+    parser.add_argument("--graph", default="kron:14", help="kron:SCALE, uniform:SCALE or grid:SCALE (default: kron:14)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Count, print the tables, write the report; 1 if a figure is above its limit."""
-    graph = weighted(generate(arguments.graph))
+    """Count, print the tables, write the report; return 1 if a figure exceeds its limit."""
+    graph = add_weights(generate(arguments.graph))
     components = count_components(graph)
     per_vertex = components.bytes / graph.num_vertices
     print(f"connected components of {arguments.graph}: {per_vertex:.0f} bytes per vertex (at most {CC_LIMIT})")
-    print(_kernels(components, graph), end="\n\n")
+    print(_format_kernels(components, graph), end="\n\n")
     rows, above = [], per_vertex > CC_LIMIT
     for case in CASES:
-        row, counted = count_case(graph, case)
+        row, counts = count_case(graph, case)
         rows.append(row)
         above |= row["ratio"] > case.limit
-        print(f"{case.name}, {case.direction}: {row['ratio']:.2f} times the fewest bytes (at most {case.limit})")
+        print(f"{case.name}, {case.direction}: {row['ratio']:.2f} times the minimum (at most {case.limit})")
         print(f"{row['launches']:.1f} launches and {row['readbacks']:.2f} readbacks per superstep")
-        print(_kernels(counted, graph), end="\n\n", flush=True)
+        print(_format_kernels(counts, graph), end="\n\n", flush=True)
     report = {
         "benchmark": "traffic",
         "machine": machine(),
@@ -103,8 +103,8 @@ def run(arguments: argparse.Namespace) -> int:
     return int(above)
 
 
-def weighted(graph: gp.Graph) -> gp.Graph:
-    """The graph with a weight from 1 to 97 on each edge, the same in both directions."""
+def add_weights(graph: gp.Graph) -> gp.Graph:
+    """Add weights from 1 to 97 to the edges, equal in both directions."""
     indptr, indices, _ = graph.to_csr()
     sources = np.repeat(np.arange(graph.num_vertices), np.diff(indptr))
     low, high = np.minimum(sources, indices), np.maximum(sources, indices)
@@ -112,8 +112,8 @@ def weighted(graph: gp.Graph) -> gp.Graph:
     return gp.Graph.from_csr(indptr, indices, weights.astype(np.float32))
 
 
-def counted(work: Any) -> Counted:
-    """Run ``work`` on the emulated device and count."""
+def count_run(work: Any) -> KernelCounts:
+    """Call ``work``, which runs on the emulated device, and return the counts."""
     device: Any = get_device("emulated")
     launches, readbacks = device.launches, device.memory.readbacks
     device.counts = {}
@@ -122,7 +122,7 @@ def counted(work: Any) -> Counted:
         found = device.counts
     finally:
         device.counts = None
-    result = Counted(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
+    result = KernelCounts(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
     for name, (compiled, counts) in found.items():
         row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * int(counts.sectors.sum())}
         for kind in ("load", "store", "atomic"):
@@ -131,13 +131,13 @@ def counted(work: Any) -> Counted:
     return result
 
 
-def count_components(graph: gp.Graph) -> Counted:
-    """Count connected components."""
-    return counted(lambda: gp.connected_components(graph, device="emulated"))
+def count_components(graph: gp.Graph) -> KernelCounts:
+    """Count a component search."""
+    return count_run(lambda: gp.connected_components(graph, device="emulated"))
 
 
-def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
-    """Count supersteps of a program, but for superstep 0, and set them against the fewest bytes."""
+def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], KernelCounts]:
+    """Count the supersteps of a program after superstep 0, and compare them with the minimum."""
     results = []
 
     def work() -> None:
@@ -151,7 +151,7 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
             )
         )
 
-    found = counted(work)
+    found = count_run(work)
     found.kernels = [kernel for kernel in found.kernels if kernel["kernel"] != "initialise"]
     trace = list(results[0].trace)
     fewest = sum(fewest_bytes(graph, case, before, row) for before, row in pairwise(trace))
@@ -172,12 +172,12 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], Counted]:
 
 
 def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[str, Any]) -> float:
-    """The fewest bytes of a superstep: ``before`` is the trace's row of those who send."""
+    """Return the minimum of bytes of a superstep; ``before`` is the trace row of the superstep that sent."""
     n, m = graph.num_vertices, graph.num_edges
     value = int(np.dtype(case.program.value).itemsize)
     edge = 4 + (4 if case.program.sends_per_edge else 0)
     senders, messages, applied = int(before["active_vertices"]), int(row["messages"]), int(row["applied"])
-    # Values are streamed, or some fetched at random, whichever is less; and written where they are applied.
+    # Values are streamed or fetched at random, whichever moves less, and written where applied.
     values = min(n * value, applied * SECTOR) * 2
     bitmaps = 2 * n / 8
     if case.direction == "push":
@@ -186,12 +186,12 @@ def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[
         return rows + sources + messages * (edge + SECTOR) + values + bitmaps
     if senders == n:
         return 4 * n + m * (edge + SECTOR) + values + bitmaps
-    # Where not all are active the frontier is tested for every edge, and only those that are sent are read on.
+    # With a partial frontier every edge tests a bit, and only edges from active vertices read further.
     random = messages * (SECTOR + edge - 4) if case.program.sends_per_edge else m * SECTOR
     return 4 * n + 4 * m + m / 8 + random + values + bitmaps
 
 
-def _kernels(found: Counted, graph: gp.Graph) -> str:
+def _format_kernels(found: KernelCounts, graph: gp.Graph) -> str:
     rows = [
         [
             kernel["kernel"],

@@ -1,14 +1,20 @@
-"""GPU-accelerated graph processing on one superstep clock.
+"""GPU-accelerated graph processing with Pregel supersteps.
 
-Names are loaded on first use, so that importing the package costs little and touches no device.
+Names are loaded on first use, so importing the package is cheap and touches no device.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.host.graphs.writers import register_writer
+
+TYPE_CHECKING = False
+"""Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package."""
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
@@ -32,11 +38,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-_HOME = {
+_HOMES = {
     "Aggregator": "gpu_pregel.host.programs.program",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
-    "Components": "gpu_pregel.algorithms.connected_components",
     "Frontier": "gpu_pregel.host.programs.operators",
     "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
@@ -44,7 +49,6 @@ _HOME = {
     "SQLiteStore": "gpu_pregel.host.stores.sqlite",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
-    "connected_components": "gpu_pregel.algorithms.connected_components",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",
@@ -54,19 +58,28 @@ _HOME = {
     "run": "gpu_pregel.host.programs.run",
     "uniform": "gpu_pregel.host.graphs.generators",
 }
+"""The module that defines each public name; those of the algorithms come from their registry."""
 
-__all__ = sorted(_HOME)
+register_writer("graph", "gpu_pregel.io", "save_graph")
+register_writer("result", "gpu_pregel.io", "save_result")
+
+
+def _algorithms() -> dict[str, str]:
+    from gpu_pregel.algorithms.registry import exported_names
+
+    return exported_names()
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name == "__all__":
+        return sorted([*_HOMES, *_algorithms()])
+    home = _HOMES.get(name) or _algorithms().get(name)
+    if home is None:
         raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
-    if _HOME[name] == __name__:
-        return import_module(f"{__name__}.{name}")
-    value = getattr(import_module(_HOME[name]), name)
+    value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*_HOMES, *_algorithms(), "__all__", "__version__"]

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gpu_pregel.agents import AgentResult
+import typing
 
 
 class GpuPregelError(Exception):
@@ -221,7 +218,7 @@ class AgentsFailedError(AgentError):
     result : AgentResult
     """
 
-    def __init__(self, result: AgentResult) -> None:
+    def __init__(self, result: typing.Any) -> None:
         self.result = result
         failed = result.failed
         shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]

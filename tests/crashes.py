@@ -1,6 +1,6 @@
-"""A program that is killed, or stopped, at one of the crash points: ``python -m tests.crashes`` with a JSON object.
+"""A program that kills or stops itself at a crash point: ``python -m tests.crashes`` with a JSON object.
 
-Nothing of the package knows of crash points: this wraps the master's own functions. ``program`` is what runs here and,
+The package itself knows no crash points: this module wraps its functions. ``program`` is what runs here and,
 to the end, in the tests: failures that pass at a later attempt, a question, mutations, aggregates, another function by
 master compute, random numbers, and a line in a log for each attempt that has an effect.
 """
@@ -19,32 +19,34 @@ from typing import Any
 
 import gpu_pregel as gp
 from gpu_pregel.host.agents import fold as folding
-from gpu_pregel.host.agents import journal, policy
+from gpu_pregel.host.agents import policy
 from gpu_pregel.host.agents import recovery as _beginning
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.formats import FAILED, Commit, Segment, pack_state
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment, pack_state
+from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
 from gpu_pregel.host.agents.workers import process as processes
 from gpu_pregel.host.stores.store import Store
+from gpu_pregel.host.superstep import journal
 from gpu_pregel.host.superstep.master import ENDED
 
 RUN = "run"
 STEP = 2
-"""The superstep that takes long, and in which most points are."""
+"""The superstep that takes long and contains most points."""
 HELD = 3
-"""The superstep in which a vertex asks."""
+"""The superstep in which a vertex is interrupted."""
 _RING = ["a", "b", "c", "d", "e", "f", "asks", "fails"]
 VERTICES = [gp.agents.Vertex(name, [], [_RING[(k + 1) % len(_RING)]]) for k, name in enumerate(_RING)]
 
 
 def program(log: str, workers: int = 0, point: str = "") -> dict[str, Any]:
-    """The arguments of a run; its compute functions end their master at the points 4 and 5."""
+    """The arguments of a run; its compute functions kill their master at the points 4 and 5."""
     master = os.getpid()
 
     def strike() -> None:
         os.kill(master, signal.SIGKILL)
-        time.sleep(60)  # until this process has noticed
+        time.sleep(60)  # until this process is ended too
 
     def compute(ctx: Any) -> None:
         draw, answer, vertex = ctx.random.random(), None, ctx.vertex_id
@@ -95,13 +97,13 @@ def program(log: str, workers: int = 0, point: str = "") -> dict[str, Any]:
 
 
 def open_store(where: str) -> Store:
-    """The store of a path, or of ``dsn|schema``."""
+    """The store at a path, or at ``dsn|schema``."""
     dsn, _, schema = where.partition("|")
     return gp.PostgresStore(dsn, schema=schema) if schema else gp.SQLiteStore(where)
 
 
 def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
-    """Step, and answer what is asked."""
+    """Step to the end, and answer all questions."""
     with agents:
         while True:
             while agents.step():
@@ -114,18 +116,18 @@ def run_to_end(agents: gp.agents.AgentRun) -> gp.agents.AgentResult:
 
 
 def effects(log: Path) -> Counter[str]:
-    """How often each key had its effect."""
+    """The number of effects of each key."""
     return Counter(log.read_text().splitlines() if log.exists() else [])
 
 
 def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
-    """How many records there are of each superstep and vertex, committed or not."""
-    row = store._find(run_id)
+    """The number of records of each superstep and vertex, committed or not."""
+    row = store._reader.table.find(run_id)
     found: Counter[tuple[int, Any]] = Counter()
     pieces = [
         (commit.step, piece)
-        for commit, *_ in store._chain(row, -1, row.head, after=None)
-        for piece in Commit.unpack(commit.step, commit.segments(), commit.data).segments
+        for commit, *_ in store._reader.commits(row, -1, row.head, after=None)
+        for piece in SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
     ]
     pieces += [(row.head + 1, Segment.unpack(piece)) for piece in store.load(run_id).held()]
     for step, piece in pieces:
@@ -133,11 +135,11 @@ def recorded(store: Store, run_id: str = RUN) -> Counter[tuple[int, Any]]:
     return found
 
 
-# Where to strike.
+# Crash points.
 
 
 class Crash:
-    """Wraps functions so that this process strikes itself before or after them.
+    """Wraps functions so that this process sends itself a signal before or after them.
 
     Parameters
     ----------
@@ -158,11 +160,11 @@ class Crash:
         policy.AgentPolicy.execute = executed  # type: ignore[method-assign,assignment]
 
     def strike(self) -> None:
-        """End, or stop until somebody lets this go on."""
+        """Send the signal to this process."""
         os.kill(os.getpid(), self._how)
 
     def before(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
-        """Strike before a function is called with arguments of which ``when`` is true."""
+        """Strike before a call for whose arguments ``when`` is true."""
         function, struck = getattr(owner, name), False
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -175,7 +177,7 @@ class Crash:
         setattr(owner, name, call)
 
     def after(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
-        """Strike after a function has returned; ``when`` sees its arguments before."""
+        """Strike after a call for whose arguments ``when`` is true."""
         function = getattr(owner, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -198,7 +200,7 @@ class Crash:
             return result
 
         setattr(self.store, name, call)
-        self.store._connection = _Watched(self.store._connection, self._sends)
+        self.store._database._connection = _Watched(self.store._database._connection, self._sends)
 
     def _sends(self, statement: str) -> None:
         if self._armed and statement.replace('"', "").startswith(self._armed):
@@ -206,7 +208,7 @@ class Crash:
 
 
 class _Watched:
-    """A connection that tells of each statement before it is sent."""
+    """A connection that reports each statement before it is sent."""
 
     def __init__(self, connection: Any, tell: Callable[[str], None]) -> None:
         self._connection, self._tell = connection, tell
@@ -220,7 +222,7 @@ class _Watched:
 
 
 def _send_half(crash: Crash) -> None:
-    """Point 3: half of a batch is sent."""
+    """Point 3: send half of a batch."""
     send = processes.Process.send
 
     def sent(this: Any, kind: int, content: bytes) -> None:
@@ -234,7 +236,7 @@ def _send_half(crash: Crash) -> None:
 
 
 def _place(crash: Crash, point: str) -> None:
-    """Wrap what is to be wrapped for a point."""
+    """Wrap the functions of a crash point."""
     number, _, variant = point.partition(" ")
 
     def here(*_arguments: Any, **_options: Any) -> bool:
@@ -250,9 +252,9 @@ def _place(crash: Crash, point: str) -> None:
         return status in ENDED
 
     def notes_failure(this: Any, *_rest: Any) -> bool:
-        return any(other[0] == FAILED for other in this._pending.others)
+        return any(isinstance(part, FailedAttempts) for part in this._parts)
 
-    def has_records(_policy: Any, _ledger: Any, event: Any) -> bool:
+    def has_records(_policy: Any, _ledger: Any, event: Any, _journal: Any) -> bool:
         return here() and any(outcome.status == "completed" for outcome in event.outcomes)
 
     def tells_commit(_policy: Any, kind: str, facts: dict[str, Any]) -> bool:
@@ -274,10 +276,10 @@ def _place(crash: Crash, point: str) -> None:
             if variant == "pipe"
             else crash.after(transport.InProcess, "_compute", here)
         ),
-        "7": lambda: crash.after(agents, "_take", has_records),
+        "7": lambda: crash.after(agents, "_record_outcomes", has_records),
         "8": lambda: crash.within("flush", variant or "COMMIT", is_step),
         "9": lambda: crash.after(crash.store, "flush", is_step),
-        "10": lambda: crash.before(agents, "_failed"),
+        "10": lambda: crash.before(agents, "_handle_failure"),
         "11": lambda: crash.after(record, "flush", notes_failure),
         "12": lambda: crash.before(agents, "judge", here),
         "13": lambda: crash.after(folding, "_ask_master", here),
@@ -289,7 +291,7 @@ def _place(crash: Crash, point: str) -> None:
         "17": lambda: crash.before(agents, "observe", tells_commit),
         "18": lambda: crash.before(record, "hold", is_hold),
         "19": lambda: crash.after(record, "hold", is_hold),
-        "20": lambda: crash.after(record, "answer"),
+        "20": lambda: crash.after(crash.store, "answer"),
         "21": lambda: crash.after(crash.store, "claim"),
         "22": lambda: {
             "": lambda: crash.before(record, "commit", is_last),
@@ -306,7 +308,7 @@ def _place(crash: Crash, point: str) -> None:
             if variant == "after"
             else crash.within("fork", variant or "INSERT INTO bases")
         ),
-        # For fencing: stopped just before the store is called.
+        # For fencing: stop just before the store is called.
         "flush": lambda: crash.before(crash.store, "flush", is_step),
         "commit": lambda: crash.before(crash.store, "commit", is_step),
         "hold": lambda: crash.before(record, "hold", is_hold),
@@ -316,7 +318,7 @@ def _place(crash: Crash, point: str) -> None:
 
 
 def main(given: dict[str, Any]) -> None:
-    """Run, go on, fork or fold; whatever the point is, it is not survived."""
+    """Run, resume, fork or fold a base, until the crash point."""
     store, point = open_store(given["store"]), given["point"]
     _place(Crash(store, signal.Signals[given["signal"]]), point)
     options = {**program(given["log"], given["workers"], point), **given["options"], "store": store}

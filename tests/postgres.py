@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests, in a temporary folder, and a way to it that can be cut."""
+"""A PostgreSQL server for tests in a temporary folder, and a proxy that can cut connections to it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=16MB", "max_conne
 
 
 def _program(name: str) -> str | None:
-    """The path of a program of PostgreSQL's; Debian has them in a folder for each version."""
+    """Return the path of a program of PostgreSQL, on Debian that of the newest version."""
     versions = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: int(path.parts[4]))
     return str(versions[-1]) if versions else shutil.which(name)
 
 
 def why_missing() -> str | None:
-    """Why there can be no server here, or None."""
+    """Return why no server can be started on this machine, or None."""
     if find_spec("psycopg") is None:
         return "psycopg is not installed: pip install gpu-pregel[postgres]"
     if _program("initdb") is None or _program("postgres") is None:
@@ -38,7 +38,7 @@ def why_missing() -> str | None:
 
 
 def _account() -> dict[str, Any]:
-    """Whose processes are a server's, which root's must not be."""
+    """Return options that run the server as another user, as it refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     with suppress(KeyError):
@@ -48,10 +48,10 @@ def _account() -> dict[str, Any]:
 
 
 class Cluster:
-    """A server that listens on a Unix socket in its folder alone."""
+    """A server that listens only on a Unix socket in its folder."""
 
     def __init__(self) -> None:
-        # Not in pytest's folder: the path of a socket has at most 107 bytes, and others may not enter there.
+        # Not in pytest's folder, which other users cannot enter; the path of a socket is limited to 107 bytes.
         self.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
         self.dsn = f"host={self.folder} user=postgres dbname=postgres"
         self._run: dict[str, Any] = {"cwd": self.folder, **_account()}
@@ -86,7 +86,7 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, *settings: str) -> None:
-        """Start the server, and wait until it answers."""
+        """Start the server and wait until it accepts connections."""
         import psycopg
 
         chosen = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
@@ -106,14 +106,14 @@ class Cluster:
                 return
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End the server: SIGINT cuts its connections and shuts down in order, SIGQUIT does not."""
+        """Stop the server: SIGINT closes connections and shuts down cleanly, SIGQUIT does not."""
         if self._server is not None:
             self._server.send_signal(how)
             self._server.wait(_SECONDS)
             self._server = None
 
     def execute(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement."""
+        """Execute a statement and return its rows."""
         import psycopg
 
         with psycopg.connect(self.dsn, autocommit=True) as connection:
@@ -122,7 +122,7 @@ class Cluster:
 
 
 class Proxy:
-    """A way to a server through this process; ``watch`` sees what goes through and may cut it.
+    """Forwards connections to a server; ``watch`` sees all data and may cut a connection.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self.dsn = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres sslmode=disable gssencmode=disable"
         self.watch: Callable[[bool, bytes], bool] = lambda _to_server, _data: True
-        """Called with what goes to the server, or comes from it; returns whether that goes on, or the way is cut."""
+        """Called with the direction and the data; the connection is cut unless it returns True."""
         self.connections = 0
         self._open: set[socket.socket] = set()
 
@@ -146,7 +146,7 @@ class Proxy:
         self.close()
 
     def close(self) -> None:
-        """Take no connections any more, and cut those there are."""
+        """Refuse new connections and cut the open ones."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -154,7 +154,7 @@ class Proxy:
             self._cut(end)
 
     def reopen(self) -> None:
-        """Take connections again, at the same port."""
+        """Accept connections again on the same port."""
         self._listener = self._listen(self.port)
 
     def _listen(self, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""What tests of stores share: calls that make a run, what is read back, an encryption."""
+"""Helpers for tests of stores: runs, their contents, a cipher, and other processes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 import gpu_pregel as gp
 from gpu_pregel.errors import StoreError
 from gpu_pregel.host.stores.rows import Claim
-from gpu_pregel.host.stores.saved_run import Saved
+from gpu_pregel.host.stores.saved_run import SavedRun
 from gpu_pregel.host.stores.store import Store
 
 Open = Callable[..., Store]
 STORES = ["memory", "sqlite", "postgres"]
 
 
-class Xor:
-    """An encryption that everybody can see through, but that notices another context."""
+class XorCipher:
+    """A cipher without secrecy that verifies the context."""
 
     def __init__(self, key: int = 7) -> None:
         self.key = key
@@ -45,26 +45,27 @@ def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
         store.commit(claim, step, b"commit %d" % step, [b"segment %d" % step])
 
 
-def contents(saved: Saved) -> list[Any]:
+def contents(saved: SavedRun) -> list[Any]:
     commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
     return [saved.base(), commits, list(saved.held())]
 
 
 def execute(store: Store, *statements: str) -> None:
-    """Do what no store does."""
+    """Execute statements that no method of a store sends."""
     first, *rest = [
-        (statement.replace("@", store._prefix), ()) for statement in ("UPDATE @runs SET head = head", *statements)
+        (statement.replace("@", store._database.dialect.prefix), ())
+        for statement in ("UPDATE @runs SET head = head", *statements)
     ]
-    store._apply(False, first, rest)
+    store._database.apply(False, first, rest)
 
 
 def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Callable[[Any], Any], expected: Any) -> None:
-    """Read so many damaged copies of a SQLite file: each gives all that is expected, or is refused."""
+    """Damage ``count`` copies of a SQLite file; each must be read correctly or refused."""
     chance = random.Random(count)
     read = refused = 0
     for number in range(count):
         damaged = bytearray(whole)
-        # Positions all over the file, and the header's many.
+        # Positions spread over the file, with one in ten in the header.
         at = chance.randrange(100) if number % 10 == 0 else int((number + chance.random()) / count * len(whole))
         if number % 5 == 4:
             del damaged[at:]
@@ -73,7 +74,7 @@ def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Calla
         path.write_bytes(damaged)
         try:
             with gp.SQLiteStore(path, read_only=number % 2 == 0, create=False) as store:
-                assert everything(store) == expected, f"damage {number} at {at} was not noticed"
+                assert everything(store) == expected, f"damage {number} at {at} was not detected"
                 read += 1
         except StoreError:
             refused += 1
@@ -84,7 +85,7 @@ def check_damaged_copies(whole: bytes, path: Path, count: int, everything: Calla
 
 
 def python(program: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """A program in a process of its own."""
+    """Start a program in another process."""
     command = [*prefix, sys.executable, "-c", textwrap.dedent(program), *map(str, arguments)]
     return subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -95,8 +96,8 @@ def output(process: subprocess.Popen[str]) -> str:
     return out
 
 
-def go(*processes: subprocess.Popen[str]) -> list[str]:
-    """Let processes that wait for a line begin together; what they print."""
+def run_together(*processes: subprocess.Popen[str]) -> list[str]:
+    """Start processes that wait for a line at the same time, and return their outputs."""
     for process in processes:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -109,8 +110,8 @@ def go(*processes: subprocess.Popen[str]) -> list[str]:
     return [out for out, _ in outputs]
 
 
-def race(opening: str, rounds: int) -> str:
-    """A program that claims and commits in a store, in a race with others; ``opening`` opens it from ``where``."""
+def race_program(opening: str, rounds: int) -> str:
+    """Return a program that competes for a run with others; ``opening`` opens the store from ``where``."""
     return f"""
         import sys
         import gpu_pregel as gp

@@ -1,4 +1,4 @@
-"""The benchmarks as a program: reports, peers that step aside, and answers that are wrong. Nothing here tests speed."""
+"""The benchmarks as a program: reports, unavailable peers and wrong results. Nothing here tests speed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, Loading, PythonContestant, Trial  # noqa: E402
 from benchmarks.peers.gapbs import Gapbs  # noqa: E402
 from benchmarks.peers.gemini import Gemini  # noqa: E402
-from benchmarks.peers.langgraph import LangGraph  # noqa: E402
 
 
 class Fake(PythonContestant):
-    """Answers with numbers of components of the test's choice, the last again and again."""
+    """Returns the given numbers of components in order, and repeats the last one."""
 
     name = "fake"
     package = "gpu_pregel"
@@ -39,12 +38,12 @@ class Fake(PythonContestant):
 
     def count(self, result: Any) -> int:
         assert result[1] == 2
-        self.asked = getattr(self, "asked", 0) + 1
-        return self.answers[min(self.asked, len(self.answers)) - 1]
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.answers[min(self.calls, len(self.answers)) - 1]
 
 
 @pytest.fixture(autouse=True)
-def no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PEERS_VARIABLE, raising=False)
 
 
@@ -55,7 +54,7 @@ def run_cc(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
     return status, json.loads(output.read_text())
 
 
-def test_cc_on_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cc_on_emulated_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("numba_cuda")
     status, report = run_cc(tmp_path, "--graphs", "kron:8", "--peers", "none", "--device", "emulated")
     assert status == 0
@@ -63,9 +62,9 @@ def test_cc_on_a_device(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "billion edges/s" in capsys.readouterr().out
 
 
-def test_report_of_cc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    picture = tmp_path / "cc.svg"
-    status, report = run_cc(tmp_path, "--graphs", "kron:8,grid:5", "--peers", "scipy", "--plot", str(picture))
+def test_cc_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chart = tmp_path / "cc.svg"
+    status, report = run_cc(tmp_path, "--graphs", "kron:8,grid:5", "--peers", "scipy", "--plot", str(chart))
     assert status == 0
     assert set(report) == {"benchmark", "machine", "device", "parameters", "stepped_aside", "graphs", "errors"}
     assert set(report["machine"]) >= {"cpu", "cores", "python", "numpy", "numba", "date"}
@@ -92,11 +91,11 @@ def test_report_of_cc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert [ours["name"], scipy["name"], strong["name"]] == ["gpu_pregel", "scipy", "scipy-strong"]
     assert ours["ratio"] == 1
     assert scipy["ratio"] == ours["median"] / scipy["median"]
-    assert picture.read_text().startswith("<?xml")
+    assert chart.read_text().startswith("<?xml")
     assert "scipy-strong" in capsys.readouterr().out
 
 
-def test_graph_file_may_be_given_and_is_written_once(tmp_path: Path) -> None:
+def test_graph_file_is_accepted_and_cached_once(tmp_path: Path) -> None:
     path = tmp_path / "small.sg"
     gp.Graph.from_edgelist([0, 1, 3], [1, 2, 4], num_vertices=6).save(path)
     for _ in range(2):
@@ -106,7 +105,7 @@ def test_graph_file_may_be_given_and_is_written_once(tmp_path: Path) -> None:
         assert copy.read_bytes() == path.read_bytes()
 
 
-def test_directed_graph_is_made_undirected(tmp_path: Path) -> None:
+def test_directed_graph_is_read_as_undirected(tmp_path: Path) -> None:
     path = tmp_path / "directed.sg"
     gp.Graph.from_edgelist([0, 2, 3], [1, 1, 4], directed=True).save(path)
     status, report = run_cc(tmp_path, "--graphs", str(path), "--peers", "scipy")
@@ -115,19 +114,19 @@ def test_directed_graph_is_made_undirected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["--graphs", "ring:8"], "ring:8"),
         (["--graphs", "kron:many"], "kron:many"),
         (["--peers", "nobody"], "nobody"),
     ],
 )
-def test_wrong_arguments(arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cc", "--peers", "none", *arguments]) == 2
-    assert complaint in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_missing_peers_step_aside(
+def test_missing_peers_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(Fake, "package", "no_such_package")
@@ -140,11 +139,11 @@ def test_missing_peers_step_aside(
     }
     names = [entry["name"] for entry in report["graphs"][0]["contestants"]]
     assert names == ["gpu_pregel", "scipy", "scipy-strong"]
-    assert "fake steps aside: the package no_such_package is not installed\n" in capsys.readouterr().err
+    assert "fake is skipped: the package no_such_package is not installed\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("answers", [[7], [None, 7]])
-def test_wrong_answer_is_an_error(
+def test_wrong_result_is_an_error(
     answers: list[int | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     right = gp.connected_components(_graphs.generate("kron:8")).count
@@ -161,13 +160,13 @@ def test_wrong_answer_is_an_error(
     assert f"ERROR {error}" in capsys.readouterr().out
 
 
-def test_right_answer_of_the_same_fake_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_right_result_of_the_same_fake_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Fake, "answers", [gp.connected_components(_graphs.generate("kron:8")).count], raising=False)
     monkeypatch.setitem(peers.PEERS, "fake", (Fake,))
     assert run_cc(tmp_path, "--graphs", "kron:8", "--peers", "fake")[0] == 0
 
 
-def test_failing_peer_leaves_the_others_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_peer_does_not_affect_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Loading:
         raise RuntimeError("out of luck")
 
@@ -198,16 +197,16 @@ components = 128
 
 
 @pytest.mark.parametrize(
-    ("contestant", "place", "output", "runs", "load"),
+    ("contestant", "location", "output", "runs", "load"),
     [
         (Gapbs, "gapbs/cc", GAPBS_OUTPUT, [0.0001, 0.00008], 0.00027),
         (Gapbs, "gapbs-cc", GAPBS_OUTPUT, [0.0001, 0.00008], 0.00027),
         (Gemini, "gemini/toolkits/cc", GEMINI_OUTPUT, [0.010759, 0.015973], pytest.approx(0.5, abs=0.49)),
     ],
 )
-def test_what_programs_print(
+def test_program_output_is_parsed(
     contestant: Any,
-    place: str,
+    location: str,
     output: str,
     runs: list[float],
     load: Any,
@@ -215,8 +214,8 @@ def test_what_programs_print(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(PEERS_VARIABLE, str(tmp_path))
-    assert str(tmp_path / place) in contestant.absent(2)
-    program = tmp_path / place
+    assert str(tmp_path / location) in contestant.why_unavailable(2)
+    program = tmp_path / location
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(f"#!/bin/sh\nsleep 0.1\ncat <<'END'\n{output}END\n")
     program.chmod(0o755)
@@ -233,16 +232,16 @@ def test_what_programs_print(
         peer.trial(2)
 
 
-def test_gemini_steps_aside_if_it_cannot_keep_to_the_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gemini_is_skipped_if_threads_differ_from_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "gemini-cc"
     program.touch(mode=0o755)
     monkeypatch.setenv(PEERS_VARIABLE, str(tmp_path))
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    assert Gemini.absent(4) is None
-    assert "not 2" in str(Gemini.absent(2))
+    assert Gemini.why_unavailable(4) is None
+    assert "not 2" in str(Gemini.why_unavailable(2))
 
 
-def test_serialized_graph_read_by_numpy(tmp_path: Path) -> None:
+def test_numpy_reads_serialized_graph(tmp_path: Path) -> None:
     graph = _graphs.generate("uniform:6")
     path = tmp_path / "uniform.sg"
     graph.save(path)
@@ -258,7 +257,7 @@ def test_summary() -> None:
     assert summary.spread == pytest.approx(2 / 3)
 
 
-def test_turns_alternate_and_end_with_the_budget() -> None:
+def test_contestants_alternate_until_the_budget_is_spent() -> None:
     calls: list[str] = []
     _measure.in_turn(["a", "b"], 2, calls.append)
     assert calls == ["a", "b", "a", "b"]
@@ -282,11 +281,11 @@ def test_format_ratio(ratio: float | None, text: str) -> None:
     assert _measure.format_ratio(ratio) == text
 
 
-def test_table_aligns_figures_to_the_right() -> None:
+def test_table_aligns_figures_right() -> None:
     assert _measure.table(["", "ms"], [["a", "1"], ["bcd", "234"]]) == "      ms\n---  ---\na      1\nbcd  234"
 
 
-def test_report_is_replaced_whole(tmp_path: Path) -> None:
+def test_report_is_replaced_atomically(tmp_path: Path) -> None:
     path = tmp_path / "new" / "report.json"
     for number in (1, 2):
         _measure.write_json(path, {"number": number})
@@ -294,7 +293,7 @@ def test_report_is_replaced_whole(tmp_path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["report.json"]
 
 
-def test_nothing_to_draw() -> None:
+def test_plot_without_results_is_an_error() -> None:
     with pytest.raises(ValueError, match="nothing to draw"):
         plot.draw({"graphs": []}, Path("never.png"))
 
@@ -307,7 +306,7 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [entry["name"] for entry in report["contestants"]] == ["gpu_pregel"]
     assert report["memory"]["input"] == 2 * 4 * 16 * 1024
     assert report["memory"]["peak"] >= report["memory"]["input"]
-    assert "gapbs steps aside" in capsys.readouterr().err
+    assert "gapbs is skipped" in capsys.readouterr().err
 
 
 def test_built_graph_keeps_duplicates() -> None:
@@ -327,7 +326,7 @@ def test_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "MB/s" in capsys.readouterr().out
 
 
-def test_read_notices_lost_edges(tmp_path: Path) -> None:
+def test_read_detects_missing_edges(tmp_path: Path) -> None:
     _graphs.prepare("kron:8", tmp_path, {".el"})
     (text,) = tmp_path.glob("*.el")
     text.write_text("".join(text.read_text().splitlines(keepends=True)[:-1]))
@@ -350,63 +349,3 @@ def test_startup(tmp_path: Path) -> None:
     report = json.loads(output.read_text())
     assert len(report["commands"]) == 3
     assert report["command_seconds"] == report["commands"]["gpu-pregel cc -g 6"]["median"]
-
-
-def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
-    output = folder / "agents.json"
-    sizes = [
-        "--trials",
-        "3",
-        "--runs",
-        "2",
-        "--steps",
-        "20",
-        "--saved-steps",
-        "5",
-        "--fan-out",
-        "10",
-        "--vertices",
-        "50",
-    ]
-    status = main(["agents", *sizes, "--folder", str(folder), "-o", str(output)])
-    return status, json.loads(output.read_text())
-
-
-def test_agents_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LangGraph, "absent", lambda: "out of town")
-    status, report = run_agents(tmp_path)
-    assert (status, report["errors"], report["stepped_aside"]) == (0, [], {"langgraph": "out of town"})
-    assert report["parameters"] == {
-        "trials": 3,
-        "runs": 2,
-        "steps": 20,
-        "saved_steps": 5,
-        "fan_out": 10,
-        "vertices": 50,
-    }
-    names = [figure["name"] for figure in report["figures"]]
-    assert names[1:4] == ["fan-out to 10, in process", "fan-out to 10, 2 workers", "50 vertices send, in process"]
-    for figure in report["figures"]:
-        assert len(figure["ours"]["trials"]) == (1 if figure["unit"] == "B" else 3)
-        assert figure["ours"]["median"] == np.median(figure["ours"]["trials"]) > 0
-        assert (figure["theirs"], figure["ratio"]) == ({}, None)
-    printed = capsys.readouterr()
-    assert "langgraph steps aside: out of town" in printed.err
-    assert "start-up of 2 workers" in printed.out
-
-
-def test_agents_beside_a_peer_that_is_wrong_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    results = iter([list(range(1, 11))] * 3 + [[0]])
-    monkeypatch.setattr(LangGraph, "absent", lambda: None)
-    monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
-    monkeypatch.setattr(LangGraph, "fan_out", lambda count: lambda: next(results))
-    status, report = run_agents(tmp_path)
-    (error,) = report["errors"]
-    assert status == 1
-    assert error.startswith("fan-out to 10: theirs: WrongResultError: [0] instead of [1, 2, 3")
-    loop, fan_out, *_ = report["figures"]
-    assert loop["ratio"] == loop["ours"]["median"] / loop["theirs"]["median"]
-    assert (fan_out["theirs"], fan_out["ratio"]) == ({}, None)
-    assert f"ERROR {error}" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.algorithms.registry import exported_names
 
 ROOT = Path(__file__).parents[1]
 
@@ -57,12 +59,24 @@ def test_building_the_command_lines_parser_imports_nothing_heavy() -> None:
 
 
 def test_public_names_are_few_loaded_lazily_and_documented() -> None:
-    assert len(gp.__all__) < 25
+    assert len(set(gp.__all__) - set(exported_names())) < 25
     assert set(gp.__all__) <= set(dir(gp))
     for name in gp.__all__:
         assert getattr(gp, name).__doc__, f"{name} has no docstring"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = gp.nothing
+
+
+def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
+    tree = ast.parse(Path(gp.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    declared = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
+    assert gp._HOMES.items() <= declared.items() <= {**gp._HOMES, **exported_names()}.items()
 
 
 def test_version_is_that_of_the_installed_package() -> None:

@@ -1,6 +1,6 @@
-"""The contestants: one file for each peer, listed here by the name that ``--peers`` takes.
+"""The contestants: one file per peer, listed here by the names that ``--peers`` accepts.
 
-To add a peer, copy ``scipy.py`` (a Python package) or ``gapbs.py`` (a program), and list its class or classes below.
+To add a peer, copy ``scipy.py`` (a Python package) or ``gapbs.py`` (a program) and list its classes below.
 """
 
 from __future__ import annotations

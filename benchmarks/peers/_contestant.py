@@ -1,4 +1,4 @@
-"""What a contestant must offer, and what Python packages and programs among them have in common."""
+"""The interface of a contestant, and base classes for Python packages and external programs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from benchmarks._graphs import read_serialized
 from benchmarks._measure import run_program, timed, version_of
 
 PEERS_VARIABLE = "GPU_PREGEL_PEERS"
-"""Environment variable that names the folder with the peers' programs."""
+"""Environment variable with the folder of the peers' programs."""
 
 _TRIAL_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One turn: seconds of each run of the algorithm alone, and the number of components it found."""
+    """One turn: seconds of each run of the algorithm alone, and the number of components found."""
 
     runs: list[float]
     components: int
@@ -31,7 +31,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Loading:
-    """Seconds from the file to memory, from there to the contestant's structure, and of a first run with its result."""
+    """Seconds to load the file, to convert it to the contestant's graph and to run once, and that run's result."""
 
     load: float
     convert: float
@@ -40,25 +40,25 @@ class Loading:
 
 
 class Contestant(ABC):
-    """Something that finds connected components, made anew for each graph: ``open`` once, then ``trial`` often."""
+    """A connected-components implementation on one graph: call ``open`` once, then ``trial`` repeatedly."""
 
     name: ClassVar[str]
     suffix: ClassVar[str] = ".sg"
-    """Which of the graph's files it loads."""
+    """Suffix of the graph file that it loads."""
 
     @classmethod
     @abstractmethod
-    def absent(cls, threads: int) -> str | None:
-        """Say in one line why it has to step aside; None if it can take part."""
+    def why_unavailable(cls, threads: int) -> str | None:
+        """Return in one line why the contestant is unavailable, or None if it can run."""
 
     @classmethod
     @abstractmethod
     def version(cls) -> str:
-        """Version, for the report."""
+        """Return the version, for the report."""
 
     @abstractmethod
     def open(self, path: Path, vertices: int, threads: int) -> Loading:
-        """Load the graph and run once, which warms caches and compiles what has to be compiled."""
+        """Load the graph and run once, which warms caches and compiles."""
 
     @abstractmethod
     def trial(self, runs: int) -> Trial:
@@ -66,39 +66,39 @@ class Contestant(ABC):
 
 
 class PythonContestant(Contestant):
-    """A Python package: say how to ``convert`` the CSR arrays, what to ``compute`` and how to ``count``."""
+    """A Python package; subclasses define how to ``convert`` the CSR arrays, ``compute`` and ``count``."""
 
     package: ClassVar[str]
     modules: ClassVar[tuple[str, ...]] = ()
-    """Imported before any clock starts; by default the package."""
+    """Modules to import before timing starts; by default the package."""
     converts: ClassVar[bool] = True
-    """Whether there is anything to convert after loading."""
+    """Whether the loaded arrays are converted."""
 
     @classmethod
-    def absent(cls, threads: int) -> str | None:  # noqa: ARG003
-        """Say if the package is not installed."""
+    def why_unavailable(cls, threads: int) -> str | None:  # noqa: ARG003
+        """Return a reason if the package is not installed."""
         return None if find_spec(cls.package) else f"the package {cls.package} is not installed"
 
     @classmethod
     def version(cls) -> str:
-        """Version of the package."""
+        """Return the version of the package."""
         return version_of(cls.package)
 
     def load(self, path: Path) -> Any:
-        """Bring the file into memory; by default as the arrays ``(indptr, indices)``."""
+        """Load the file; by default as the arrays ``(indptr, indices)``."""
         return read_serialized(path)
 
     def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
-        """Make the package's own graph; what it does not need later may be dropped."""
+        """Convert to the package's own graph."""
         return loaded
 
     @abstractmethod
     def compute(self, graph: Any, threads: int) -> Any:
-        """Find the components; this alone is what a trial times."""
+        """Find the components; trials time only this call."""
 
     @abstractmethod
     def count(self, result: Any) -> int:
-        """Number of components in what ``compute`` returned."""
+        """Return the number of components in the result of ``compute``."""
 
     def open(self, path: Path, vertices: int, threads: int) -> Loading:  # noqa: ARG002
         """Load, convert and run once."""
@@ -112,7 +112,7 @@ class PythonContestant(Contestant):
         return Loading(load, convert, first, self.count(result))
 
     def trial(self, runs: int) -> Trial:
-        """Run up to ``runs`` times, and begin no further run once two seconds are spent."""
+        """Run up to ``runs`` times, but start no further run after two seconds."""
         seconds: list[float] = []
         begin = time.perf_counter()
         result: Any = None
@@ -124,41 +124,41 @@ class PythonContestant(Contestant):
 
 
 class ProgramContestant(Contestant):
-    """A program that loads the file, runs the algorithm several times and prints what each took."""
+    """An external program that loads the file, runs the algorithm several times and prints the times."""
 
-    places: ClassVar[tuple[str, ...]]
-    """Where it may stand in the folder of the peers."""
+    locations: ClassVar[tuple[str, ...]]
+    """Possible paths of the program in the folder of the peers."""
     run_pattern: ClassVar[re.Pattern[str]]
     components_pattern: ClassVar[re.Pattern[str]]
 
     @classmethod
     def program(cls) -> Path | None:
-        """The program's path, if it is there."""
+        """Return the path of the program, or None if it is missing."""
         folder = os.environ.get(PEERS_VARIABLE)
-        candidates = [Path(folder) / place for place in cls.places] if folder else []
+        candidates = [Path(folder) / location for location in cls.locations] if folder else []
         return next((path for path in candidates if os.access(path, os.X_OK) and path.is_file()), None)
 
     @classmethod
-    def absent(cls, threads: int) -> str | None:  # noqa: ARG003
-        """Say if the program is not where it is looked for."""
+    def why_unavailable(cls, threads: int) -> str | None:  # noqa: ARG003
+        """Return a reason if the program is not found."""
         if cls.program():
             return None
         folder = os.environ.get(PEERS_VARIABLE)
         if not folder:
-            return f"set {PEERS_VARIABLE} to the folder with its program ({cls.places[0]})"
-        return f"program not found: {' or '.join(str(Path(folder) / place) for place in cls.places)}"
+            return f"set {PEERS_VARIABLE} to the folder with its program ({cls.locations[0]})"
+        return f"program not found: {' or '.join(str(Path(folder) / place) for place in cls.locations)}"
 
     @classmethod
     def version(cls) -> str:
-        """Programs tell no version."""
+        """Return "unknown": programs print no version."""
         return "unknown"
 
     @abstractmethod
     def arguments(self, runs: int) -> list[str | Path]:
-        """Command line after the program's name, for ``self.path``."""
+        """Return the arguments that run the program on ``self.path``."""
 
     def load_seconds(self, output: str, wall: float) -> float:
-        """Seconds of loading; what the process took beside the algorithm, where it does not say."""
+        """Return the seconds of loading; by default the wall time minus the algorithm's time."""
         return wall - sum(self._seconds(output))
 
     def open(self, path: Path, vertices: int, threads: int) -> Loading:
@@ -168,14 +168,14 @@ class ProgramContestant(Contestant):
         return Loading(self.load_seconds(output, wall), 0.0, self._seconds(output)[0], self._components(output))
 
     def trial(self, runs: int) -> Trial:
-        """One process; its first run, which is cold, counts like the others."""
+        """Run one process; its cold first run counts like the others."""
         output = self._output(runs)
         return Trial(self._seconds(output), self._components(output))
 
     def _output(self, runs: int) -> str:
         program = self.program()
         if program is None:
-            raise FileNotFoundError(f"{self.name} has gone")
+            raise FileNotFoundError(f"the program of {self.name} is gone from {os.environ.get(PEERS_VARIABLE)}")
         return run_program([program, *self.arguments(runs)], threads=self.threads)
 
     def _seconds(self, output: str) -> list[float]:
@@ -184,5 +184,5 @@ class ProgramContestant(Contestant):
     def _components(self, output: str) -> int:
         counts = {int(text) for text in self.components_pattern.findall(output)}
         if len(counts) != 1:
-            raise RuntimeError(f"{self.name} printed {len(counts)} different numbers of components, not one")
+            raise RuntimeError(f"{self.name} printed {len(counts)} different numbers of components instead of one")
         return counts.pop()

@@ -1,4 +1,4 @@
-"""cuGraph (RAPIDS, on a GPU): by its own interface, and as NetworkX's backend."""
+"""cuGraph (RAPIDS, on a GPU), through its own interface and as a NetworkX backend."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CuGraph(PythonContestant):
     modules: ClassVar[tuple[str, ...]] = ("cugraph", "cudf", "cupy")
 
     def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
-        """Copy the CSR to the GPU and make cuGraph's graph of it."""
+        """Copy the CSR to the GPU and build cuGraph's graph."""
         import cudf
         import cugraph
 
@@ -28,7 +28,7 @@ class CuGraph(PythonContestant):
         return graph
 
     def compute(self, graph: Any, threads: int) -> Any:  # noqa: ARG002
-        """Label the components, and wait for the GPU."""
+        """Label the components and wait for the GPU."""
         import cugraph
         import cupy
 
@@ -37,21 +37,23 @@ class CuGraph(PythonContestant):
         return labels
 
     def count(self, result: Any) -> int:
-        """Number of different labels."""
+        """Return the number of distinct labels."""
         return int(result["labels"].nunique())
 
 
 class NxCuGraph(PythonContestant):
-    """``networkx.number_connected_components`` with the backend cugraph, on a graph that is on the GPU already."""
+    """``networkx.number_connected_components`` with the backend cugraph, on a graph already on the GPU."""
 
     name = "nx-cugraph"
     package = "nx_cugraph"
     modules: ClassVar[tuple[str, ...]] = ("networkx", "nx_cugraph", "cupy")
 
     @classmethod
-    def absent(cls, threads: int) -> str | None:
-        """Say if one of the packages is not installed."""
-        return super().absent(threads) or (None if find_spec("networkx") else "the package networkx is not installed")
+    def why_unavailable(cls, threads: int) -> str | None:
+        """Return a reason if one of the packages is not installed."""
+        return super().why_unavailable(threads) or (
+            None if find_spec("networkx") else "the package networkx is not installed"
+        )
 
     def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
         """Copy the edges to the GPU."""
@@ -70,5 +72,5 @@ class NxCuGraph(PythonContestant):
         return networkx.number_connected_components(graph, backend="cugraph")
 
     def count(self, result: Any) -> int:
-        """The number itself."""
+        """Return the number itself."""
         return int(result)

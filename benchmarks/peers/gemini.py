@@ -10,23 +10,23 @@ from benchmarks.peers._contestant import ProgramContestant
 
 
 class Gemini(ProgramContestant):
-    """``cc FILE.bin VERTICES`` as a single process without mpirun; it always runs six times, whatever is asked for."""
+    """``cc FILE.bin VERTICES`` as a single process without mpirun; it always runs six times."""
 
     name = "gemini"
     suffix = ".bin"
-    places = ("gemini/toolkits/cc", "gemini-cc")
+    locations = ("gemini/toolkits/cc", "gemini-cc")
     run_pattern = re.compile(r"^exec_time=([\d.]+)\(s\)", re.MULTILINE)
     components_pattern = re.compile(r"^components = (\d+)", re.MULTILINE)
 
     @classmethod
-    def absent(cls, threads: int) -> str | None:
-        """Say also if it cannot keep to the number of threads."""
-        if (reason := super().absent(threads)) is not None:
+    def why_unavailable(cls, threads: int) -> str | None:
+        """Return a reason also if the number of threads differs from the number of processors."""
+        if (reason := super().why_unavailable(threads)) is not None:
             return reason
         if threads != os.cpu_count():
-            return f"it takes all {os.cpu_count()} processors whatever it is told, not {threads}"
+            return f"it always uses all {os.cpu_count()} processors, not {threads}"
         return None
 
     def arguments(self, runs: int) -> list[str | Path]:  # noqa: ARG002
-        """Path and number of vertices."""
+        """Return the path and the number of vertices."""
         return [self.path, str(self.vertices)]

@@ -1,4 +1,4 @@
-"""LangGraph (Python, MIT): https://github.com/langchain-ai/langgraph. It takes part in ``agents`` alone."""
+"""LangGraph (Python, MIT): https://github.com/langchain-ai/langgraph. Used by ``agents`` only."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ class Count(TypedDict):
 
 
 class FanOut(TypedDict):
-    """State of the fan-out: the results of all, in the order of sending."""
+    """State of the fan-out: all results in the order of sending."""
 
     results: Annotated[list[int], operator.add]
 
 
 class LangGraph:
-    """Compiled graphs of plain functions; each method returns what runs one once."""
+    """Graphs of plain functions; each method returns a function that runs a compiled graph once."""
 
     name = "langgraph"
 
     @staticmethod
-    def absent() -> str | None:
-        """Say if the package is not installed."""
+    def why_unavailable() -> str | None:
+        """Return a reason if the package is not installed."""
         return None if find_spec("langgraph") else "the package langgraph is not installed"
 
     @staticmethod
     def version() -> str:
-        """Version of the package."""
+        """Return the version of the package."""
         return version_of("langgraph")
 
     @staticmethod
-    def absent_saver() -> str | None:
-        """Say if the package of its SQLite checkpointer is not installed."""
+    def why_saver_unavailable() -> str | None:
+        """Return a reason if the package of the SQLite checkpointer is not installed."""
         found = find_spec("langgraph") and find_spec("langgraph.checkpoint.sqlite")
         return None if found else "the package langgraph-checkpoint-sqlite is not installed"
 
     @classmethod
     def saved_loop(cls, steps: int, path: str) -> Callable[[], int]:
-        """Run the loop with its SQLite checkpointer, each step saved before the next one."""
+        """Run the loop with the SQLite checkpointer; each step is saved before the next one."""
         from langgraph.checkpoint.sqlite import SqliteSaver
 
-        builder, threads = cls._counting(steps), itertools.count()
+        builder, threads = cls._build_loop(steps), itertools.count()
 
         def run() -> int:
             with SqliteSaver.from_conn_string(path) as saver:
@@ -61,29 +61,29 @@ class LangGraph:
 
     @classmethod
     def loop(cls, steps: int) -> Callable[[], int]:
-        """One node with a conditional edge back to itself; the result is how often it ran."""
-        graph = cls._counting(steps).compile()
+        """One node with a conditional edge to itself; the result is the number of times it ran."""
+        graph = cls._build_loop(steps).compile()
         return lambda: int(graph.invoke({"value": 0}, {"recursion_limit": steps + 1})["value"])
 
     @staticmethod
-    def _counting(steps: int) -> Any:
+    def _build_loop(steps: int) -> Any:
         from langgraph.graph import END, START, StateGraph
 
         def count(state: Count) -> dict[str, int]:
             return {"value": state["value"] + 1}
 
-        def further(state: Count) -> Any:
+        def next_node(state: Count) -> Any:
             return "count" if state["value"] < steps else END
 
         builder = StateGraph(Count)
         builder.add_node("count", count)
         builder.add_edge(START, "count")
-        builder.add_conditional_edges("count", further, ["count", END])
+        builder.add_conditional_edges("count", next_node, ["count", END])
         return builder
 
     @staticmethod
     def fan_out(count: int) -> Callable[[], list[int]]:
-        """Send a number to each of ``count`` tasks of one node; the result is what they make of it, in order."""
+        """Send a number to each of ``count`` tasks of one node; the result is the list of their results in order."""
         from langgraph.graph import END, START, StateGraph
         from langgraph.types import Send
 

@@ -1,4 +1,4 @@
-"""NetworKit (C++ and OpenMP behind Python): its parallel and its serial algorithm, either of which may win."""
+"""NetworKit (C++ and OpenMP with a Python interface): its parallel and its serial algorithm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NetworKit(PythonContestant):
     algorithm = "ParallelConnectedComponents"
 
     def convert(self, loaded: Any, threads: int) -> Any:
-        """Give it each undirected edge once, as the coordinates that it builds from fastest."""
+        """Build from coordinates, its fastest constructor, with each undirected edge once."""
         import networkit
 
         networkit.setNumberOfThreads(threads)
@@ -28,13 +28,13 @@ class NetworKit(PythonContestant):
         return networkit.GraphFromCoo((src[once], indices[once].astype(np.uint64)), n=n)
 
     def compute(self, graph: Any, threads: int) -> Any:  # noqa: ARG002
-        """Run the algorithm; its threads were set before."""
+        """Run the algorithm; ``convert`` has set its threads."""
         from networkit import components
 
         return getattr(components, self.algorithm)(graph).run()
 
     def count(self, result: Any) -> int:
-        """Ask the algorithm."""
+        """Return the number that the algorithm reports."""
         return int(result.numberOfComponents())
 
 

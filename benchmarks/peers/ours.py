@@ -1,4 +1,4 @@
-"""gpu_pregel itself, measured by the rules that hold for everybody."""
+"""gpu_pregel itself, measured by the same rules as its peers."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchmarks.peers._contestant import PythonContestant
 
 
 class GpuPregel(PythonContestant):
-    """``gp.connected_components`` on a device; its own reader, hence nothing to convert.
+    """``gp.connected_components`` on a device; its own reader leaves nothing to convert.
 
-    Copying the graph to a GPU is part of the first run, as it is for a user.
+    The first run includes the copy of the graph to a GPU, as it does for a user.
     """
 
     name = "gpu_pregel"
     package = "gpu_pregel"
     converts = False
     device: ClassVar[str] = "cpu"
-    """Where it runs; ``--device`` sets it."""
+    """Device, set by ``--device``."""
 
     @classmethod
     def version(cls) -> str:
-        """Version of the package."""
+        """Return the version of the package."""
         return gp.__version__
 
     def load(self, path: Path) -> gp.Graph:
@@ -33,13 +33,13 @@ class GpuPregel(PythonContestant):
 
     def compute(self, graph: gp.Graph, threads: int) -> gp.Components:
         """Label the components."""
-        return gp.connected_components(graph, **self.where(threads))
+        return gp.connected_components(graph, **self.device_options(threads))
 
     @classmethod
-    def where(cls, threads: int) -> dict[str, Any]:
-        """Options that say where to run."""
+    def device_options(cls, threads: int) -> dict[str, Any]:
+        """Return the options that select device and threads."""
         return {"device": cls.device, "threads": threads if cls.device == "cpu" else None}
 
     def count(self, result: Any) -> int:
-        """Number of labels."""
+        """Return the number of components."""
         return int(result.count)

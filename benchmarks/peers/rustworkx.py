@@ -1,4 +1,4 @@
-"""rustworkx (Rust behind Python, one thread)."""
+"""rustworkx (Rust with a Python interface, one thread)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from benchmarks.peers._contestant import PythonContestant
 
-_EDGES_AT_ONCE = 1 << 20
+_PIECE_EDGES = 1 << 20
 
 
 class Rustworkx(PythonContestant):
-    """``number_connected_components``, which spares it the Python sets of ``connected_components``."""
+    """``number_connected_components``, which avoids the Python sets of ``connected_components``."""
 
     name = "rustworkx"
     package = "rustworkx"
 
     def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
-        """Make a ``PyGraph``; in pieces, as it takes edges only as Python tuples."""
+        """Build a ``PyGraph`` in pieces, as it accepts edges only as Python tuples."""
         from rustworkx import PyGraph
 
         indptr, indices = loaded
@@ -28,8 +28,8 @@ class Rustworkx(PythonContestant):
         src, dst = src[once], indices[once]
         graph: Any = PyGraph(multigraph=True, node_count_hint=n, edge_count_hint=len(src))
         graph.add_nodes_from([None] * n)
-        for begin in range(0, len(src), _EDGES_AT_ONCE):
-            piece = slice(begin, begin + _EDGES_AT_ONCE)
+        for begin in range(0, len(src), _PIECE_EDGES):
+            piece = slice(begin, begin + _PIECE_EDGES)
             graph.extend_from_edge_list(list(zip(src[piece].tolist(), dst[piece].tolist(), strict=True)))
         return graph
 
@@ -40,5 +40,5 @@ class Rustworkx(PythonContestant):
         return rustworkx.number_connected_components(graph)
 
     def count(self, result: Any) -> int:
-        """The number itself."""
+        """Return the number itself."""
         return int(result)

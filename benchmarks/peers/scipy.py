@@ -1,4 +1,4 @@
-"""SciPy's ``csgraph.connected_components`` (compiled, one thread), as one calls it and by its faster detour."""
+"""SciPy's ``csgraph.connected_components`` (compiled, one thread): weak components and, faster, strong ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.peers._contestant import PythonContestant
 
 
 class SciPy(PythonContestant):
-    """Takes the dtype that SciPy works in, so that no copy is made within the time."""
+    """Weak components, on the dtype that SciPy uses, so that no copy is timed."""
 
     name = "scipy"
     package = "scipy"
@@ -18,7 +18,7 @@ class SciPy(PythonContestant):
     options: ClassVar[dict[str, Any]] = {"directed": False}
 
     def convert(self, loaded: Any, threads: int) -> Any:  # noqa: ARG002
-        """Make a ``csr_array`` of float64 and int32."""
+        """Build a ``csr_array`` of float64 and int32."""
         from scipy.sparse import csr_array
 
         indptr, indices = loaded
@@ -34,12 +34,12 @@ class SciPy(PythonContestant):
         return connected_components(graph, **self.options)
 
     def count(self, result: Any) -> int:
-        """First of the two that it returns."""
+        """Return the first of the two results."""
         return int(result[0])
 
 
 class SciPyStrong(SciPy):
-    """Strong components, which are the components where every edge is stored both ways; SciPy finds them sooner."""
+    """Strong components, which equal the weak ones if every edge is stored in both directions; faster in SciPy."""
 
     name = "scipy-strong"
     options: ClassVar[dict[str, Any]] = {"directed": True, "connection": "strong"}

@@ -1,1 +1,1 @@
-"""Graph algorithms: each file holds one, readable from top to bottom."""
+"""Graph algorithms, one per file, and their registry."""

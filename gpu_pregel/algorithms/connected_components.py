@@ -1,9 +1,9 @@
-"""Connected components, weak ones where the graph is directed.
+"""Connected components; weak components if the graph is directed.
 
 Michael Sutton, Tal Ben-Nun, Amnon Barak: Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling
-(Afforest), IPDPS 2018. Few neighbours of each vertex are linked first; that finds nearly all of the largest
-component, whose edges then need not be read. Hooking is that of Yossi Shiloach and Uzi Vishkin: An O(log n) parallel
-connectivity algorithm, Journal of Algorithms 3(1), 1982.
+(Afforest), IPDPS 2018. Linking a few neighbours of each vertex first finds most of the largest component, whose
+remaining edges can then be skipped. Hooking follows Yossi Shiloach, Uzi Vishkin: An O(log n) parallel connectivity
+algorithm, Journal of Algorithms 3(1), 1982.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ class Components(VertexResult):
     Attributes
     ----------
     labels : uint32[n]
-        For each vertex the smallest vertex of its component; in the memory of the device until it is asked for as
-        ``to_numpy()`` or otherwise.
+        The smallest vertex of each vertex's component, in device memory; ``to_numpy()`` copies it to the host.
     """
 
     labels: Any
@@ -58,15 +57,25 @@ class Components(VertexResult):
         return int(np.count_nonzero(self._roots))
 
     def relabel(self) -> Array:
-        """Number the components 0 to ``count - 1`` by their smallest vertex; uint32[n]."""
+        """Return component numbers from 0 to ``count - 1``, ordered by smallest vertex; uint32[n]."""
         labels = self._values
         ranks: Array = np.cumsum(self._roots, dtype=labels.dtype) - labels.dtype.type(1)
         return ranks[labels]
 
     def sizes(self) -> Array:
-        """Number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
+        """Return the number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
         sizes: Array = np.bincount(self._values, minlength=len(self._values))
         return sizes[self._roots]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of components and the size of the largest one."""
+        return {"components": self.count, "largest": int(self.sizes().max(initial=0))}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        largest, n = self.summary()["largest"], len(self.labels)
+        share = f" ({largest / n:.1%} of the vertices)" if n else ""
+        return f"{self.count:,} components, the largest of {largest:,} vertices{share}"
 
     def __repr__(self) -> str:
         return f"<Components: {self.count:,} of {len(self.labels):,} vertices>"
@@ -75,28 +84,29 @@ class Components(VertexResult):
 def connected_components(
     graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False
 ) -> Components:
-    """Find the connected components of a graph; the weak ones, without building the CSC, if it is directed.
+    """Find the connected components of a graph; the weak components if it is directed.
 
     Parameters
     ----------
     graph : Graph
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
-        Default: the processors that this process may use.
+        Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
         Show a progress bar on stderr.
 
     Returns
     -------
     Components
-        With ``labels``, ``count``, ``sizes()`` and ``relabel()``. The same on every run, device and number of threads.
+        With ``labels``, ``count``, ``sizes()`` and ``relabel()``. Every run, device and number of threads gives the
+        same labels.
 
     Raises
     ------
     ArgumentTypeError
-        ``graph`` is no ``Graph``.
+        ``graph`` is not a ``Graph``.
     DeviceError
-        There is no such device.
+        The device is unknown or cannot be used.
 
     Examples
     --------

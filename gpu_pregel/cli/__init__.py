@@ -1,7 +1,7 @@
-"""The command line: ``gpu-pregel cc``, ``run``, ``runs``, ``generate``, ``convert`` and ``info``.
+"""The command line ``gpu-pregel``: a command per algorithm, ``run``, ``runs``, ``generate``, ``convert`` and ``info``.
 
-Answers and times for people go to stderr, data to stdout. The exit status is 0, 1 if the work failed, 2 if the
-call was wrong, or 130 if Ctrl-C ended it.
+Messages and times go to stderr, data to stdout. The exit status is 0 on success, 1 on failure, 2 on a usage error,
+and 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,21 +13,27 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from gpu_pregel import __version__
+from gpu_pregel.algorithms.registry import ALGORITHMS
+from gpu_pregel.cli import algorithm
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
 
-_COMMANDS = ("cc", "run", "runs", "generate", "convert", "info")
-_WORK_FAILED, _WRONG_CALL, _INTERRUPTED = 1, 2, 130
+_COMMANDS = ("run", "runs", "generate", "convert", "info")
+"""Each is a module of this package."""
+_FAILED, _USAGE_ERROR, _INTERRUPTED = 1, 2, 130
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="gpu-pregel",
         description="Graph processing on one superstep clock.",
-        epilog="exit status: 0; 1 if the work failed, 2 if wrongly called, 130 by Ctrl-C",
+        epilog="exit status: 0 on success, 1 on failure, 2 on a usage error, 130 by Ctrl-C",
     )
     parser.add_argument("--version", action="version", version=f"gpu-pregel {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{" + ",".join(_COMMANDS) + "}")
+    names = [entry.command for entry in ALGORITHMS] + list(_COMMANDS)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{" + ",".join(names) + "}")
+    for entry in ALGORITHMS:
+        algorithm.add_parser(commands, entry)
     for name in _COMMANDS:
         import_module(f"gpu_pregel.cli.{name}").add_parser(commands)
     return parser
@@ -41,13 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = options.run(options)
         sys.stdout.flush()
     except (ArgumentError, ArgumentTypeError, DeviceError) as error:
-        return _fail(error, _WRONG_CALL)
+        return _fail(error, _USAGE_ERROR)
     except (GpuPregelError, MemoryError, OSError) as error:
         if isinstance(error, BrokenPipeError):
-            # Nobody reads stdout any more: stay silent, also when Python flushes it at exit.
+            # The reader of stdout has closed it: fail silently, also when Python flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return _WORK_FAILED
-        return _fail(error, _WORK_FAILED)
+            return _FAILED
+        return _fail(error, _FAILED)
     except KeyboardInterrupt:
         print("gpu-pregel: interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -55,10 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Where the caller closed stdout or stderr Python has None, and would print what is for stderr on stdout."""
+    """Replace closed standard streams, for which Python has None; print would write to stdout in place of stderr."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as the process lives
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - stays open until the process ends
 
 
 def _fail(error: BaseException, status: int) -> int:

@@ -1,4 +1,4 @@
-"""Options and output that the commands share."""
+"""Options and output shared by the commands."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def whole_number(low: int) -> Callable[[str], int]:
-    """An argparse type: a whole number from ``low``."""
+    """Return an argparse type that accepts whole numbers from ``low``."""
 
     def parse(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from None
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
         if value < low:
             raise argparse.ArgumentTypeError(f"{value} is below {low}")
         return value
@@ -33,7 +33,7 @@ def whole_number(low: int) -> Callable[[str], int]:
 
 
 def grid_shape(text: str) -> tuple[int, int]:
-    """An argparse type: ``ROWSxCOLUMNS``, or ``ROWS`` for a square."""
+    """Parse ``ROWSxCOLUMNS``, or ``ROWS`` for a square; an argparse type."""
     rows, _, columns = text.lower().partition("x")
     try:
         return int(rows), int(columns or rows)
@@ -42,47 +42,61 @@ def grid_shape(text: str) -> tuple[int, int]:
 
 
 def add_generator_options(parser: argparse.ArgumentParser, *, files: bool) -> None:
-    """Add the options that name a graph: a generator's, and ``-f`` if ``files``."""
+    """Add the options that specify a graph: those of the generators and, if ``files``, ``-f``."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("-g", type=whole_number(0), metavar="SCALE", help="Kronecker graph of 2^SCALE vertices")
-    source.add_argument("-u", type=whole_number(0), metavar="SCALE", help="uniform random graph of 2^SCALE vertices")
+    source.add_argument("-g", type=whole_number(0), metavar="SCALE", help="Kronecker graph with 2^SCALE vertices")
+    source.add_argument("-u", type=whole_number(0), metavar="SCALE", help="uniform random graph with 2^SCALE vertices")
     source.add_argument("--grid", type=grid_shape, metavar="ROWSxCOLUMNS", help="road-like grid with holes")
     if files:
         source.add_argument("-f", metavar="FILE", help="read the graph from FILE")
-    parser.add_argument("-k", type=whole_number(0), default=16, metavar="DEGREE", help="edges drawn per vertex (16)")
-    parser.add_argument("--holes", type=float, default=0.1, metavar="SHARE", help="share of holes in a grid (0.1)")
-    parser.add_argument("--seed", type=whole_number(0), metavar="SEED", help="another seed gives another graph")
+    parser.add_argument("-k", type=whole_number(0), default=16, metavar="DEGREE", help="edges per vertex (default 16)")
+    parser.add_argument(
+        "--holes", type=float, default=0.1, metavar="SHARE", help="fraction of holes in a grid (default 0.1)"
+    )
+    parser.add_argument("--seed", type=whole_number(0), metavar="SEED", help="seed of the random graph")
 
 
 def add_read_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of reading a file."""
-    parser.add_argument("--format", metavar="NAME", help="format of the file, if its suffix does not tell")
+    """Add the options for reading a file."""
+    parser.add_argument("--format", metavar="NAME", help="format of the file (default: by suffix)")
     direction = parser.add_mutually_exclusive_group()
-    direction.add_argument(
-        "--directed", dest="directed", action="store_true", default=None, help="edges have a direction"
-    )
-    direction.add_argument("--undirected", dest="directed", action="store_false", help="edges have none")
-    parser.add_argument("--num-vertices", type=whole_number(0), metavar="N", help="ids are the numbers 0 to N - 1")
+    direction.add_argument("--directed", dest="directed", action="store_true", default=None, help="edges are directed")
+    direction.add_argument("--undirected", dest="directed", action="store_false", help="edges are undirected")
+    parser.add_argument("--num-vertices", type=whole_number(0), metavar="N", help="ids are 0 to N - 1")
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that computes."""
-    parser.add_argument("--threads", type=whole_number(1), metavar="T", help="default: all available processors")
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON on stdout")
+    """Add the options common to all commands that process a graph."""
+    parser.add_argument(
+        "--threads", type=whole_number(1), metavar="T", help="threads (default: all available processors)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON on stdout")
 
 
 def add_device_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says where an algorithm or program runs."""
+    """Add the option that selects the device."""
     parser.add_argument(
         "--device",
         default="auto",
         metavar="NAME",
-        help="auto (default: a GPU, or else the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+    )
+
+
+def add_trials_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that repeats a run."""
+    parser.add_argument("-n", type=whole_number(1), default=1, metavar="TRIALS", help="number of trials (default 1)")
+
+
+def add_result_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that writes the result of a run."""
+    parser.add_argument(
+        "-o", metavar="FILE", help="write the value of each vertex: .parquet, .csv, .npy, or - for CSV on stdout"
     )
 
 
 def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
-    """The arguments ``device`` and ``threads`` of a run; on other devices than the CPU threads only load the graph."""
+    """Return the arguments ``device`` and ``threads`` of a run; ``threads`` only applies to the CPU."""
     from gpu_pregel.host.devices import get_device
 
     name = get_device(options.device).name
@@ -90,7 +104,7 @@ def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
-    """Run a check of the output's name; what it refuses is a wrong call."""
+    """Check the name of an output file, and report an unusable one as a usage error."""
     try:
         check(*arguments)
     except (FormatError, WriteError) as error:
@@ -98,22 +112,22 @@ def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Refuse, before any work, a graph that cannot be read, and results that cannot be written where they are to be."""
+    """Raise, before any work begins, if the graph cannot be read or the result cannot be written."""
     from gpu_pregel.io import check_input
     from gpu_pregel.io.results import check_result_path
 
     if options.o == "-" and options.json:
-        raise ArgumentError("-o - and --json are both for stdout: give -o a file, or leave one of them out")
+        raise ArgumentError("-o - and --json both write to stdout: pass a file to -o, or omit one of them")
     if options.o not in (None, "-"):
         check_before_work(check_result_path, options.o)
     if options.f is not None:
         check_input(options.f, options.format)
     elif options.directed is not None or options.num_vertices is not None:
-        raise ArgumentError("--directed, --undirected and --num-vertices go with -f: generated graphs are undirected")
+        raise ArgumentError("--directed, --undirected and --num-vertices require -f: generated graphs are undirected")
 
 
 def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
-    """Generate or read the graph that the options name; return it and its name."""
+    """Generate or read the graph specified by the options; return it and its name."""
     import gpu_pregel as gp
 
     common: dict[str, Any] = {"threads": options.threads, "progress": show_progress()}
@@ -131,27 +145,27 @@ def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
 
 
 def show_progress() -> bool:
-    """Whether somebody watches stderr."""
+    """Return whether stderr is a terminal."""
     return sys.stderr.isatty()
 
 
 def say(label: str, text: str) -> None:
-    """Write a line for people on stderr."""
+    """Print a labelled line on stderr."""
     print(f"{label:<12}{text}", file=sys.stderr)
 
 
 def say_seconds(label: str, seconds: float, more: str = "") -> None:
-    """Write the time of a phase for people on stderr."""
+    """Print the duration of a step on stderr."""
     say(label, f"{seconds:.3f} s{more}" if seconds >= 1 else f"{1000 * seconds:.2f} ms{more}")
 
 
-def print_json(answer: dict[str, Any]) -> None:
-    """Write data on stdout."""
-    print(json.dumps(answer, indent=2))
+def print_json(data: dict[str, Any]) -> None:
+    """Print data as JSON on stdout."""
+    print(json.dumps(data, indent=2))
 
 
 class Stopwatch:
-    """How long a block took."""
+    """The duration of a block, in seconds."""
 
     seconds = 0.0
 
@@ -168,21 +182,21 @@ def stopwatch() -> Iterator[Stopwatch]:
 
 
 def announce_compilation() -> AbstractContextManager[None]:
-    """Say on stderr, once, that kernels are being compiled."""
+    """Report on stderr, once, that kernels are being compiled."""
     from gpu_pregel.host.superstep.progress import announce_compilation
 
     return announce_compilation(shown=True)
 
 
 def save_graph(graph: Graph, path: str, format: str | None) -> None:
-    """Write a graph, and say so."""
+    """Write a graph and report the time."""
     with stopwatch() as writing:
         graph.save(path, format)
     say_seconds("write", writing.seconds, f"  {path}")
 
 
 def write_result(result: VertexResult, path: str | None) -> None:
-    """Write the values of a result, if there is a path; "-" is CSV on stdout."""
+    """Write the values of a result to ``path`` unless it is None; "-" writes CSV to stdout."""
     if path is None:
         return
     with stopwatch() as writing:
@@ -196,7 +210,7 @@ def write_result(result: VertexResult, path: str | None) -> None:
 
 
 def summary(graph: Graph) -> dict[str, Any]:
-    """The size and kind of a graph, as data."""
+    """Return the size and kind of a graph as JSON data."""
     return {
         "num_vertices": graph.num_vertices,
         "num_edges": graph.num_edges,

@@ -1,4 +1,4 @@
-"""Loading a vertex program by name from a Python file."""
+"""Loads a vertex program by name from a Python file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def load_program(path: str, name: str) -> VertexProgram:
-    """Run a Python file and return the vertex program of this name.
+    """Run a Python file and return the vertex program with this name.
 
     Raises
     ------
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be read.
     ProgramFileError
-        The file raises, has no such name, or another thing of that name.
+        The file raises an exception, or it defines no vertex program with this name.
     """
     from gpu_pregel.host.programs.program import VertexProgram
 
@@ -32,22 +32,22 @@ def load_program(path: str, name: str) -> VertexProgram:
     if isinstance(program, VertexProgram):
         return program
     listed = ", ".join(key for key, value in names.items() if isinstance(value, VertexProgram))
-    remedy = f"name one of its vertex programs: {listed}" if listed else "it holds no gp.VertexProgram by name"
+    remedy = f"name one of its vertex programs: {listed}" if listed else "it defines no gp.VertexProgram"
     if name not in names:
-        raise ProgramFileError(f"{path} has no {name}: {remedy}")
-    raise ProgramFileError(f"{name} in {path} is no gp.VertexProgram but of type {type(program).__name__}: {remedy}")
+        raise ProgramFileError(f"{path} does not define {name}: {remedy}")
+    raise ProgramFileError(f"{name} in {path} is not a gp.VertexProgram but of type {type(program).__name__}: {remedy}")
 
 
 def load_module(path: str) -> ModuleType:
-    """Run a Python file as a module that imports what lies beside it, as ``python FILE`` does.
+    """Run a Python file as a module; like ``python FILE``, it can import modules from its folder.
 
-    What it prints goes to stderr: stdout is for the command's data.
+    Its output goes to stderr, because stdout is reserved for the command's data.
     """
     from gpu_pregel.io._files import open_file
 
     with open_file(path) as file:
         source = file.read()
-    # A name of its own, so that a program in math.py or numpy.py is not taken for that library.
+    # A distinct name keeps a program in math.py or numpy.py from replacing that library.
     module = ModuleType(f"program_file_{os.path.splitext(os.path.basename(path))[0]}")
     module.__file__ = os.path.abspath(path)
     folder = os.path.dirname(module.__file__)
@@ -65,7 +65,7 @@ def load_module(path: str) -> ModuleType:
 
 
 def _blame(path: str, error: BaseException) -> str:
-    """Which line of the file raised what; and where, if that was in another file."""
+    """Name the line of the file that raised the error and, if the error occurred in another file, that place."""
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename == path:
         return f"{path}, line {error.lineno}: {type(error).__name__}: {error.msg}"

@@ -12,22 +12,22 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "convert",
-        help="read a graph and write it in another format",
-        description="Read a graph and write it in the format that the suffix of OUTPUT names.",
+        help="convert a graph to another format",
+        description="Read a graph and write it in the format given by the suffix of OUTPUT.",
         epilog="example: gpu-pregel convert soc-LiveJournal1.txt.gz livejournal.pregel --directed",
     )
     parser.add_argument("f", metavar="INPUT", help="the file to read")
     parser.add_argument("o", metavar="OUTPUT", help="the file to write")
     _common.add_read_options(parser)
     _common.add_run_options(parser)
-    parser.add_argument("--to", metavar="NAME", help="format to write, if the suffix does not tell")
+    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
     for kind in ("duplicates", "self-loops"):
-        parser.add_argument(f"--drop-{kind}", action="store_true", help=f"leave {kind.replace('-', ' ')} out")
+        parser.add_argument(f"--drop-{kind}", action="store_true", help=f"drop {kind.replace('-', ' ')}")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Carry the command out."""
+    """Read the graph and write it."""
     import gpu_pregel as gp
     from gpu_pregel.io import check_output
 

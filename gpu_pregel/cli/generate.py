@@ -13,18 +13,18 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "generate",
         help="write a random graph to a file",
-        description="Generate a graph and write it in the format that the suffix of FILE names.",
+        description="Generate a graph and write it in the format given by the suffix of FILE.",
         epilog="example: gpu-pregel generate -g 20 -o kron20.sg",
     )
     _common.add_generator_options(parser, files=False)
     _common.add_run_options(parser)
-    parser.add_argument("-o", required=True, metavar="FILE", help="where to write the graph")
-    parser.add_argument("--to", metavar="NAME", help="format to write, if the suffix does not tell")
+    parser.add_argument("-o", required=True, metavar="FILE", help="the output file")
+    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Carry the command out."""
+    """Generate the graph and write it."""
     from gpu_pregel.io import check_output
 
     _common.check_before_work(check_output, options.o, options.to)

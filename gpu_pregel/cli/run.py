@@ -1,4 +1,4 @@
-"""``gpu-pregel run``: a vertex program from a Python file, on a graph."""
+"""``gpu-pregel run``: run a vertex program from a Python file on a graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def named_program(text: str) -> tuple[str, str]:
-    """An argparse type: ``FILE.py:PROGRAM``."""
+    """Parse ``FILE.py:PROGRAM``; an argparse type."""
     path, _, name = text.rpartition(":")
     if not path or not name.isidentifier():
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form FILE.py:PROGRAM, such as pagerank.py:pagerank")
@@ -31,29 +31,38 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
         help="run a vertex program from a Python file",
-        description="Run a gp.VertexProgram, found by its name in a Python file, on a file or a generated graph.",
+        description="Run a gp.VertexProgram defined in a Python file on a graph that is read from a file or generated.",
         epilog="example: gpu-pregel run examples/pagerank.py:pagerank -g 16 -o ranks.parquet",
     )
-    parser.add_argument("program", type=named_program, metavar="FILE.py:PROGRAM", help="the file and the program in it")
+    parser.add_argument(
+        "program", type=named_program, metavar="FILE.py:PROGRAM", help="the file and the program's name"
+    )
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
     _common.add_run_options(parser)
     _common.add_device_option(parser)
-    parser.add_argument("--mode", choices=("auto", "push", "pull"), default="auto", help="direction (auto)")
-    parser.add_argument("--partitions", type=_common.whole_number(1), default=1, metavar="P", help="partitions (1)")
-    parser.add_argument("--max-supersteps", type=_common.whole_number(1), metavar="S", help="end after so many")
     parser.add_argument(
-        "--on-limit", choices=("raise", "return"), default="raise", help="fail at the limit (raise), or keep the values"
+        "--mode", choices=("auto", "push", "pull"), default="auto", help="message direction (default auto)"
     )
-    parser.add_argument("-n", type=_common.whole_number(1), default=1, metavar="TRIALS", help="run so often (1)")
     parser.add_argument(
-        "-o", metavar="FILE", help="write each vertex's value: .parquet, .csv, .npy, or - for CSV on stdout"
+        "--partitions", type=_common.whole_number(1), default=1, metavar="P", help="number of partitions (default 1)"
     )
+    parser.add_argument(
+        "--max-supersteps", type=_common.whole_number(1), metavar="S", help="maximum number of supersteps"
+    )
+    parser.add_argument(
+        "--on-limit",
+        choices=("raise", "return"),
+        default="raise",
+        help="at the limit, fail (default raise) or keep the values",
+    )
+    _common.add_trials_option(parser)
+    _common.add_result_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Carry the command out."""
+    """Load a program and a graph, run the program and write its values, as the options say."""
     from gpu_pregel.cli._programs import load_program
 
     device = _common.chosen_device(options)
@@ -111,9 +120,9 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
 
 
 def _prepare(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> None:
-    """Compile the program's kernels, or load them, on a graph of a few vertices; so trials time supersteps alone.
+    """Compile or load the program's kernels on a small graph, so that trials time only the supersteps.
 
-    A program that is active nowhere on so small a graph leaves some kernel to the first trial.
+    If no vertex of the small graph becomes active, some kernels are compiled in the first trial.
     """
     import numpy as np
 
@@ -122,9 +131,9 @@ def _prepare(options: argparse.Namespace, device: dict[str, Any], program: Verte
     ring = np.arange(64 * min(options.partitions, 3), dtype=np.uint32)
     weight = None if graph.weights is None else np.ones(len(ring), graph.weights.dtype)
     small = gp.Graph.from_edgelist(ring, np.roll(ring, 1), weight, directed=graph.is_directed)
-    quiet = replace(program, halt=None)
+    unhalted = replace(program, halt=None)
     common = {**device, "partitions": min(options.partitions, 3)}
     for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
-        # Programs that cannot push say so by an ArgumentError, which matters only where push is forced.
+        # A program that cannot push raises ArgumentError, which only matters if push is forced.
         with suppress(*() if options.mode != "auto" else (ArgumentError,)):
-            gp.run(small, quiet, mode=mode, max_supersteps=2, on_limit="return", **common)
+            gp.run(small, unhalted, mode=mode, max_supersteps=2, on_limit="return", **common)

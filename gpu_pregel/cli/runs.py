@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: the runs in a store: list them, look at one, fork, prune and delete."""
+"""``gpu-pregel runs``: list, show, fork, prune and delete the runs in a store."""
 
 from __future__ import annotations
 
@@ -20,25 +20,29 @@ def add_parser(commands: Any) -> None:
         "runs",
         help="list, show, fork, prune and delete runs in a store",
         description=__doc__,
-        epilog="Without an action the runs are listed.",
+        epilog="Without an action, list the runs.",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
     actions = parser.add_subparsers(metavar="{list,show,fork,prune,delete}")
     _add(actions, "list", _list, "list the runs")
-    show = _add(actions, "show", _show, "show a run's history, and with --values what its vertices were", "run_id")
-    show.add_argument("--at", type=int, metavar="SUPERSTEP", help="of --values; default: the last one committed")
-    show.add_argument("--values", action="store_true", help="print vertices' values, failures and questions, too")
-    fork = _add(actions, "fork", _fork, "begin a run where another one was", "run_id", writes=True)
-    fork.add_argument("--at", type=int, metavar="SUPERSTEP", help="default: the last one committed")
-    fork.add_argument("--id", dest="new_id", help="of the new run; default: one that no other run has")
+    show = _add(actions, "show", _show, "show the history of a run, and its vertices with --values", "run_id")
+    show.add_argument(
+        "--at", type=int, metavar="SUPERSTEP", help="superstep of --values (default: the last committed one)"
+    )
+    show.add_argument("--values", action="store_true", help="also print the vertices' values, failures and interrupts")
+    fork = _add(actions, "fork", _fork, "start a new run from a superstep of another one", "run_id", writes=True)
+    fork.add_argument(
+        "--at", type=int, metavar="SUPERSTEP", help="superstep to fork from (default: the last committed one)"
+    )
+    fork.add_argument("--id", dest="new_id", help="id of the new run (default: a new unique id)")
     prune = _add(actions, "prune", _prune, "remove old supersteps of a run", "run_id", writes=True)
     which = prune.add_mutually_exclusive_group(required=True)
-    which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least so many of the newest")
-    which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this one and those after it")
-    delete = _add(actions, "delete", _delete, "remove a run", "run_id", writes=True)
-    delete.add_argument("--force", action="store_true", help="although a program holds it")
+    which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least this many of the newest supersteps")
+    which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this superstep and later ones")
+    delete = _add(actions, "delete", _delete, "delete a run", "run_id", writes=True)
+    delete.add_argument("--force", action="store_true", help="delete it even while a program has claimed it")
 
 
 def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
@@ -51,13 +55,13 @@ def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, wri
 
 
 def run(options: argparse.Namespace) -> None:
-    """Carry the command out; what it prints is its data, so it goes to stdout."""
+    """Run the command and print its result to stdout."""
     with _open(options.store, writes=options.writes) as store:
         options.action(store, options)
 
 
 def _open(name: str, *, writes: bool) -> Store:
-    """Open a store that is there; nothing is made, and only some actions write."""
+    """Open an existing store, read-only unless the action writes."""
     if name.startswith(("postgresql://", "postgres://")):
         from gpu_pregel.host.stores.postgres import PostgresStore
 
@@ -81,7 +85,7 @@ def _list(store: Store, options: argparse.Namespace) -> None:
 
 def _show(store: Store, options: argparse.Namespace) -> None:
     if options.at is not None and not options.values:
-        raise ArgumentError("--at says of which superstep the values are: give --values, too")
+        raise ArgumentError("--at selects the superstep of --values: pass --values as well")
     row, history = store.run(options.run_id), store.history(options.run_id)
     facts = _facts(row)
     facts["supersteps"] = [
@@ -112,7 +116,7 @@ def _show(store: Store, options: argparse.Namespace) -> None:
 
 def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[str, str]]:
     if row.kind != "agents":
-        raise ArgumentError(f"run {row.id!r} is one of {row.kind} vertices: gp.run(…, resume=True) has its values")
+        raise ArgumentError(f"run {row.id!r} has {row.kind} vertices: use gp.run(…, resume=True) to read its values")
     from gpu_pregel import agents
 
     result = agents.state_at(store, row.id, superstep)
@@ -135,7 +139,7 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
         saved = store.load(row.id, superstep)
         if saved.base_step != superstep:
             raise ArgumentError(
-                f"run {row.id!r} has no checkpoint after superstep {superstep}: the one before is {saved.base_step}"
+                f"run {row.id!r} has no checkpoint of superstep {superstep}: the previous one is {saved.base_step}"
             )
         new_id = new_run_id() if options.new_id is None else options.new_id
         store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
@@ -144,7 +148,7 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
 
 def _prune(store: Store, options: argparse.Namespace) -> None:
     first = store.prune(options.run_id, keep=options.keep, before=options.before)
-    _common.print_json({"first": first}) if options.json else print(f"superstep {first} is the first that is kept")
+    _common.print_json({"first": first}) if options.json else print(f"superstep {first} is now the oldest")
 
 
 def _delete(store: Store, options: argparse.Namespace) -> None:
@@ -152,7 +156,7 @@ def _delete(store: Store, options: argparse.Namespace) -> None:
         store.delete(options.run_id, force=options.force)
     except ClaimedError as error:
         raise ClaimedError(error.run, error.owner, error.until, "--force") from None
-    _common.print_json({"deleted": options.run_id}) if options.json else print(f"run {options.run_id!r} is removed")
+    _common.print_json({"deleted": options.run_id}) if options.json else print(f"deleted run {options.run_id!r}")
 
 
 def _facts(row: RunRow) -> dict[str, Any]:

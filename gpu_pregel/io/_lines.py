@@ -13,7 +13,7 @@ import numpy as np
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.graphs.csr import building_memory
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._options import cast_weights, weight_fault
 
@@ -318,7 +318,7 @@ def read_lines(source: Source, blocks: Iterator[Block], layout: Layout, *, threa
     parser = LineParser(source.path, layout, threads=threads)
     dtypes = [np.dtype(np.uint32)] * layout.ids + ([layout.weight] if layout.weight is not None else [])
     columns: list[Growing] = []
-    with Progress("reading", shown=progress) as bar:
+    with ProgressBar("reading", shown=progress) as bar:
         for block, number in blocks:
             batches = parser.parse(block, number)
             if not columns:

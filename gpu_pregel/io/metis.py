@@ -16,7 +16,7 @@ from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import MAX_VERTICES
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source, atomic_file
 from gpu_pregel.io._lines import (
     Block,
@@ -89,7 +89,7 @@ def _read_rows(source: Source, blocks: Iterator[Block], options: ReadOptions) ->
 
     threads = thread_count(options.threads)
     values, lengths = Growing(np.dtype(np.uint32), 0), [np.empty(0, np.int64)]
-    with Progress("reading", shown=options.progress) as bar:
+    with ProgressBar("reading", shown=options.progress) as bar:
         for block, number in blocks:
             text = re.sub(rb"(?m)^[ \t]*%[^\n]*(\n|\Z)", b"", block) if b"%" in block else block
             if not text:

@@ -1,4 +1,4 @@
-"""A run of agents under way: its steps, and what a user may see and do between them."""
+"""A run of agents step by step, and what a user can read and do between two steps."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.formats import Checkpoint
-from gpu_pregel.host.agents.journal import Journal
+from gpu_pregel.host.agents.formats import RunSnapshot
+from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import Call
+from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
-from gpu_pregel.host.agents.recovery import Beginning
+from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.recovery import RecoveredRun
 from gpu_pregel.host.agents.results import AgentResult, Vertices, tell_failures, tell_interrupts
 from gpu_pregel.host.agents.workers.executor import Job
 from gpu_pregel.host.agents.workers.garbage import patience
 from gpu_pregel.host.agents.workers.transport import InProcess, Transport
+from gpu_pregel.host.superstep.journal import Answer
 from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
 _FEW = 1000
-"""So few vertices make no garbage worth putting off."""
+"""Runs with fewer vertices leave the garbage collector alone."""
 
 
 class AgentRun:
-    """A run under way: made by :func:`start`, and ended by leaving its ``with`` block or by :meth:`stop`.
+    """A run that is executed step by step: made by :func:`start`, ended by its ``with`` block or by :meth:`stop`.
 
     Attributes
     ----------
@@ -51,39 +54,42 @@ class AgentRun:
     {'a': 42}
     """
 
-    def __init__(self, call: Call, beginning: Beginning) -> None:
-        self.run_id = beginning.run_id
+    def __init__(self, call: Call, recovered: RecoveredRun) -> None:
+        self.run_id = recovered.run_id
         self._stepping = threading.Lock()
-        journal, state = beginning.journal, beginning.state
+        journal = recovered.journal
         with ExitStack() as undo:
             if journal is not None:
                 undo.callback(journal.close)
-            job = call.job(beginning.run_id, beginning.branch)
-            self._transport = _transport(call.workers, job, journal)
+            job = call.job(recovered.run_id, recovered.branch)
+            self._transport = _transport(call.workers, job, in_slices=journal is not None)
             undo.callback(self._transport.close)
-            self._policy = AgentPolicy(job, call.rules(), state, self._transport, call.observers, journal)
+            self._policy = AgentPolicy(
+                job,
+                call.rules(),
+                recovered.state,
+                self._transport,
+                call.observers,
+                begun=recovered.begun or None,
+                halted=recovered.status == "halted",
+            )
             self._master = Master(
                 self._policy,
                 max_supersteps=call.max_supersteps,
                 observe=self._policy.observe,
                 journal=journal,
-                superstep=beginning.superstep,
-                trace=beginning.rows,
+                superstep=recovered.superstep,
+                trace=recovered.rows,
             )
-            if beginning.status == "halted":
-                self._master.status = "halted"
-            if beginning.segments or beginning.answers:
-                self._master.order = self._policy.take_over(beginning.segments, beginning.answers)
-                self._master.status = self._policy.standing()
             undo.pop_all()
 
     @property
     def status(self) -> str:
-        """How it stands."""
+        """The status of the run."""
         return self._master.status
 
     def step(self) -> bool:
-        """Run a superstep, or what is left of a held one; whether another may follow."""
+        """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
             if len(self._policy.state.vertices) < _FEW:
                 goes_on = self._master.step()
@@ -91,11 +97,11 @@ class AgentRun:
                 with patience(beside_users_code=self._transport.is_local):
                     goes_on = self._master.step()
             if self.status == "stopped":
-                self._policy.close()
+                self._master.close()
             return goes_on
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
-        """Give failed vertices of the held superstep new attempts, with the same input; default: all of them."""
+        """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
         ledger = self._policy.ledger
         failed = [] if ledger is None else ledger.of_status("failed")
         if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
@@ -103,38 +109,54 @@ class AgentRun:
         chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
         for vertex in chosen:
             if vertex not in failed:
-                there = list(map(decode, failed))
-                raise ArgumentError(f"vertex {decode(vertex)!r} has not failed in a held superstep: failed are {there}")
-        self._policy.retry(chosen)
+                known = list(map(decode, failed))
+                raise ArgumentError(
+                    f"vertex {decode(vertex)!r} has not failed in a held superstep; failed vertices: {known}"
+                )
+        self._master.receive(*map(Retry, chosen))
 
     def answer(self, vertex: Any, answer: Any) -> None:
-        """Answer a vertex's interrupt: it runs again, from its start, with the next :meth:`step`.
+        """Answer a vertex's interrupt; the next :meth:`step` runs the vertex again from its start.
 
-        The same answer once more, before that, changes nothing.
+        Repeating the same answer before that changes nothing.
         """
         key, data = id_key(vertex), encode(answer, name="answer")
-        if self._policy.is_answered(key, data):
+        entry = self._entry(key)
+        if entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [data]:
             return
-        if not self._policy.is_asked(key):
-            raise ArgumentError(f"vertex {vertex!r} waits for no answer: waiting are {list(self.result().interrupts)}")
-        self._policy.answer(key, data)
+        if entry is None or entry.status != "interrupted":
+            raise ArgumentError(
+                f"vertex {vertex!r} does not wait for an answer; waiting vertices: {list(self.result().interrupts)}"
+            )
+        self._master.receive(Answer(key, len(entry.answers), data))
+
+    def _is_asking(self, vertex: Any) -> bool:
+        """Whether a vertex waits for an answer."""
+        entry = self._entry(id_key(vertex))
+        return entry is not None and entry.status == "interrupted"
+
+    def _entry(self, vertex: Id) -> Entry | None:
+        """The ledger's entry of a vertex of the held superstep."""
+        ledger = self._policy.ledger
+        return None if ledger is None else ledger.known(vertex)
 
     def send(self, target: Any, message: Any) -> None:
-        """Send a message from outside, for the next superstep; a run that had completed goes on.
+        """Send a message from outside for the next superstep; a completed run continues.
 
-        It comes after the messages of vertices. While a superstep is held, it is for the one after that.
+        It is delivered after the messages of vertices. While a superstep is held, it is for the one after that.
         """
         if self.status in ENDED - {"completed", "partial"}:
-            raise ArgumentError(f"the run has ended ({self.status}): nobody would see the message")
+            raise ArgumentError(
+                f"the run has ended ({self.status}), so the message cannot be delivered: start or resume a run first"
+            )
         vertex = id_key(target, name="target")
         if vertex not in self._policy.state.vertices:
-            raise ArgumentError(f"there is no vertex {target!r} to send a message to")
-        self._policy.send(vertex, encode(message, name="message"))
-        if self._policy.ledger is None:
-            self._master.refresh()
+            raise ArgumentError(f"there is no vertex {target!r}: send to a vertex of the run")
+        kind = EarlyMessage if self._policy.ledger is None else LaterMessage
+        self._master.receive(kind(vertex, encode(message, name="message")))
 
     def stop(self) -> None:
-        """End the run and its workers: after the superstep that another thread computes just now, else where it is.
+        """End the run and its workers, after the current superstep if another thread is computing one.
 
         The last commit stands.
         """
@@ -142,17 +164,17 @@ class AgentRun:
         if self._stepping.acquire(blocking=False):
             try:
                 self._master.end()
-            finally:  # the run may be another program's by now, but its workers are ours
+            finally:  # another program may own the run by now, but its workers are ours
                 try:
-                    self._policy.close()
+                    self._master.close()
                 finally:
                     self._stepping.release()
 
     def checkpoint_data(self) -> bytes:
-        """All that the run needs to go on elsewhere: ``start(data, compute, …)`` takes it up.
+        """Everything that is needed to continue the run elsewhere with ``start(data, compute, …)``.
 
-        Of a held superstep it has the records of vertices that have completed, failures and questions, so that only
-        the others are computed then. It holds data alone, no functions.
+        For a held superstep it has the records of completed vertices, failures and questions, so that only the other
+        vertices are computed. It contains data only, no functions.
 
         Examples
         --------
@@ -168,10 +190,10 @@ class AgentRun:
         ...     agents.result().values
         {'a': 5}
         """
-        return Checkpoint.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
+        return RunSnapshot.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
 
     def result(self) -> AgentResult:
-        """What there is now."""
+        """The current result."""
         policy, superstep = self._policy, self._master.superstep
         state, ledger = policy.state, policy.ledger
         failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
@@ -193,12 +215,12 @@ class AgentRun:
             if self.status not in ENDED:
                 self._policy.observe("end", {"status": self.status})
         finally:
-            self._policy.close()
+            self._master.close()
 
 
-def _transport(workers: int, job: Job, journal: Journal | None) -> Transport:
+def _transport(workers: int, job: Job, *, in_slices: bool) -> Transport:
     if workers == 0:
-        return InProcess(job, in_slices=journal is not None)
+        return InProcess(job, in_slices=in_slices)
     from gpu_pregel.host.agents.workers.pool import Workers
 
     return Workers(job, workers)

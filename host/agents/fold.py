@@ -1,4 +1,4 @@
-"""From the records of a superstep to what it changes: values, aggregates, mutations, messages, master compute."""
+"""Fold the records of a superstep into one change: values, aggregates, mutations, messages, master compute."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 
 @dataclass(slots=True)
-class Next:
-    """What a superstep changes, as a whole.
+class AgentChange:
+    """What a superstep of agents changes, as a whole.
 
     Attributes
     ----------
     records : list of (Id, Record)
     failed : dict
-        Vertices that failed, and without which the run goes on, as in ``State``.
+        Failed vertices without which the run continues, as in ``State``.
     changed : dict of Id to Vertex
-        All vertices that differ from what they were, mutated ones too.
+        All vertices that differ from before, mutated ones included.
     mutated : Change
-        What requests and ``on_missing`` add, replace and remove.
+        Vertices that mutation requests and ``on_missing`` add, replace and remove.
     inbox, aggregates, function
         As in ``State``.
     halted : bool
         By master compute.
+    awake : set of Id
+        Vertices that have not voted to halt.
+    active : set of Id
+        Those, and vertices that have messages.
     """
 
     records: Records
@@ -42,10 +46,12 @@ class Next:
     aggregates: dict[str, bytes]
     function: str
     halted: bool
+    awake: set[Id]
+    active: set[Id]
 
 
-def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> Next:
-    """Fold a superstep of which every vertex has completed, or failed for good; ``state`` stays as it is."""
+def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> AgentChange:
+    """Fold a superstep whose vertices have all completed or finally failed; ``state`` is not changed."""
     records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
     values = _fold_aggregates(rules, state, ledger.step, records)
     changed = state.computed(records, failed)
@@ -67,11 +73,23 @@ def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterab
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
     aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()} if values else {}
-    return Next(records, failed, changed, mutated, inbox, aggregates, function, halted)
+    awake = _find_awake(records, mutated)
+    active = awake.union(inbox)
+    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
 
 
-def state_after(state: State, after: Next) -> State:
-    """The state that a superstep makes of one, which stays as it is."""
+def _find_awake(records: Records, mutated: Change) -> set[Id]:
+    """The vertices that have not voted to halt; all that were awake were computed."""
+    awake = {vertex for vertex, record in records if not record.halted}
+    if mutated is not NOTHING:
+        for vertex, one in mutated.set.items():
+            (awake.discard if one.halted else awake.add)(vertex)
+        awake.difference_update(mutated.remove)
+    return awake
+
+
+def state_after(state: State, after: AgentChange) -> State:
+    """The state after a superstep; ``state`` itself is not changed."""
     vertices = state.vertices | after.changed
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
@@ -93,7 +111,7 @@ def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) ->
             totals[name] = aggregate.folding.grown(before, contributions.get(name, []))
         except Exception as error:
             raise AgentError(
-                f"aggregator {name!r} in superstep {step} cannot fold what vertices contributed: "
+                f"aggregator {name!r} in superstep {step} cannot fold the contributions: "
                 f"{type(error).__name__}: {error}"
             ) from error
     return totals
@@ -103,34 +121,39 @@ def _encoded(name: str, step: int, value: Any) -> bytes:
     try:
         return encode(value, name="its result")
     except CodecError as error:
-        raise AgentError(f"aggregator {name!r} in superstep {step} made what is no data: {error}") from None
+        raise AgentError(f"aggregator {name!r} in superstep {step} has a result that is not data: {error}") from None
 
 
 def _find_recipients(
     state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str
 ) -> Change:
-    """Settle what becomes of messages to vertices that are not there; what is changed with that."""
+    """Apply ``on_missing`` to messages for vertices that do not exist; return the change with created vertices."""
     if not mutated.remove and inbox.keys() <= state.vertices.keys():
         return mutated
-    created: dict[Id, Vertex] = {}
     removed = set(mutated.remove)
-    for target in list(inbox):
-        if target in mutated.set or (target in state.vertices and target not in removed):
-            continue
-        if on_missing == "error":
-            sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
-            who = "the program" if sender is None else f"vertex {decode(sender)!r}"
-            raise AgentError(
-                f"{who} sent a message in superstep {step} to {decode(target)!r}, which is not there: add that vertex, "
-                f"or pass on_missing='create' or 'drop'"
-            )
-        if on_missing == "create":
-            created[target] = Vertex(encode(None), [])
-        else:
+    missing = [
+        target for target in inbox if target not in mutated.set and (target not in state.vertices or target in removed)
+    ]
+    if missing and on_missing == "error":
+        raise _missing_recipient(step, records, missing[0])
+    if on_missing == "drop":
+        for target in missing:
             del inbox[target]
-    if not created:
         return mutated
+    if not missing:
+        return mutated
+    created = {target: Vertex(encode(None), []) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
+
+
+def _missing_recipient(step: int, records: Records, target: Id) -> AgentError:
+    """The error for a message to a vertex that does not exist."""
+    sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
+    who = "the program" if sender is None else f"vertex {decode(sender)!r}"
+    return AgentError(
+        f"{who} sent a message in superstep {step} to {decode(target)!r}, which does not exist: add that vertex, or "
+        f"pass on_missing='create' or 'drop'"
+    )
 
 
 def _ask_master(

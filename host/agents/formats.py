@@ -1,6 +1,6 @@
-"""The formats of what is kept of a run: its state, a segment of what happened in a superstep, and a commit.
+"""The formats in which a run of agents is stored: its state, the segments of a superstep, and its commits.
 
-All are codec bytes, in columns: that takes least time for many small vertices and records.
+All are codec bytes in columns, which is fastest for many small vertices and records.
 """
 
 from __future__ import annotations
@@ -10,23 +10,37 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.fold import Next
+from gpu_pregel.host.agents.fold import AgentChange, state_after
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
+from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, Vertex
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
+from gpu_pregel.host.stores.blobs import MAX_BLOB
+from gpu_pregel.host.superstep.journal import Folded, Written
 
-_CHECKPOINT = "gpu-pregel agents 1"
-FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
-_EVENTS: dict[int, tuple[type, ...]] = {
-    FAILED: (bytes, int, tuple, bool),
-    INTERRUPTED: (bytes, int, bytes, int),
-    RETRIED: (bytes,),
-    SENT: (bytes, bytes),
-    RECEIVED: (bytes, bytes),
-}
-"""What ``Segment.others`` have behind their kind."""
+SCHEMA = 2
+"""The version of these formats."""
+_SNAPSHOT = "gpu-pregel agents 1"
+_MAX_SEGMENT = 1 << 28
+_MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
+"""A commit contains its last segment if that has at most this many events and both take at most this many bytes: this
+saves a row."""
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage)
+_CODES = {kind: code for code, kind in enumerate(_KINDS)}
+_FIELDS: dict[int, tuple[type, ...]] = dict(
+    enumerate(
+        (
+            (bytes, int, tuple, bool),
+            (bytes, int, bytes, int),
+            (bytes,),
+            (bytes, bytes),
+            (bytes, bytes),
+        )
+    )
+)
+"""The stored types of each kind's fields."""
 
 
 @dataclass
@@ -37,30 +51,53 @@ class Segment:
     ----------
     records : list of (Id, Record)
         Of attempts that completed.
-    others : list of tuple
-        In order: (``FAILED``, id, attempts, fields of the failure, whether it is tried again), (``INTERRUPTED``, id,
-        attempts, payload, number of the question), (``RETRIED``, id), (``SENT``, target, message) for the superstep
-        after, and (``RECEIVED``, target, message) for this one.
+    others : list of Part
+        All else, in order.
     """
 
     records: list[tuple[Id, Record]] = field(default_factory=list)
-    others: list[tuple[Any, ...]] = field(default_factory=list)
+    others: list[Part] = field(default_factory=list)
+
+    @classmethod
+    def of_parts(cls, parts: Iterable[Outcome | Part]) -> Segment:
+        """Completed outcomes and other parts, as the journal has them."""
+        records: list[tuple[Id, Record]] = []
+        others: list[Part] = []
+        for part in parts:
+            if type(part) is Outcome:
+                records.append((part.id, part.result))
+            else:
+                others.append(part)  # type: ignore[arg-type]
+        return cls(records, others)
 
     def __len__(self) -> int:
         return len(self.records) + len(self.others)
 
     @property
     def halves(self) -> tuple[Segment, Segment]:
-        """Two that happen one after the other as this does."""
+        """Two segments that have the effect of this one, one after the other."""
         if self.records and self.others:
             return Segment([], self.others), Segment(self.records)
         records, others = len(self.records) // 2, len(self.others) // 2
         first, second = (self.records[:records], self.others[:others]), (self.records[records:], self.others[others:])
         return Segment(*first), Segment(*second)
 
-    def pack(self) -> bytes:
-        """As bytes."""
-        return encode(self.columns())
+    def pack(self) -> list[bytes]:
+        """As bytes, divided where one row of a store would be too large."""
+        if not len(self):
+            return []
+        data = encode(self.columns())
+        if len(data) <= _MAX_SEGMENT:
+            return [data]
+        if len(self) > 1:
+            return [piece for half in self.halves for piece in half.pack()]
+        if len(data) > MAX_BLOB:
+            vertex = self.records[0][0] if self.records else self.others[0][0]
+            raise AgentError(
+                f"the record or message of vertex {decode(vertex)!r} takes {len(data):,} bytes, and a store holds "
+                f"{MAX_BLOB:,} in one piece: make it smaller; with max_record= such a vertex fails alone"
+            )
+        return [data]
 
     def columns(self) -> tuple[Any, ...]:
         """As data."""
@@ -73,9 +110,9 @@ class Segment:
             [len(record.outbox) for record in records],
             [target for target, _ in sent],
             [message for _, message in sent],
-            [(k, tuple(record.aggregates)) for k, record in enumerate(records) if record.aggregates],
-            [(k, tuple(record.mutations)) for k, record in enumerate(records) if record.mutations],
-            self.others,
+            _sparse([record.aggregates for record in records]),
+            _sparse([record.mutations for record in records]),
+            [(_CODES[type(part)], *_plain(part)) for part in self.others],
         )
 
     @classmethod
@@ -87,61 +124,79 @@ class Segment:
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
         """From data."""
         ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
-        for kind, *rest in others:
-            if tuple(map(type, rest)) != _EVENTS[kind] or (kind == FAILED and len(rest[2]) != len(Failure._fields)):
-                raise CodecError("tells of what cannot have happened", "a segment")
         contributions, requests = dict(aggregates), dict(mutations)
         sent = list(zip(targets, messages, strict=True))
         records = [
             (vertex, Record(value, bool(flag), outbox, contributions.get(k, ()), requests.get(k, ())))
             for k, (vertex, value, flag, outbox) in enumerate(zip(ids, values, halted, _cut(sent, counts), strict=True))
         ]
-        return cls(records, others)
+        return cls(records, [_part(*other) for other in others])
 
     @classmethod
     def of(cls, ledger: Ledger) -> Segment:
-        """All that a ledger has; what was received is in its input."""
-        others: list[tuple[Any, ...]] = []
+        """All that a ledger has; messages received before the superstep are in its input."""
+        others: list[Part] = []
         for vertex in ledger.vertices:
             entry = ledger.known(vertex)
             if entry is None or entry.status == "completed":
                 continue
             if entry.failure is not None:
                 made = entry.attempts - (entry.status == "in_progress")
-                others.append((FAILED, vertex, made, tuple(entry.failure), entry.status != "failed"))
+                others.append(FailedAttempts(vertex, made, entry.failure, entry.status != "failed"))
             elif entry.status == "interrupted":
-                others.append((INTERRUPTED, vertex, entry.attempts, entry.payload, entry.asked))
-        others += [(SENT, target, message) for target, messages in ledger.sent.items() for message in messages]
+                others.append(Question(vertex, entry.attempts, entry.payload or b"", entry.asked))
+        others += [LaterMessage(target, message) for target, messages in ledger.sent.items() for message in messages]
         return cls(ledger.completed(), others)
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is more than messages that came before anything was computed."""
-        return bool(self.records) or any(kind != RECEIVED for kind, *_ in self.others)
+        """Whether it has more than messages that came before the superstep."""
+        return bool(self.records) or any(not isinstance(part, EarlyMessage) for part in self.others)
 
     def receive(self, inbox: Inbox) -> None:
         """Add messages from outside to the superstep's input."""
-        for kind, target, *rest in self.others:
-            if kind == RECEIVED:
-                inbox.setdefault(target, []).append(rest[0])
+        for part in self.others:
+            if isinstance(part, EarlyMessage):
+                inbox.setdefault(part.target, []).append(part.message)
 
     def replay(self, ledger: Ledger) -> None:
-        """Let it have happened to a ledger."""
-        for kind, vertex, *rest in self.others:
-            if kind == FAILED:
-                ledger.set_failed(vertex, rest[0], Failure(*rest[1]), again=rest[2])
-            elif kind == INTERRUPTED:
-                ledger.set_interrupted(vertex, *rest)
-            elif kind == RETRIED:
-                ledger.retry([vertex])
-            elif kind == SENT:
-                ledger.sent.setdefault(vertex, []).append(rest[0])
+        """Apply it to a ledger."""
+        for part in self.others:
+            if isinstance(part, FailedAttempts):
+                ledger.set_failed(part.vertex, part.attempts, part.failure, again=part.again)
+            elif isinstance(part, Question):
+                ledger.set_interrupted(*part)
+            elif isinstance(part, Retry):
+                ledger.retry([part.vertex])
+            elif isinstance(part, LaterMessage):
+                ledger.sent.setdefault(part.target, []).append(part.message)
         ledger.set_completed(self.records)
 
 
 @dataclass
-class Checkpoint:
-    """A run in one piece: its state, and what there is of the superstep under way."""
+class BegunSuperstep:
+    """What is on record of a superstep that is not committed: its segments, and answers to its interrupts, in order."""
+
+    segments: list[Segment] = field(default_factory=list)
+    answers: list[tuple[Id, bytes]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.segments or self.answers)
+
+    def replay(self, ledger: Ledger) -> None:
+        """Apply the segments to a ledger."""
+        for segment in self.segments:
+            segment.replay(ledger)
+
+    def give_answers(self, ledger: Ledger) -> None:
+        """Apply the answers to a ledger."""
+        for vertex, answer in self.answers:
+            ledger.answer(vertex, answer)
+
+
+@dataclass
+class RunSnapshot:
+    """A run in one piece, as ``checkpoint_data`` gives it: its state, and what there is of the running superstep."""
 
     run_id: str
     superstep: int
@@ -150,7 +205,7 @@ class Checkpoint:
     answers: list[tuple[Id, bytes]]
 
     @classmethod
-    def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> Checkpoint:
+    def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> RunSnapshot:
         """Of a run as it is."""
         if ledger is None:
             return cls(run_id, superstep, state, None, [])
@@ -158,15 +213,15 @@ class Checkpoint:
 
     def pack(self) -> bytes:
         """As bytes."""
-        segment = None if self.segment is None else self.segment.pack()
-        return encode((_CHECKPOINT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
+        segment = None if self.segment is None else encode(self.segment.columns())
+        return encode((_SNAPSHOT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
 
     @classmethod
-    def unpack(cls, data: bytes) -> Checkpoint:
+    def unpack(cls, data: bytes) -> RunSnapshot:
         """From bytes."""
-        name, run_id, superstep, state, segment, answers = _columns(data, 6, "a checkpoint of a run of agents")
-        if name != _CHECKPOINT:
-            raise CodecError(f"is no checkpoint of a run of agents, or of another version: it says {name!r}", "data")
+        name, run_id, superstep, state, segment, answers = _columns(data, 6, "the checkpoint data of a run of agents")
+        if name != _SNAPSHOT:
+            raise CodecError(f"is not the checkpoint data of a run of agents, or of another version: {name!r}", "data")
         unpacked = None if segment is None else Segment.unpack(segment)
         return cls(run_id, superstep, unpack_state(state), unpacked, answers)
 
@@ -206,15 +261,47 @@ def unpack_state(data: bytes) -> State:
     return State(vertices, inbox, aggregates, function, failures)
 
 
-def pack_commit(after: Next, row: dict[str, Any], last: Segment | None) -> bytes:
-    """What a commit needs beside its segments, as bytes; the last of these may be in it."""
-    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in after.mutated.set.items()]
+class AgentFormat:
+    """How the journal writes a run of agents, whose state is ``state``."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def pack(self, parts: Sequence[Outcome | Part]) -> list[bytes]:
+        """Parts as segments."""
+        return Segment.of_parts(parts).pack()
+
+    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Outcome | Part], *, with_base: bool) -> Written:
+        """A superstep, whose last segment is inside the commit if it is small."""
+        (folded,) = supersteps
+        change: AgentChange = folded.change
+        base = pack_state(state_after(self._state, change)) if with_base else None
+        segment = Segment.of_parts(parts)
+        if _is_small(segment):
+            data = _pack_commit(change, folded.row, segment)
+            if len(data) <= _LARGEST_INSIDE:
+                return Written(data, [], base)
+        return Written(_pack_commit(change, folded.row, None), segment.pack(), base)
+
+
+def _is_small(segment: Segment) -> bool:
+    """Whether a segment may fit inside its commit."""
+    if not 0 < len(segment) <= _MOST_INSIDE:
+        return False
+    return sum([len(record.value or b"") + len(record.outbox) for _, record in segment.records]) <= _LARGEST_INSIDE
+
+
+def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
+    """What a commit needs beside its segments, as bytes; it may contain the last of them."""
+    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in change.mutated.set.items()]
     columns = None if last is None else last.columns()
-    return encode((after.aggregates, after.function, list(after.failed), mutated, after.mutated.remove, row, columns))
+    return encode(
+        (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
+    )
 
 
 @dataclass
-class Commit:
+class SavedSuperstep:
     """A committed superstep, with its segments in order."""
 
     step: int
@@ -225,10 +312,10 @@ class Commit:
     mutated: list[tuple[Any, ...]]
     removed: list[Id]
     row: dict[str, Any]
-    """Of the trace."""
+    """The row of the trace."""
 
     @classmethod
-    def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> Commit:
+    def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """From bytes."""
         *rest, last = _columns(commit, 7, "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
@@ -237,7 +324,7 @@ class Commit:
         return cls(step, unpacked, *rest)
 
     def advance(self, state: State) -> None:
-        """Let it have happened to a state."""
+        """Apply it to a state."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
             segment.receive(state.inbox)
@@ -254,13 +341,36 @@ class Commit:
         state.aggregates, state.function = self.aggregates, self.function
 
 
+def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
+    """The entries that are not empty, each with its position."""
+    return [(k, tuple(entry)) for k, entry in enumerate(columns) if entry]
+
+
+def _plain(part: Part) -> tuple[Any, ...]:
+    """The fields of a part as data."""
+    if isinstance(part, FailedAttempts):
+        return part._replace(failure=tuple(part.failure))  # type: ignore[arg-type]
+    return part
+
+
+def _part(code: int, *fields: Any) -> Part:
+    """A part from data, checked."""
+    is_known = tuple(map(type, fields)) == _FIELDS[code]
+    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
+        raise CodecError("contains an impossible event", "a segment")
+    if code == _CODES[FailedAttempts]:
+        return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])
+    part: Part = _KINDS[code](*fields)
+    return part
+
+
 def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
     content = decode(data, name=what)
     if not isinstance(content, tuple) or len(content) != count:
-        raise CodecError(f"holds something else: {what} has {count} parts", what)
+        raise CodecError(f"has the wrong structure: {what} has {count} parts", what)
     return content
 
 
 def _cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
-    """Consecutive pieces of so many items."""
+    """Consecutive pieces with the given numbers of items."""
     return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

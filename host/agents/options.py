@@ -20,8 +20,8 @@ from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.rules import Aggregate, MasterContext, Rules
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.executor import Job, is_async
-from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
-from gpu_pregel.host.stores.rows import DURABILITIES, check_seconds
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer, check_seconds
+from gpu_pregel.host.stores.rows import DURABILITIES
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store

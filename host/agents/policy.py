@@ -1,4 +1,4 @@
-"""What the master asks of agent vertices: who is computed, which attempt, what a failure means, what is committed."""
+"""The policy of agent vertices: which are computed, in which attempt, what a failure means, what is committed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.fold import Next, fold_superstep
-from gpu_pregel.host.agents.formats import Segment
-from gpu_pregel.host.agents.journal import Journal
+from gpu_pregel.host.agents.fold import AgentChange, fold_superstep
+from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import Event, Observer
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import Waiting
 from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
 from gpu_pregel.host.agents.rules import Rules
@@ -21,11 +21,12 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.executor import Job
 from gpu_pregel.host.agents.workers.transport import Death, Done, Transport
 from gpu_pregel.host.agents.workers.transport import Event as Arrival
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded
+from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
 
 class AgentPolicy:
-    """The policy of a run of agents; an order is a ledger, which is also what the partitions report into.
+    """The policy of a run of agents; an order is a ledger, into which the partitions' reports go too.
 
     Parameters
     ----------
@@ -34,8 +35,10 @@ class AgentPolicy:
     state : State
     transport : Transport
     observers : list of callables
-    journal : Journal, optional
-        Where the superstep's records are kept while it goes on.
+    begun : BegunSuperstep, optional
+        What another program computed of the next superstep.
+    halted : bool
+        Whether master compute has ended the run.
     """
 
     def __init__(
@@ -45,20 +48,21 @@ class AgentPolicy:
         state: State,
         transport: Transport,
         observers: list[Observer],
-        journal: Journal | None = None,
+        begun: BegunSuperstep | None = None,
+        halted: bool = False,
     ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
-        """Of the superstep that is under way or held."""
+        """Of the superstep that is running or held."""
         self._job, self._rules, self._transport, self._observers = job, rules, transport, observers
-        self._journal = journal
+        self._begun, self._halted = begun, halted
         self._superstep = 0
         self._is_partial = bool(state.failed)
         self._waiting = Waiting(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
-        self._untold: deque[Event] = deque()
+        self._events: deque[Event] = deque()
         self._sorted: list[Id] = []
-        """All vertices in order, empty if it is not known."""
+        """All vertices in order; empty if not known."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
@@ -69,24 +73,28 @@ class AgentPolicy:
         transport.start(parts, self._committed)
 
     def _committed(self, partition: int) -> dict[Id, Vertex]:
-        """A partition's vertices, for a worker that replaces another."""
+        """The committed vertices of a partition, for a replacement worker."""
         return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        """Active are vertices with messages, and those that have not voted to halt."""
+    def begin(self, superstep: int) -> Start[Ledger]:
+        """Vertices are active that have messages or have not voted to halt."""
         self._superstep = superstep
         self._active = active = self._awake | self.state.inbox.keys()
-        return len(active), False
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            ledger = self._take_over(begun)
+            return Start(len(active), order=ledger, status=_status_of(ledger))
+        return Start(len(active), status="halted" if self._halted else "running")
 
-    # Plan and order.
+    # Order.
 
     def order(self, superstep: int) -> Ledger:
-        """A ledger of those that are active."""
+        """A ledger of the active vertices."""
         self._superstep = superstep
         active, state = self._active, self.state
         if 4 * len(active) < len(state.vertices):
             ordered = sorted(active)
-        else:  # most of those that there are
+        else:  # a large share of all vertices
             self._sorted = self._sorted or sorted(state.vertices)
             ordered = [vertex for vertex in self._sorted if vertex in active]
         self.ledger = Ledger(superstep, ordered, state.inbox)
@@ -94,10 +102,10 @@ class AgentPolicy:
 
     # Execute.
 
-    def execute(self, superstep: int, order: Ledger, most: int) -> Ledger:  # noqa: ARG002
-        """Let the partitions compute until no attempt is under way or due."""
-        self._begin_waiting(order)
-        state, waiting, transport, journal = self.state, self._waiting, self._transport, self._journal
+    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
+        """Let the partitions compute until no attempt is running or due."""
+        self._begin_waiting(order, journal)
+        state, waiting, transport = self.state, self._waiting, self._transport
         count = len(state.vertices)
         while not waiting.is_over():
             if journal is not None:
@@ -109,11 +117,11 @@ class AgentPolicy:
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             self._arrivals += transport.wait(until)
-            self._take_arrivals(order)
+            self._handle_arrivals(order, journal)
         return order
 
-    def _begin_waiting(self, ledger: Ledger) -> None:
-        """All vertices wait for their first attempts; or, in a superstep that goes on, those that are left."""
+    def _begin_waiting(self, ledger: Ledger, journal: Journal | None) -> None:
+        """Queue all vertices for their first attempts or, in a superstep that is resumed, the rest."""
         place, due = self._place, self._waiting.due
         if not ledger.has_begun:
             if len(due) == 1:
@@ -122,59 +130,59 @@ class AgentPolicy:
                 for vertex in ledger.vertices:
                     due[place[vertex]].append(vertex)
             return
-        # Where the last call was cut off, attempts are still under way, and others wait.
-        self._take_arrivals(ledger)
+        # If the last call was interrupted, some attempts are still running and others are queued.
+        self._handle_arrivals(ledger, journal)
         waiting = self._waiting.vertices()
         for vertex in ledger.of_status("pending"):
             if vertex not in waiting:
                 entry = ledger.entry(vertex)
                 self._waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
 
-    def _take_arrivals(self, ledger: Ledger) -> None:
+    def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
             event = self._arrivals.popleft()
             if isinstance(event, Done):
                 self._waiting.ended(event.partition, len(event.outcomes))
-                self._take(ledger, event)
+                self._record_outcomes(ledger, event, journal)
             else:
-                self._bury(ledger, event)
-            self._tell_all()
+                self._handle_death(ledger, event, journal)
+            self._notify_observers()
 
-    def _take(self, ledger: Ledger, event: Done) -> None:
-        observed, journal = bool(self._observers), self._journal
+    def _record_outcomes(self, ledger: Ledger, event: Done, journal: Journal | None) -> None:
+        observed = bool(self._observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
         if journal is not None:
-            journal.add(outcomes)
+            journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
         for outcome in outcomes:
             if observed:
-                self._tell("attempt", outcome, status=outcome.status)
+                self._queue_event("attempt", outcome, status=outcome.status)
                 if outcome.status == "interrupted":
-                    self._tell("interrupt", outcome)
+                    self._queue_event("interrupt", outcome)
             if outcome.status == "failed":
-                self._failed(ledger.entry(outcome.id), outcome.id)
+                self._handle_failure(ledger.entry(outcome.id), outcome.id, journal)
             elif outcome.status == "interrupted" and journal is not None:
                 entry = ledger.entry(outcome.id)
-                journal.add_question(outcome.id, entry.attempts, outcome.result, entry.asked)
+                journal.add([Question(outcome.id, entry.attempts, outcome.result, entry.asked)])
 
-    def _failed(self, entry: Entry, vertex: Id) -> None:
-        """Try again, or leave it failed."""
+    def _handle_failure(self, entry: Entry, vertex: Id, journal: Journal | None) -> None:
+        """Retry a vertex, or leave it failed."""
         failure = entry.failure
         assert failure is not None
         again = bool(failure.retryable) and entry.attempts < self._job.retry.attempts
-        if self._journal is not None:
-            self._journal.add_failure(vertex, entry.attempts, failure, again)
+        if journal is not None:
+            journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
             wait = self._job.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._waiting.add(vertex, self._place[vertex], entry.ready, entry.suspect)
-            self._tell("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
+            self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
-            self._tell("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
+            self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
-    def _bury(self, ledger: Ledger, death: Death) -> None:
-        """A worker died: of one vertex under way it is charged with that, of several each is suspected."""
+    def _handle_death(self, ledger: Ledger, death: Death, journal: Journal | None) -> None:
+        """Charge the death of a worker to its only running vertex; of several, make each a suspect."""
         self._generation[death.partition] = death.generation + 1
-        self._tell("death", partition=death.partition, reason=death.reason)
+        self._queue_event("death", partition=death.partition, reason=death.reason)
         self._waiting.died(death.partition)
         under_way = set(death.under_way)
         for vertex in ledger.of_status("in_progress"):
@@ -184,7 +192,7 @@ class AgentPolicy:
             if len(under_way) == 1 and vertex in under_way:
                 entry.failure = Failure("death", "WorkerDied", death.reason, "", True)
                 entry.status, entry.suspect = "failed", True
-                self._failed(entry, vertex)
+                self._handle_failure(entry, vertex, journal)
             else:
                 entry.status, entry.suspect = "pending", entry.suspect or vertex in under_way
                 entry.attempts -= 1
@@ -192,8 +200,8 @@ class AgentPolicy:
 
     # Judge, fold, commit.
 
-    def judge(self, reports: Ledger) -> str:
-        """Commit, hold ("failed" or "interrupted"), or compute some again."""
+    def judge(self, reports: Ledger, journal: Journal | None) -> str:
+        """Commit, hold ("failed" or "interrupted"), or compute some vertices again."""
         if reports.is_complete():
             return COMMIT
         failed = reports.of_status("failed")
@@ -204,53 +212,50 @@ class AgentPolicy:
             if decision == "raise":
                 return "failed"
             if decision != "continue":
-                self._retry(reports, self._chosen(decision, failed))
+                chosen = self._chosen(decision, failed)
+                if journal is not None:
+                    journal.record(*map(Retry, chosen))
+                reports.retry(chosen)
                 return AGAIN
         return "interrupted" if reports.of_status("interrupted") else COMMIT
 
     def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
-        """The vertices that ``on_failure`` wants to be tried again."""
+        """The vertices that ``on_failure`` retries."""
         try:
             chosen = [] if isinstance(decision, (str, bytes)) else [encode(vertex) for vertex in decision]
         except TypeError:
             chosen = []
         if not chosen or not set(chosen) <= set(failed):
             raise AgentError(
-                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of vertices that have failed"
+                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of failed vertices"
             )
         return chosen
 
     def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded]:
-        """Fold aggregates, resolve mutations, route messages, and ask master compute."""
+        """Fold aggregates, resolve mutations, route messages, and run master compute."""
         after = fold_superstep(self.state, reports, self._rules, self._job.functions)
         self._is_partial = bool(self.state.failed or after.failed)
-        awake = {vertex for vertex, record in after.records if not record.halted}  # whoever was awake was active
-        if after.mutated is not NOTHING:
-            for vertex, one in after.mutated.set.items():
-                (awake.discard if one.halted else awake.add)(vertex)
-            awake.difference_update(after.mutated.remove)
-        active = awake.union(after.inbox)
         row = {
             "superstep": reports.step,
             "computed": len(reports.vertices),
-            "active_vertices": len(active),
+            "active_vertices": len(after.active),
             "messages": sum(map(len, after.inbox.values())),
             "failed": len(after.failed),
             "retries": reports.retries(),
             "seconds": seconds,
         }
-        return [Folded(reports.step, len(active), after.halted, (after, awake, active), row)]
+        return [Folded(reports.step, len(after.active), after.halted, after, row)]
 
     def commit(self, folded: Folded) -> None:
-        """Make what was computed the state, here and at the partitions."""
+        """Make the superstep's results the state, here and at the partitions."""
         state, ledger = self.state, self.ledger
-        after: Next
-        after, self._awake, self._active = folded.change
+        after: AgentChange = folded.change
+        self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            for vertex, _ in after.records:  # those of workers that are gone
+            for vertex, _ in after.records:  # computed by workers that are gone
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
@@ -264,7 +269,7 @@ class AgentPolicy:
         self.ledger = None
 
     def _send_change(self, step: int, change: Change) -> None:
-        """Tell the partitions; each gets what concerns its own vertices."""
+        """Commit at the partitions; each gets the changes to its own vertices."""
         place, count = self._place, self._transport.partitions
         parts = [change] * count
         if change is not NOTHING:
@@ -281,83 +286,48 @@ class AgentPolicy:
             self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
-        """A run that went on without vertices that failed is partial."""
+        """A run that completed without its failed vertices is partial."""
         return "partial" if end == "completed" and self._is_partial else end
 
-    def standing(self) -> str:
-        """The status of a run whose superstep was begun elsewhere."""
+    # Between two supersteps, or while one is held.
+
+    def receive(self, part: Part | Answer) -> None:
+        """Apply a retry, an answer or a message from outside, which comes after the messages of vertices."""
         ledger = self.ledger
-        if ledger is None or ledger.of_status("pending"):
-            return "running"
-        if ledger.of_status("failed"):
-            return "failed"
-        return "interrupted" if ledger.of_status("interrupted") else "running"
+        if isinstance(part, EarlyMessage):
+            self.state.inbox.setdefault(part.target, []).append(part.message)
+            return
+        assert ledger is not None
+        if isinstance(part, LaterMessage):
+            ledger.sent.setdefault(part.target, []).append(part.message)
+        elif isinstance(part, Retry):
+            ledger.retry([part.vertex])
+        elif isinstance(part, Answer):
+            ledger.answer(part.vertex, part.data)
 
-    # What a user may see and do between two supersteps, or while one is held.
-
-    def retry(self, vertices: list[Id]) -> None:
-        """Give failed vertices of the held superstep a fresh set of attempts."""
-        if self.ledger is not None:
-            self._retry(self.ledger, vertices)
-
-    def _retry(self, ledger: Ledger, vertices: list[Id]) -> None:
-        if self._journal is not None:
-            self._journal.add_retry(vertices)
-        ledger.retry(vertices)
-
-    def is_asked(self, vertex: Id) -> bool:
-        """Whether a vertex waits for an answer."""
-        entry = None if self.ledger is None else self.ledger.known(vertex)
-        return entry is not None and entry.status == "interrupted"
-
-    def is_answered(self, vertex: Id, answer: bytes) -> bool:
-        """Whether the latest answer to a vertex, which has not run again since, was this one."""
-        entry = None if self.ledger is None else self.ledger.known(vertex)
-        return entry is not None and entry.status == "pending" and list(entry.answers[-1:]) == [answer]
-
-    def answer(self, vertex: Id, answer: bytes) -> None:
-        """Answer an interrupt of the held superstep."""
-        assert self.ledger is not None
-        if self._journal is not None:
-            self._journal.answer(vertex, len(self.ledger.entry(vertex).answers), answer)
-        self.ledger.answer(vertex, answer)
-
-    def send(self, target: Id, message: bytes) -> None:
-        """Send a message from outside, which comes after those of the vertices."""
-        if self._journal is not None:
-            self._journal.add_message(target, message, held=self.ledger is not None)
-        inbox = self.state.inbox if self.ledger is None else self.ledger.sent
-        inbox.setdefault(target, []).append(message)
-
-    def take_over(self, segments: Iterable[Segment], answers: Iterable[tuple[Id, bytes]]) -> Ledger:
-        """Go on with a superstep that was begun elsewhere; the master is to have its ledger as order."""
+    def _take_over(self, begun: BegunSuperstep) -> Ledger:
+        """The ledger of a superstep that another program began."""
         ledger = self.order(self._superstep)
-        for segment in segments:
-            segment.replay(ledger)
+        begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
         ledger.judge_again(self._job.retry.attempts)
-        for vertex, answer in answers:
-            ledger.answer(vertex, answer)
+        begun.give_answers(ledger)
         return ledger
 
     def close(self) -> None:
-        """End all workers, and give the run's claim back."""
-        try:
-            self._transport.close()
-        finally:
-            if self._journal is not None:
-                self._journal.close()
+        """End all workers."""
+        self._transport.close()
 
     # Observers.
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
-        """Tell observers what the master tells."""
+        """Forward an event of the master to the observers."""
         if self._observers:
-            self._tell(kind, **facts)
-            self._tell_all()
+            self._queue_event(kind, **facts)
+            self._notify_observers()
 
-    def _tell(
+    def _queue_event(
         self,
         kind: str,
         outcome: Outcome | None = None,
@@ -366,16 +336,25 @@ class AgentPolicy:
         attempt: int | None = None,
         **facts: Any,
     ) -> None:
-        """Note an event; observers are told when all that it is about is in place, as one of them may raise."""
+        """Queue an event; observers see it once the state is consistent, as one of them may raise."""
         if not self._observers:
             return
         if outcome is not None:
             vertex, attempt = outcome.id, outcome.attempt
         name = None if vertex is None else decode(vertex)
-        self._untold.append(Event(kind, self._superstep, name, attempt, facts, self._job.run))
+        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._job.run))
 
-    def _tell_all(self) -> None:
-        while self._untold:
-            event = self._untold.popleft()
+    def _notify_observers(self) -> None:
+        while self._events:
+            event = self._events.popleft()
             for observer in self._observers:
                 observer(event)
+
+
+def _status_of(ledger: Ledger) -> str:
+    """The status of a run whose superstep another program began."""
+    if ledger.of_status("pending"):
+        return "running"
+    if ledger.of_status("failed"):
+        return "failed"
+    return "interrupted" if ledger.of_status("interrupted") else "running"

@@ -1,4 +1,4 @@
-"""What a run of agents begins with: vertices as given, a checkpoint's data, or what a store has."""
+"""What a run of agents starts from: vertices as given, checkpoint data, or a run in a store."""
 
 from __future__ import annotations
 
@@ -8,32 +8,40 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, CodecError, StoreError
-from gpu_pregel.host.agents.formats import Checkpoint, Commit, Segment, pack_state, unpack_state
-from gpu_pregel.host.agents.journal import SCHEMA, Journal
+from gpu_pregel.host.agents.formats import (
+    SCHEMA,
+    AgentFormat,
+    BegunSuperstep,
+    RunSnapshot,
+    SavedSuperstep,
+    Segment,
+    pack_state,
+    unpack_state,
+)
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import Call, Vertex, new_run_id
-from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import State
-from gpu_pregel.host.stores.leases import claim_run, owner
+from gpu_pregel.host.stores.leases import Lease, claim_run, owner
+from gpu_pregel.host.superstep.journal import Journal
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 
 @dataclass
-class Beginning:
-    """A run's state, and what there is of the superstep that is next.
+class RecoveredRun:
+    """A run's state, and what is on record of its next superstep.
 
     Attributes
     ----------
     run_id : str
     branch : int
     superstep : int
-        That comes next.
+        The next one.
     state : State
-    segments, answers
-        Of that superstep, if it was begun.
+    begun : BegunSuperstep
+        Empty if that superstep has not begun.
     status : str
     rows : list of dict
         Of the trace.
@@ -44,33 +52,30 @@ class Beginning:
     branch: int
     superstep: int
     state: State
-    segments: list[Segment] = field(default_factory=list)
-    answers: list[tuple[Id, bytes]] = field(default_factory=list)
+    begun: BegunSuperstep = field(default_factory=BegunSuperstep)
     status: str = "running"
     rows: list[dict[str, Any]] = field(default_factory=list)
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
-        """What is known of those that failed, wait for an answer or have completed in that superstep."""
+        """The failures, interrupts and completed vertices of that superstep."""
         ledger = Ledger(self.superstep, [], self.state.inbox)
-        for segment in self.segments:
-            segment.replay(ledger)
-        for vertex, answer in self.answers:
-            ledger.answer(vertex, answer)
+        self.begun.replay(ledger)
+        self.begun.give_answers(ledger)
         return ledger
 
 
-def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
-    """A new run, of vertices or from a checkpoint's data; in a store, if the call names one."""
+def begin(given: Iterable[Vertex] | bytes, call: Call) -> RecoveredRun:
+    """A new run of vertices or from checkpoint data, in a store if the options name one."""
     if isinstance(given, bytes):
         if call.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
-        saved = Checkpoint.unpack(given)
+        saved = RunSnapshot.unpack(given)
         call.check_fits(saved.state)
-        segments = [] if saved.segment is None else [saved.segment]
-        return Beginning(saved.run_id, 0, saved.superstep, saved.state, segments, saved.answers)
+        begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
+        return RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
     state, run_id = call.load(given), new_run_id() if call.run_id is None else call.run_id
-    result = Beginning(run_id, 0, 0, state)
+    result = RecoveredRun(run_id, 0, 0, state)
     if call.store is not None:
         claim = call.store.create(
             run_id,
@@ -81,12 +86,13 @@ def begin(given: Iterable[Vertex] | bytes, call: Call) -> Beginning:
             durability=call.durability,
             schema=SCHEMA,
         )
-        result.journal = Journal(call.store, claim, -1, state, call.base_every)
+        lease = Lease(call.store, claim)
+        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=call.base_every)
     return result
 
 
-def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -> Beginning:
-    """Claim a run, and read what there is of it."""
+def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -> RecoveredRun:
+    """Claim a run, and read it."""
     claim = claim_run(store, run_id, lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover)
     try:
         result = read_run(store, run_id)
@@ -94,15 +100,21 @@ def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -
     except BaseException:
         store.release(claim)
         raise
-    head, since_base = result.superstep - 1, len(result.rows)
-    result.journal = Journal(store, claim, head, result.state, call.base_every, since_base, result.status)
+    result.journal = Journal(
+        Lease(store, claim),
+        AgentFormat(result.state),
+        head=result.superstep - 1,
+        status=result.status,
+        base_every=call.base_every,
+        since_base=len(result.rows),
+    )
     return result
 
 
-def read_run(store: Store, run_id: str, superstep: int | None = None) -> Beginning:
-    """What a store has of a run of agents up to a superstep; its rows are those of the commits since the base.
+def read_run(store: Store, run_id: str, superstep: int | None = None) -> RecoveredRun:
+    """A run of agents as a store has it after a superstep; its rows are those of the commits since the base.
 
-    It is read once more where the run changed between two of its parts.
+    It is read again where the run changed between two of its parts.
     """
     saved = store.load(run_id, superstep)
     try:
@@ -114,13 +126,13 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Beginni
         return _read(store, again)
 
 
-def _read(store: Store, saved: Saved) -> Beginning:
+def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     run = saved.run
     if run.kind != "agents":
-        raise ArgumentError(f"run {run.id!r} is one of {run.kind} vertices: gp.run goes on with it")
+        raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
     if run.schema != SCHEMA:
         raise StoreError(
-            store.name, f"was written by another version ({run.schema}, not {SCHEMA}): go on with that one", run.id
+            store.name, f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that one", run.id
         )
 
     def reading(step: int, read: Callable[[], Any]) -> Any:
@@ -134,19 +146,15 @@ def _read(store: Store, saved: Saved) -> Beginning:
 
     state: State = reading(saved.base_step, lambda: unpack_state(saved.base()))
     status = run.status if saved.step == run.head else "running"
-    result = Beginning(run.id, run.branch, saved.step + 1, state, status=status)
+    result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status)
     for commit in saved.commits():
-        read = reading(commit.step, partial(Commit.unpack, commit.step, commit.segments(), commit.data))
+        read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, commit.segments(), commit.data))
         reading(commit.step, partial(read.advance, state))
         result.rows.append(read.row)
-    held = reading(saved.step + 1, partial(_unpack, saved.held))
+    held = reading(saved.step + 1, lambda: [Segment.unpack(data) for data in saved.held()])
     for segment in held:
         segment.receive(state.inbox)
     if any(segment.is_begun for segment in held):
-        result.segments = held
-    result.answers = [(answer.vertex, answer.data) for answer in saved.answers]
+        result.begun.segments = held
+    result.begun.answers = [(answer.vertex, answer.data) for answer in saved.answers]
     return result
-
-
-def _unpack(segments: Callable[[], Iterable[bytes]]) -> list[Segment]:
-    return [Segment.unpack(data) for data in segments()]

@@ -1,4 +1,4 @@
-"""What a run of agents is between two supersteps, and what a superstep makes of it."""
+"""The state of a run of agents between two supersteps, and the routing of messages into it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
 
 Records = list[tuple[Id, Record]]
-"""Of a superstep's completed attempts, in the order of their vertices."""
+"""The records of completed attempts, in the order of their vertices."""
 Inbox = dict[Id, list[bytes]]
 """Messages in the order of (sender, sequence)."""
 
 
 @dataclass
 class State:
-    """What a commit makes visible, and the next superstep starts from.
+    """What a commit makes visible, and what the next superstep starts from.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class State:
     function : str
         Name of the compute function.
     failed : dict
-        Vertices that failed for good: superstep, failure and input.
+        Vertices that finally failed: superstep, failure and input.
     """
 
     vertices: dict[Id, Vertex]
@@ -36,7 +36,7 @@ class State:
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, Vertex]:
-        """The vertices that records and failures make different from what they are here."""
+        """The vertices that records and failures change."""
         vertices, changed = self.vertices, {}
         for vertex, record in records:
             old, value = vertices[vertex], record.value
@@ -51,7 +51,7 @@ class State:
 
 
 def route(records: Records, sent: Inbox) -> Inbox:
-    """Every vertex's messages for the next superstep: those of vertices, then those that were sent from outside."""
+    """The messages of each vertex for the next superstep: those of vertices, then those from outside."""
     inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
     for _, record in records:
         for target, message in record.outbox:

@@ -1,4 +1,4 @@
-"""Runs in a store: going on with one, looking back, forking."""
+"""Runs in a store: resume them, read past states, fork them."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def resume(
     takeover: bool = False,
     **options: Any,
 ) -> AgentResult:
-    """Go on with a run that a store has, as if it had never stopped.
+    """Resume a run from a store, as if it had never stopped.
 
-    Vertices of the superstep under way that have completed are not computed again. Attempts that failed before count,
-    so that a vertex which ends each of its workers has an end itself; with ``workers=0`` nobody is left to count those.
-    The result's trace begins with the superstep after which the whole state was last kept.
+    Vertices that have completed in the unfinished superstep are not computed again. Earlier failed attempts count, so
+    that a vertex that kills each of its workers finally fails; with ``workers=0`` such attempts cannot be counted.
+    The result's trace begins with the superstep after the last base.
 
     Parameters
     ----------
     store : SQLiteStore, PostgresStore or MemoryStore
     run_id : str
     compute : callable
-        And all other arguments of :func:`run` but ``vertices``, ``run_id`` and ``store``: functions are not stored.
+        And all other arguments of :func:`run` except ``vertices``, ``run_id`` and ``store``: functions are not stored.
     answers : mapping, optional
-        By vertex, the answers to interrupts that the run waits for. Giving a vertex its last answer again does no
-        harm, as long as the vertex does not ask again, which that then answers, and nothing was pruned.
+        The answers to interrupts that the run waits for, by vertex. Repeating a vertex's last answer has no effect
+        unless the vertex is interrupted again, in which case it answers that interrupt, or the store was pruned.
     retry_failed : bool, default False
-        Give vertices that failed in the superstep that is held a fresh set of attempts.
+        Give failed vertices of the held superstep a fresh set of attempts.
     takeover : bool, default False
-        Although another program's lease has not run out; what that one does from then on is not written.
+        Take the run even while another program's lease is valid; none of that program's later writes are accepted.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def resume(
     ClaimedError
         Another program has the run.
     StoreError
-        The store cannot be read, or is damaged: with run, superstep and segment.
+        The store cannot be read or is damaged; names run, superstep and segment.
     AgentsFailedError, AgentError, ArgumentError
         As from :func:`run`.
 
@@ -76,7 +76,7 @@ def resume(
     agents = reopen(store, run_id, compute, takeover=takeover, **options)
     try:
         for vertex, answer in (answers or {}).items():
-            if agents._policy.is_asked(id_key(vertex)) or not _was_given(store, run_id, vertex, answer):
+            if agents._is_asking(vertex) or not _was_given(store, run_id, vertex, answer):
                 agents.answer(vertex, answer)
         if retry_failed:
             agents.retry()
@@ -87,7 +87,7 @@ def resume(
 
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
-    """Whether the last answer to a vertex was this one: it has gone on since."""
+    """Whether this was the last answer to a vertex, which has continued since."""
     last = store.last_answer(run_id, id_key(vertex))
     return last is not None and last.data == encode(answer, name="answer")
 
@@ -95,26 +95,26 @@ def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
 def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
-    """Go on with a run that a store has, step by step: this is to :func:`resume` as :func:`start` is to :func:`run`."""
+    """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
     call = make_call("reopen", compute, {**options, "store": check_store(store), "run_id": run_id})
     return AgentRun(call, begin_from_store(store, run_id, call, takeover=takeover))
 
 
 def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentResult:
-    """What a run was after a superstep.
+    """The state of a run after a superstep.
 
     Parameters
     ----------
     store : SQLiteStore, PostgresStore or MemoryStore
     run_id : str
     superstep : int, optional
-        One that ``store.history(run_id)`` lists, or -1 for the vertices as they were given; default: the last one.
+        One that ``store.history(run_id)`` lists, or -1 for the initial vertices. Default: the last one.
 
     Returns
     -------
     AgentResult
-        Its trace begins with the superstep after which the state was last kept as a whole. If no superstep is given and
-        one is held, ``failed`` and ``interrupts`` say who failed in it and what waits for an answer.
+        Its trace begins with the superstep after the last base. If no superstep is given and one is held, ``failed``
+        and ``interrupts`` include its failed vertices and its questions.
     """
     found = read_run(check_store(store), run_id, superstep)
     state, ledger = found.state, found.ledger()
@@ -130,16 +130,16 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
 
 
 def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -> str:
-    """Begin a run in the state that another one was in after a superstep; :func:`resume` goes on with it.
+    """Start a new run from the state of another one after a superstep; :func:`resume` continues it.
 
-    Keys and random numbers of the fork are its own. It needs nothing of the other run from then on.
+    The fork has its own keys and random numbers, and does not depend on the other run afterwards.
 
     Parameters
     ----------
     store : SQLiteStore, PostgresStore or MemoryStore
     run_id : str
     superstep : int
-        -1 for the vertices as they were given.
+        -1 for the initial vertices.
     new_id : str, optional
 
     Returns

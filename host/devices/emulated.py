@@ -1,4 +1,4 @@
-"""The emulated CUDA device: the machine code that Numba-CUDA would give a GPU, executed strictly on the CPU."""
+"""The emulated CUDA device: runs the code that Numba-CUDA generates for a GPU on the CPU, with strict checks."""
 
 from __future__ import annotations
 
@@ -10,29 +10,48 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.host.devices.lowering import lower
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
-from gpu_pregel.host.emulator.compile.kernel import CompiledKernel, compile_kernel
-from gpu_pregel.host.emulator.machine.arguments import flatten
+from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, compile_kernel
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
-from gpu_pregel.host.emulator.machine.runtime import Counts, machine, run
+from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
+from gpu_pregel.host.emulator.machine.launch_arguments import flatten
+from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
-SHADOW = 50
-"""Bytes of bookkeeping beside each byte of an array, at most: who wrote and read it last."""
+SHADOW_BYTES = 50
+"""Maximum size of the shadow memory per byte of an array."""
 
 _compiled: dict[Kernel, CompiledKernel] = {}
 _memory = EmulatedMemory()
 
 
+def compile_for_emulation(kernel: Kernel) -> CompiledKernel:
+    """Lower a kernel with Numba-CUDA and compile the result for the emulated machine."""
+    ir = lower(kernel.function, kernel.signature)
+    code = kernel.function.__code__
+    return compile_kernel(
+        LoweredKernel(
+            name=kernel.name,
+            modules=ir.modules,
+            entry=ir.entry,
+            parameters=code.co_varnames[: code.co_argcount],
+            argument_types=kernel.signature,
+            racy=kernel.racy,
+            location=(code.co_filename, code.co_firstlineno),
+        )
+    )
+
+
 class EmulatedDevice:
-    """Runs CUDA kernels on the CPU and refuses what a GPU would fail at.
+    """Runs CUDA kernels on the CPU and raises an error for anything that fails, or may fail, on a GPU.
 
     Parameters
     ----------
     seed : int
-        Draws the order of blocks and threads, and when stores are seen.
+        Determines the order in which blocks and threads run and stores become visible.
     memory : EmulatedMemory, optional
-        Default: the memory that all emulated devices share.
+        By default, the memory that all emulated devices share.
     """
 
     is_host = False
@@ -43,27 +62,27 @@ class EmulatedDevice:
         self.seed = seed
         self.memory = memory
         self.launches = 0
-        self.counts: dict[str, tuple[CompiledKernel, Counts]] | None = None
-        """Per kernel what it did to memory, while it is a dict."""
+        self.counts: dict[str, tuple[CompiledKernel, AccessCounts]] | None = None
+        """Memory accesses by kernel name; set to a dict to enable counting."""
 
     def kernels(self, family: str) -> ModuleType:
-        """CUDA's kernels of one family, such as "components"."""
+        """Return the module of CUDA kernels of a family, such as "components"."""
         return import_module(f"gpu_pregel.kernels.algorithms.{family}_cuda")
 
     def empty(self, size: int, dtype: Any) -> DeviceArray:
-        """An array of which nothing is written."""
+        """Return an uninitialised array."""
         return self._allocated(self.memory.empty, size, dtype)
 
     def zeros(self, size: int, dtype: Any) -> DeviceArray:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return self._allocated(self.memory.zeros, size, dtype)
 
     def full(self, size: int, value: Any, dtype: Any) -> DeviceArray:
-        """An array that holds ``value`` everywhere."""
+        """Return an array filled with ``value``."""
         return self._allocated(self.memory.full, size, value, dtype)
 
     def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        """A copy of a host array of one dimension."""
+        """Copy a one-dimensional host array to the device."""
         return self._allocated(self.memory.asarray, array)
 
     def _allocated(self, allocate: Callable[..., DeviceArray], *arguments: Any) -> DeviceArray:
@@ -73,23 +92,23 @@ class EmulatedDevice:
             raise NotEnoughMemoryError(f"device {self.name}: {error}") from error
 
     def download(self, array: DeviceArray) -> np.ndarray[Any, Any]:
-        """A copy in host memory: a readback."""
+        """Copy an array to the host, which counts as a readback."""
         return array.get()
 
     def synchronize(self) -> None:
-        """Wait for what was launched: nothing here, as a launch runs to its end."""
+        """Return immediately, because launches are synchronous."""
 
     def trim(self) -> None:
-        """Give unused memory back: nothing here, as there is no pool."""
+        """Return immediately, because this device has no memory pool."""
 
     def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
-        require_memory(needed * (1 + SHADOW), f"{purpose} on the emulated device")
+        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
+        require_memory(needed * (1 + SHADOW_BYTES), f"{purpose} on the emulated device")
         left = None if self.memory.capacity is None else self.memory.capacity - self.memory.live_bytes
         if left is not None and needed > left:
             raise NotEnoughMemoryError(
-                f"{purpose} needs {format_bytes(needed)} of memory on device {self.name}, and {format_bytes(left)} are "
-                f"available: use a smaller graph or another device"
+                f"{purpose} needs {format_bytes(needed)} of memory on device {self.name}, "
+                f"but only {format_bytes(left)} are available: use a smaller graph or another device"
             )
 
     def launch(
@@ -97,31 +116,25 @@ class EmulatedDevice:
         kernel: Kernel,
         size: int,
         *arguments: Any,
-        chunk: int | None = None,  # noqa: ARG002 (the CPU's)
+        chunk: int | None = None,  # noqa: ARG002 (CPU only)
         tick: Callable[..., None] | None = None,
     ) -> None:
-        """Run ``kernel`` over ``size`` items."""
+        """Run ``kernel`` over ``size`` items and wait until it has finished."""
         if size <= 0:
             return
-        machine()
+        load_machine()
         kernel = kernel.resolved(arguments)
         if kernel not in _compiled:
-            _compiled[kernel] = compile_kernel(kernel)
+            _compiled[kernel] = compile_for_emulation(kernel)
         compiled = _compiled[kernel]
         words, regions = flatten(compiled, arguments)
         self.launches += 1
         run(
-            compiled.entry,
+            compiled,
             words,
+            regions,
             grid=(-(-size // kernel.items), 1, 1),
             block=(kernel.block, 1, 1),
-            shared_bytes=compiled.shared_bytes,
-            shared_granule=compiled.shared_granule,
-            grid_barrier=compiled.uses_grid_barrier,
-            sites=len(compiled.sites),
-            site_table=compiled.sites,
-            name=compiled.name,
-            arrays=regions,
             seed=self.seed,
             launch=self.launches,
             counts=self._counts_of(compiled),
@@ -129,7 +142,7 @@ class EmulatedDevice:
         if tick is not None:
             tick(size, size)
 
-    def _counts_of(self, compiled: CompiledKernel) -> Counts | None:
+    def _counts_of(self, compiled: CompiledKernel) -> AccessCounts | None:
         if self.counts is None:
             return None
-        return self.counts.setdefault(compiled.name, (compiled, Counts(len(compiled.sites))))[1]
+        return self.counts.setdefault(compiled.name, (compiled, AccessCounts(len(compiled.sites))))[1]

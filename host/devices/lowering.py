@@ -1,7 +1,7 @@
-"""From a CUDA kernel's Python function to LLVM IR, PTX or what NVIDIA's linker takes, without a GPU or a CUDA context.
+"""Lowering of a CUDA kernel's Python function to LLVM IR, PTX or LTO-IR without a GPU or a CUDA context.
 
-Numba-CUDA asks the current GPU for its compute capability when one function calls another, and libNVVM for a data
-layout that is a constant: where it would ask, it is answered here.
+Numba-CUDA queries the current GPU for its compute capability when one function calls another, and libNVVM for a
+constant data layout. This module intercepts both queries.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_pregel.errors import MissingPackageError
+from gpu_pregel.host.arguments import require
 
 _DATA_LAYOUT = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-"
     "v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 )
 _lock = threading.RLock()
-_asking = threading.local()
+_thread = threading.local()
 
 
 @dataclass(frozen=True)
-class Lowered:
-    """A kernel as LLVM IR for NVIDIA's NVVM, its own module first, those of the functions it calls after it."""
+class KernelIR:
+    """A kernel as LLVM IR for NVVM: its own module, those of the functions that it calls, and its function's name."""
 
     modules: tuple[str, ...]
     entry: str
-    argument_types: tuple[Any, ...]
 
 
-def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tuple[int, int] = (8, 0)) -> Lowered:
+def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tuple[int, int] = (8, 0)) -> KernelIR:
     """Compile a kernel to LLVM IR.
 
     Parameters
     ----------
     function : callable
-        The kernel, plain Python.
+        The kernel as a plain Python function.
     argument_types : sequence
-        Numba's types of its arguments.
+        Numba types of its parameters.
     cc : (int, int)
-        Compute capability to compile for.
+        Compute capability of the target.
 
     Raises
     ------
@@ -52,9 +52,9 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tu
     """
     library = _lower(function, argument_types, cc, fastmath=False)
     own, *others = library.modules
-    # A module that two functions call is listed once for each, and in the order of a set.
+    # A module called by two functions is listed twice, and the order is that of a set.
     called = sorted(str(module) for module in {id(module): module for module in others}.values())
-    return Lowered((str(own), *called), library._entry_name, tuple(argument_types))
+    return KernelIR((str(own), *called), library._entry_name)
 
 
 def to_ptx(
@@ -66,9 +66,9 @@ def to_ptx(
     max_registers: int | None = None,
     block: int | None = None,
 ) -> str:
-    """Compile a kernel to PTX for compute capability ``cc``; needs NVIDIA's libNVVM, but no GPU.
+    """Compile a kernel to PTX for compute capability ``cc``; this requires libNVVM, but no GPU.
 
-    ``block`` is the most threads that a block of it will have.
+    ``block`` is the maximum number of threads per block.
     """
     library = _lower(function, argument_types, cc, fastmath=fastmath, block=block)
     text: str = library.get_asm_str(cc=cc)
@@ -80,7 +80,7 @@ def to_ptx(
 def to_ltoir(
     function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int
 ) -> tuple[bytes, str]:
-    """Compile a kernel to what NVIDIA's linker makes the same machine code of as of PTX; also return its name there."""
+    """Compile a kernel to LTO-IR; return it with the name of the kernel's function."""
     library = _lower(function, argument_types, cc, fastmath=False, block=block)
     return library.get_ltoir(cc=cc), library._entry_name
 
@@ -93,17 +93,14 @@ def _lower(
     fastmath: bool,
     block: int | None = None,
 ) -> Any:
-    try:
-        from numba.cuda import compiler, types
-    except ImportError as error:
-        raise MissingPackageError(
-            "CUDA kernels cannot be compiled: numba-cuda is not installed; pip install gpu-pregel[emulated]"
-        ) from error
+    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+    from numba.cuda import compiler, types
+
     if not hasattr(compiler, "_compile_pyfunc_with_fixup"):
         raise MissingPackageError(
-            "CUDA kernels cannot be compiled by this version of numba-cuda: pip install gpu-pregel[emulated]"
+            "compiling CUDA kernels needs another version of numba-cuda: pip install gpu-pregel[emulated]"
         )
-    with _lock, _capability(cc), _data_layout(), _lines_only():
+    with _lock, _fixed_capability(cc), _fixed_data_layout(), _line_info_only():
         library, _ = compiler._compile_pyfunc_with_fixup(
             function,
             types.void(*argument_types),
@@ -117,35 +114,35 @@ def _lower(
     return library
 
 
-class _NoDevice:
-    """Stands in for a GPU where only its compute capability is asked for."""
+class _CapabilityOnly:
+    """Replaces a GPU where only its compute capability is needed."""
 
     def __init__(self, cc: tuple[int, int]) -> None:
         self.compute_capability = cc
 
 
 @contextlib.contextmanager
-def _capability(cc: tuple[int, int]) -> Iterator[None]:
-    """Answer this thread's questions after the current GPU; other threads still hear of the real one."""
+def _fixed_capability(cc: tuple[int, int]) -> Iterator[None]:
+    """Replace the current GPU in this thread; other threads still get the real one."""
     from numba.cuda import dispatcher
 
     real = dispatcher.get_current_device
 
     def current_device() -> Any:
-        answer = getattr(_asking, "device", None)
-        return real() if answer is None else answer
+        device = getattr(_thread, "device", None)
+        return real() if device is None else device
 
-    _asking.device = _NoDevice(cc)
+    _thread.device = _CapabilityOnly(cc)
     dispatcher.get_current_device = current_device
     try:
         yield
     finally:
         dispatcher.get_current_device = real
-        _asking.device = None
+        _thread.device = None
 
 
-class _NoNVVM:
-    """Stands in for libNVVM where it cannot be loaded: two constants of it are all that lowering needs."""
+class _NVVMConstants:
+    """Replaces libNVVM where it cannot be loaded; lowering needs only these two constants."""
 
     data_layout = _DATA_LAYOUT
 
@@ -154,14 +151,15 @@ class _NoNVVM:
 
 
 @contextlib.contextmanager
-def _data_layout() -> Iterator[None]:
+def _fixed_data_layout() -> Iterator[None]:
+    """Replace libNVVM if it cannot be loaded."""
     from numba.cuda.cudadrv import nvvm
 
     try:
         nvvm.NVVM()
-    except Exception:  # libNVVM is missing, too old, or its binding is: each its own exception
+    except Exception:  # libNVVM or its binding is missing or too old; each case has its own exception
         real = nvvm.NVVM
-        nvvm.NVVM = _NoNVVM
+        nvvm.NVVM = _NVVMConstants
         try:
             yield
         finally:
@@ -172,7 +170,7 @@ def _data_layout() -> Iterator[None]:
 
 @functools.cache
 def _line_builder() -> Any:
-    """A class that writes lines into IR, and of types and variables nothing: a quarter less time to lower."""
+    """Return a debug info builder that emits only lines, which makes lowering a quarter faster."""
     from numba.cuda.debuginfo import CUDADIBuilder
 
     class LineBuilder(CUDADIBuilder):
@@ -181,7 +179,7 @@ def _line_builder() -> Any:
             self._locations: dict[tuple[int, int], Any] = {}
 
         def mark_variable(self, *_: Any, **__: Any) -> None:
-            """Nothing: a line is all that is asked for."""
+            """Emit nothing."""
 
         update_variable = mark_variable
 
@@ -202,8 +200,8 @@ def _first_line(function: Callable[..., Any]) -> int:
 
 
 @contextlib.contextmanager
-def _lines_only() -> Iterator[None]:
-    """Give all functions lines, lambdas and those typed at a prompt too, where Numba would look for the source."""
+def _line_info_only() -> Iterator[None]:
+    """Emit only line numbers, including those of functions without a source file, such as lambdas at a prompt."""
     from numba.cuda import lowering, target
 
     before = target.CUDADIBuilder, lowering.get_func_def_lineno

@@ -1,4 +1,4 @@
-"""How much memory there is, and the refusal of work that needs more, before it begins."""
+"""Available host memory, and a check that fails early if an operation needs more."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _OWN_CONTROL_GROUP = Path("/proc/self/cgroup")
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still get: the machine's and the control group's; None where unknown."""
-    figures = [figure for figure in (_of_machine(), _of_control_group()) if figure is not None]
+    """Return the bytes available to this process on the machine and in its control group, or None if unknown."""
+    figures = [figure for figure in (_machine_memory(), _control_group_memory()) if figure is not None]
     return min(figures) if figures else None
 
 
-def _of_machine() -> int | None:
+def _machine_memory() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -30,8 +30,8 @@ def _of_machine() -> int | None:
         return None
 
 
-def _of_control_group() -> int | None:
-    """What the limits of this process's control group (version 2) and its parents leave."""
+def _control_group_memory() -> int | None:
+    """Return the bytes left by the limits of this process's control group (version 2) and its ancestors."""
     try:
         group = _OWN_CONTROL_GROUP.read_text().strip().rsplit("::", 1)[1].lstrip("/")
     except (OSError, IndexError):
@@ -53,7 +53,7 @@ def _of_control_group() -> int | None:
 
 
 def _page_cache(folder: Path) -> int:
-    """Bytes of files that a control group holds in memory and gives back when they are needed."""
+    """Return the size of a control group's page cache, which the kernel reclaims on demand."""
     try:
         lines = (folder / "memory.stat").read_text().splitlines()
     except OSError:
@@ -63,7 +63,7 @@ def _page_cache(folder: Path) -> int:
 
 
 def format_bytes(size: float) -> str:
-    """Write a number of bytes for people, as ``1.5 GiB``."""
+    """Format a number of bytes, for example as ``1.5 GiB``."""
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
@@ -72,10 +72,10 @@ def format_bytes(size: float) -> str:
 
 
 def require_memory(needed: int, purpose: str) -> None:
-    """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
+    """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
     available = available_memory()
     if available is not None and needed > available:
         raise NotEnoughMemoryError(
-            f"{purpose} needs {format_bytes(needed)} of memory, and {format_bytes(available)} are available: "
+            f"{purpose} needs {format_bytes(needed)} of memory, but only {format_bytes(available)} are available: "
             f"use a smaller graph or a machine with more memory"
         )

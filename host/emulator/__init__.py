@@ -1,1 +1,1 @@
-"""The device `emulated`: the LLVM IR that Numba-CUDA generates, run on the CPU, strictly, a fiber per GPU thread."""
+"""The emulator behind the device ``emulated``: runs Numba-CUDA's LLVM IR on the CPU, with one fiber per GPU thread."""

@@ -1,4 +1,4 @@
-"""Checks of the arrays that graphs are built from."""
+"""Checks and casts of the arrays that graphs are built from."""
 
 from __future__ import annotations
 
@@ -8,29 +8,45 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import check_integer
-from gpu_pregel.host.graphs.csr import MAX_VERTICES, WEIGHT_DTYPES
+from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES, WEIGHT_DTYPES
 
 Array = np.ndarray[Any, Any]
 
 
 def check_num_vertices(value: object) -> int:
-    """Return ``value`` as a number of vertices that the index dtype can hold."""
+    """Return ``value``, or raise unless it is a number of vertices that the index dtype supports."""
     return check_integer("num_vertices", value, 0, MAX_VERTICES)
 
 
 def as_vector(name: str, values: object) -> Array:
-    """Return ``values`` as a one-dimensional array, without copying one."""
+    """Return ``values`` as a one-dimensional array; an array is not copied."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
     return array
 
 
+def as_integers(name: str, values: object, dtype: np.dtype[Any]) -> Array:
+    """Return ``values`` as a contiguous array of an integer dtype; raise if any value does not fit."""
+    array = as_vector(name, values)
+    if array.size == 0 and array.dtype.kind == "f":
+        array = array.astype(dtype)
+    if array.dtype.kind not in "iu":
+        raise ArgumentTypeError(f"{name} must have an integer dtype, not {array.dtype}")
+    if array.dtype == dtype:
+        return np.ascontiguousarray(array)
+    limits = np.iinfo(dtype)
+    for position in (array.argmin(), array.argmax()) if array.size else ():
+        if not limits.min <= int(array[position]) <= limits.max:
+            raise GraphError(f"{name}[{position:,}] is {array[position]:,}, which does not fit {dtype}")
+    return np.ascontiguousarray(array, dtype)
+
+
 def as_weights(weight: object, edges: int) -> Array:
-    """Return ``weight`` as a contiguous array of a supported dtype, one finite-or-infinite number per edge."""
+    """Return ``weight`` as a contiguous array of a supported dtype, with one number other than NaN per edge."""
     weights = as_vector("weight", weight)
     if len(weights) != edges:
-        raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: give one per edge")
+        raise GraphError(f"weight has {len(weights):,} entries, but there are {edges:,} edges: pass one per edge")
     if weights.dtype.kind not in "iuf" and not (weights.dtype.kind == "O" and edges == 0):
         raise ArgumentTypeError(
             f"weight must have a dtype of {', '.join(map(str, WEIGHT_DTYPES))}, not {weights.dtype}"
@@ -42,5 +58,13 @@ def as_weights(weight: object, edges: int) -> Array:
     if weights.dtype.kind == "f":
         missing = np.isnan(weights)
         if missing.any():
-            raise GraphError(f"the weight of edge {int(missing.argmax()):,} is NaN: give it a number or drop the edge")
+            raise GraphError(f"the weight of edge {int(missing.argmax()):,} is NaN: use a number or drop the edge")
     return weights
+
+
+def has_duplicates(csr: CSR) -> bool:
+    """Return whether any row holds the same destination more than once."""
+    same = csr.indices[1:] == csr.indices[:-1]
+    starts = csr.indptr[1:-1]
+    same[starts[(starts > 0) & (starts < len(csr.indices))] - 1] = False
+    return bool(same.any())

@@ -15,7 +15,7 @@ from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import parallel, thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.kernels.graphs import generate_cpu
 
 _CHUNK = 1 << 16
@@ -98,7 +98,7 @@ def _random_graph(
     require_memory(needed, f"generating {edges:,} edges between {n:,} vertices, and building the graph,")
     src = np.empty(edges, host_csr.INDEX_DTYPE)
     dst = np.empty(edges, host_csr.INDEX_DTYPE)
-    with Progress(f"generating {name}", shown=progress) as bar:
+    with ProgressBar(f"generating {name}", shown=progress) as bar:
         parallel(kernel, edges, _CHUNK, scale, bits, src, dst, threads=workers, tick=bar.tick)
     return Graph.from_edgelist(
         *(src, dst),
@@ -156,7 +156,7 @@ def grid(
     require_memory(host_csr.building_memory(n, 4 * n), f"generating a grid of {n:,} crossings")
     indptr = np.zeros(n + 1, host_csr.INDPTR_DTYPE)
     shape = (rows, columns, np.uint64(int(holes * 2**32)), bits)
-    with Progress("generating grid", shown=progress) as bar:
+    with ProgressBar("generating grid", shown=progress) as bar:
         parallel(generate_cpu.grid_degrees, n, _CHUNK, *shape, indptr[1:], threads=workers, tick=bar.tick)
         np.cumsum(indptr, out=indptr)
         indices = np.empty(int(indptr[-1]), host_csr.INDEX_DTYPE)

@@ -1,4 +1,4 @@
-"""The graph: an immutable CSR, its constructors, and facts derived from it on first use."""
+"""The graph: an immutable CSR, its constructors and conversions, and facts derived from it on first use."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
-from gpu_pregel.host.graphs import numbering as _numbering
+from gpu_pregel.host.graphs import interchange
 from gpu_pregel.host.graphs.csr import CSR, read_only
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
-from gpu_pregel.host.graphs.edge_arrays import as_vector, as_weights
+from gpu_pregel.host.graphs.edge_arrays import as_integers, as_vector, as_weights, has_duplicates
+from gpu_pregel.host.graphs.numbering import check_ids, number_vertices
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.graphs.writers import writer
+from gpu_pregel.host.superstep.progress import ProgressBar
 
 if TYPE_CHECKING:
     import networkx
@@ -28,28 +30,17 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 Array = np.ndarray[Any, Any]
+Name = str | None
+"""The name of a column, or None for the default."""
 Fact = TypeVar("Fact")
 
 
 class Graph:
     """An immutable graph in compressed sparse rows (CSR).
 
-    Made by a constructor (``Graph.from_edgelist`` and its like), by :func:`gpu_pregel.read_graph` or by a generator;
-    not by calling the class. An undirected edge is stored in both directions, a self-loop once. Rows are sorted by
-    destination, then weight.
-
-    Attributes
-    ----------
-    indptr : int64[n + 1]
-        Row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``.
-    indices : uint32[m]
-        Destinations.
-    weights : [m] or None
-        int32, int64, uint32, uint64, float32 or float64.
-    is_directed : bool
-        Whether the edges have a direction.
-    ids : array[n] or None
-        The user's id of each vertex, where it is not the vertex number.
+    Create one with a constructor such as :meth:`from_edgelist`, with :func:`gpu_pregel.read_graph` or with a
+    generator, not by calling the class. An undirected edge is stored in both directions, a self-loop once. Rows are
+    sorted by destination, then weight.
 
     Examples
     --------
@@ -66,7 +57,7 @@ class Graph:
 
     @property
     def indptr(self) -> Array:
-        """int64[n + 1]: where each vertex's out-edges begin, and the end."""
+        """int64[n + 1]: row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``."""
         return self._csr.indptr
 
     @property
@@ -76,7 +67,7 @@ class Graph:
 
     @property
     def weights(self) -> Array | None:
-        """The weight of each stored edge [m], or None."""
+        """The weight of each stored edge [m], or None; int32, int64, uint32, uint64, float32 or float64."""
         return self._csr.weights
 
     @property
@@ -86,7 +77,7 @@ class Graph:
 
     @property
     def ids(self) -> Array | None:
-        """The user's id of each vertex [n], or None where ids are the vertex numbers."""
+        """The user's id of each vertex [n], or None if the ids are the vertex numbers."""
         return self._ids
 
     @property
@@ -101,7 +92,7 @@ class Graph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the CSR."""
+        """Size of the CSR in bytes."""
         return sum(part.nbytes for part in self._csr if part is not None)
 
     def __repr__(self) -> str:
@@ -109,7 +100,7 @@ class Graph:
         weights = "" if self.weights is None else f", {self.weights.dtype} weights"
         return f"<Graph: {self.num_vertices:,} vertices, {self.num_edges:,} stored edges, {kind}{weights}>"
 
-    # Facts derived on first use, and kept by name.
+    # Facts derived on first use and cached by name.
 
     def _fact(self, name: str, derive: Callable[[], Fact]) -> Fact:
         if name not in self._facts:
@@ -118,7 +109,7 @@ class Graph:
 
     @property
     def csc(self) -> CSR:
-        """In-edges by destination: ``indptr``, ``indices`` (sources) and ``weights``; the CSR itself if undirected."""
+        """The in-edges: ``indptr``, ``indices`` (sources), ``weights``; the CSR itself if the graph is undirected."""
         if not self.is_directed:
             return self._csr
         return self._fact("csc", lambda: _locked(host_csr.transpose(self._csr, threads=thread_count(None))))
@@ -137,28 +128,21 @@ class Graph:
 
     @property
     def has_duplicates(self) -> bool:
-        """Whether some vertex has several stored edges to the same destination."""
-
-        def derive() -> bool:
-            same = self.indices[1:] == self.indices[:-1]
-            starts = self.indptr[1:-1]
-            same[starts[(starts > 0) & (starts < self.num_edges)] - 1] = False
-            return bool(same.any())
-
-        return self._fact("has_duplicates", derive)
+        """Whether any vertex has more than one stored edge to the same destination."""
+        return self._fact("has_duplicates", lambda: has_duplicates(self._csr))
 
     @property
     def content_hash(self) -> int:
-        """64 bits that depend on the stored edges and their weights: graphs that differ in these differ in it.
+        """A 64-bit hash of the stored edges and their weights.
 
-        All but one in 2^64 do. ``num_vertices``, ``is_directed`` and ``ids`` are no part of it.
+        It does not depend on ``num_vertices``, ``is_directed`` or ``ids``.
         """
         return self._fact("content_hash", lambda: host_csr.hash_edges(self._csr, threads=thread_count(None)))
 
     def _partitions(
         self, count: int, *, with_pull: bool = True, transpose: bool = False, threads: int
     ) -> list[Partition]:
-        """The graph cut into partitions; with in-edges beside out-edges if it is to be pulled along."""
+        """Divide the graph into partitions of out-edges and, if ``with_pull``, in-edges."""
 
         def derive() -> list[Partition]:
             out = self.csc if transpose else self._csr
@@ -168,12 +152,12 @@ class Graph:
         return self._fact(f"partitions {count} {with_pull} {transpose and self.is_directed}", derive)
 
     def _on(self, device: Device) -> DeviceGraph:
-        """Where copies of this graph's arrays on a device are kept."""
+        """Return the cache of this graph's arrays on a device."""
         memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
         return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
 
     def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
-        """``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes beside them."""
+        """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""
         if device.is_host:
             return self.indptr, self.indices
         return self._on(device).csr(self._csr, state)
@@ -204,31 +188,31 @@ class Graph:
         Parameters
         ----------
         src, dst : array_like[k]
-            Ids of the source and the destination of each edge: integers from 0, or values of another hashable type
-            such as strings.
+            Ids of the source and the destination of each edge: non-negative integers, or values of another hashable
+            type such as strings.
         weight : array_like[k], optional
-            A number per edge; float16 becomes float32, integers of 8 and 16 bits become int32.
+            One number per edge; float16 becomes float32, 8-bit and 16-bit integers become int32.
         num_vertices : int, optional
-            Ids are the numbers ``0`` to ``num_vertices - 1``; without it one more than the largest id is taken.
+            The ids are the numbers 0 to ``num_vertices - 1``. Default: one more than the largest id.
         directed : bool, default False
-            If False each edge is stored in both directions, a self-loop once.
+            If False, each edge is stored in both directions, a self-loop once.
         renumber : {"auto", True, False}
-            "auto" keeps integer ids as vertex numbers if ``num_vertices`` is given or the largest id is below four
-            times the number of distinct ids; other integers are numbered in ascending order, other types by first
-            appearance. True always renumbers; False never does.
+            "auto" keeps integer ids as vertex numbers if ``num_vertices`` is given or the largest id is less than four
+            times the number of distinct ids; it numbers other integers in ascending order and other types by first
+            appearance. True always renumbers, False never does.
         duplicates, self_loops : {"keep", "drop"}
-            Of several equal edges "drop" keeps the one of smallest weight.
+            For duplicates, "drop" keeps the edge of smallest weight.
         threads : int, optional
-            Threads to build with; default: the processors that this process may use.
+            Number of threads. Default: the processors available to this process.
         progress : bool, default False
             Show a progress bar on stderr.
 
         Raises
         ------
         GraphError
-            Different lengths, a negative or too large id, a NaN weight.
+            The arrays differ in length, an id is negative or too large, or a weight is NaN.
         ArgumentTypeError
-            Ids or weights of an unsuitable dtype.
+            Ids or weights have an unsupported dtype.
         NotEnoughMemoryError
             The graph does not fit in memory; raised before building.
 
@@ -242,12 +226,11 @@ class Graph:
         check_choice("duplicates", duplicates, ("keep", "drop"))
         check_choice("self_loops", self_loops, ("keep", "drop"))
         workers = thread_count(threads)
-        numbered = _numbering.number_vertices(as_vector("src", src), as_vector("dst", dst), num_vertices, renumber)
-        src, dst, n, ids = numbered
+        src, dst, n, ids = number_vertices(as_vector("src", src), as_vector("dst", dst), num_vertices, renumber)
         weights = None if weight is None else as_weights(weight, len(src))
         if src.dtype != dst.dtype:
             src, dst = src.astype(np.int64), dst.astype(np.int64)
-        with Progress("building", shown=progress) as bar:
+        with ProgressBar("building", shown=progress) as bar:
             csr = host_csr.build_csr(
                 *(src, dst, weights, n),
                 symmetric=not directed,
@@ -269,7 +252,7 @@ class Graph:
         ids: Any = None,
         threads: int | None = None,
     ) -> Graph:
-        """Make a graph of CSR arrays, which are checked, and copied only if their dtype or order does not fit.
+        """Make a graph from CSR arrays, which are checked, and copied only if they need another dtype or order.
 
         Parameters
         ----------
@@ -277,16 +260,16 @@ class Graph:
         indices : array_like[m], integer
         weights : array_like[m], optional
         directed : bool, default False
-            If False the arrays must hold each edge in both directions, with the same weight.
+            If False, the arrays must hold each edge in both directions with the same weight.
         ids : array_like[n], optional
-            The user's id of each vertex, all different.
+            The user's id of each vertex; ids must be distinct.
         threads : int, optional
 
         Raises
         ------
         GraphError
-            ``indptr`` decreases, a neighbour is at or beyond n, the lengths differ, a weight is NaN, an id is repeated,
-            or an undirected graph is not symmetric.
+            ``indptr`` decreases, a neighbour is not below n, the lengths differ, a weight is NaN, an id is repeated, or
+            an undirected graph is not symmetric.
 
         Examples
         --------
@@ -296,90 +279,69 @@ class Graph:
         """
         workers = thread_count(threads)
         csr = CSR(
-            _as_integers("indptr", indptr, host_csr.INDPTR_DTYPE),
-            _as_integers("indices", indices, host_csr.INDEX_DTYPE),
+            as_integers("indptr", indptr, host_csr.INDPTR_DTYPE),
+            as_integers("indices", indices, host_csr.INDEX_DTYPE),
             None if weights is None else as_weights(weights, len(indices)),
         )
-        names = None if ids is None else as_vector("ids", ids)
-        if names is not None and len(names) != len(csr.indptr) - 1:
-            raise GraphError(f"ids has {len(names):,} entries for {len(csr.indptr) - 1:,} vertices: give one each")
-        if names is not None:
-            _numbering.check_distinct(names)
+        n = len(csr.indptr) - 1
+        ids = None if ids is None else check_ids(as_vector("ids", ids), n)
         if not host_csr.check_csr(csr, symmetric=not directed, threads=workers):
             src = host_csr.sources(csr, threads=workers)
-            n = len(csr.indptr) - 1
             csr = host_csr.build_csr(src, csr.indices, csr.weights, n, symmetric=False, threads=workers)
-        return cls(csr, directed=directed, ids=names)
+        return cls(csr, directed=directed, ids=ids)
 
     @classmethod
     def from_scipy(cls, matrix: scipy.sparse.sparray, *, directed: bool = True, weighted: bool = True) -> Graph:
-        """Make a graph of a square SciPy sparse matrix: an edge u to v for each stored entry (u, v), repeated ones too.
+        """Make a graph from a square SciPy sparse matrix: each stored entry (u, v), repeated or not, is an edge u to v.
 
         With ``directed=False`` the matrix must be symmetric. ``weighted=False`` ignores the values.
         """
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.from_scipy(matrix, directed=directed, weighted=weighted)
+        return cls.from_csr(*interchange.from_scipy(matrix, weighted=weighted), directed=directed)
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph, *, weight: str | None = "weight") -> Graph:
-        """Make a graph of a NetworkX graph, directed or not as that is; its nodes, in order, become the ids.
+        """Make a graph from a NetworkX graph, keeping its direction; its nodes, in order, become the ids.
 
-        ``weight`` names the edge attribute to read; it is used if every edge has it, and ignored if none has.
+        ``weight`` names the edge attribute to read. Either every edge must have it or none; if none has it, the graph
+        has no weights.
         """
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.from_networkx(graph, weight=weight)
+        src, dst, weights, n, ids = interchange.from_networkx(graph, weight=weight)
+        built = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=graph.is_directed())
+        return cls(built.to_csr(), directed=built.is_directed, ids=ids)
 
     @classmethod
     def from_pandas(
-        cls,
-        edges: pandas.DataFrame,
-        source: str | None = None,
-        target: str | None = None,
-        weight: str | None = None,
-        **options: Any,
+        cls, edges: pandas.DataFrame, source: Name = None, target: Name = None, weight: Name = None, **options: Any
     ) -> Graph:
-        """Build a graph from the columns of a data frame, by default its first two (and no weight).
+        """Build a graph from columns of a data frame; by default the first two, without weights.
 
         ``options`` are those of :meth:`from_edgelist`.
         """
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.from_pandas(edges, source, target, weight, **options)
+        return cls.from_edgelist(*interchange.from_pandas(edges, source, target, weight), **options)
 
     @classmethod
     def from_arrow(
-        cls,
-        edges: pyarrow.Table,
-        source: str | None = None,
-        target: str | None = None,
-        weight: str | None = None,
-        **options: Any,
+        cls, edges: pyarrow.Table, source: Name = None, target: Name = None, weight: Name = None, **options: Any
     ) -> Graph:
-        """Build a graph from the columns of an Arrow table, by default its first two (and no weight).
+        """Build a graph from columns of an Arrow table; by default the first two, without weights.
 
         ``options`` are those of :meth:`from_edgelist`.
         """
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.from_arrow(edges, source, target, weight, **options)
+        return cls.from_edgelist(*interchange.from_arrow(edges, source, target, weight), **options)
 
     @classmethod
     def from_dlpack(cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False) -> Graph:
-        """Make a graph of CSR arrays in CPU memory that offer ``__dlpack__``, such as tensors; see :meth:`from_csr`."""
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.from_dlpack(indptr, indices, weights, directed=directed)
+        """Make a graph from CSR arrays in CPU memory that support DLPack, such as tensors; see :meth:`from_csr`."""
+        return cls.from_csr(*interchange.from_dlpack(indptr, indices, weights), directed=directed)
 
     # Conversions.
 
     def to_csr(self) -> CSR:
-        """``(indptr, indices, weights)``, read-only and shared with the graph."""
+        """Return ``(indptr, indices, weights)``, read-only and shared with the graph."""
         return self._csr
 
     def to_edgelist(self) -> tuple[Array, Array, Array | None]:
-        """``(src, dst, weight)`` by vertex number, each undirected edge once with ``src <= dst``."""
+        """Return ``(src, dst, weight)`` by vertex number; an undirected edge appears once, with ``src <= dst``."""
         src = host_csr.sources(self._csr, threads=thread_count(None))
         if self.is_directed:
             return src, self.indices, self.weights
@@ -387,69 +349,51 @@ class Graph:
         return src[once], self.indices[once], None if self.weights is None else self.weights[once]
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """A ``csr_array`` [n, n] with an entry for each stored edge, 1 (int8) where there are no weights."""
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.to_scipy(self)
+        """Return a ``csr_array`` [n, n] with an entry for each stored edge; 1 (int8) if the graph has no weights."""
+        return interchange.to_scipy(self._csr)
 
     def to_networkx(self) -> networkx.Graph:
-        """A NetworkX graph with the user's ids as nodes; a multigraph if there are repeated edges.
+        """Return a NetworkX graph with the user's ids as nodes; a multigraph if any edge is repeated.
 
-        Weights become the attribute ``weight`` of edges, so that a graph without edges has none to give back.
+        Weights become the edge attribute ``weight``.
         """
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.to_networkx(self)
+        nodes = self.to_ids(np.arange(self.num_vertices))
+        src, dst, weights = self.to_edgelist()
+        return interchange.to_networkx(
+            *(nodes, self.to_ids(src), self.to_ids(dst), weights),
+            directed=self.is_directed,
+            multigraph=self.has_duplicates,
+        )
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with columns ``src``, ``dst`` and, if there are weights, ``weight``, by the user's ids."""
+        """Return a data frame with the columns of :meth:`to_arrow`."""
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table with columns ``src``, ``dst`` and, if there are weights, ``weight``, by the user's ids."""
-        from gpu_pregel.host.graphs import interchange
-
-        return interchange.to_arrow(self)
+        """Return an Arrow table of ``src``, ``dst`` and, if there are weights, ``weight``, by the user's ids."""
+        src, dst, weights = self.to_edgelist()
+        columns = {"src": self.to_ids(src), "dst": self.to_ids(dst)}
+        return interchange.as_table(columns if weights is None else {**columns, "weight": weights})
 
     def to_dlpack(self) -> tuple[Any, ...]:
-        """Writable copies of ``(indptr, indices, weights)`` that offer ``__dlpack__``."""
+        """Return writable copies of ``(indptr, indices, weights)`` that support DLPack."""
         return tuple(None if part is None else part.copy() for part in self._csr)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the graph to a file whose format the suffix or ``format`` names; see :func:`gpu_pregel.read_graph`."""
-        from gpu_pregel.io import save_graph
-
-        save_graph(self, path, format=format)
+        """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`."""
+        writer("graph")(self, path, format=format)
 
     def describe(self) -> str:
-        """One line for people: size, kind and memory."""
+        """Return a one-line summary: size, kind and memory."""
         return f"{self!r}, {format_bytes(self.nbytes)}".replace("<Graph: ", "").replace(">", "")
 
 
 def check_graph(graph: object) -> None:
     """Raise ``ArgumentTypeError`` unless ``graph`` is a ``Graph``."""
     if not isinstance(graph, Graph):
-        raise ArgumentTypeError(
-            f"graph must be a gpu_pregel Graph, not {type(graph).__name__}: make one with Graph.from_…"
-        )
+        raise ArgumentTypeError(f"graph must be a gpu_pregel Graph, not {type(graph).__name__}: use Graph.from_…")
 
 
 def _locked(csr: CSR) -> CSR:
     weights = None if csr.weights is None else read_only(csr.weights)
     return CSR(read_only(csr.indptr), read_only(csr.indices), weights)
-
-
-def _as_integers(name: str, values: Any, dtype: np.dtype[Any]) -> Array:
-    """``values`` as a contiguous array of an integer dtype, refused if they are no integers or do not fit."""
-    array = as_vector(name, values)
-    if array.size == 0 and array.dtype.kind == "f":
-        array = array.astype(dtype)
-    if array.dtype.kind not in "iu":
-        raise ArgumentTypeError(f"{name} must have an integer dtype, not {array.dtype}")
-    if array.dtype == dtype:
-        return np.ascontiguousarray(array)
-    limits = np.iinfo(dtype)
-    for position in (array.argmin(), array.argmax()) if array.size else ():
-        if not limits.min <= int(array[position]) <= limits.max:
-            raise GraphError(f"{name}[{position:,}] is {array[position]:,}, which is no {dtype}")
-    return np.ascontiguousarray(array, dtype)

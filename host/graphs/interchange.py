@@ -1,15 +1,15 @@
-"""Graphs from and to the objects of other libraries: SciPy, NetworkX, pandas, Arrow, DLPack."""
+"""Conversions between the arrays of graphs and the objects of SciPy, NetworkX, pandas, Arrow and DLPack."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
-from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.csr import CSR
 
 if TYPE_CHECKING:
     import networkx
@@ -20,8 +20,18 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-def from_scipy(matrix: scipy.sparse.sparray, *, directed: bool, weighted: bool) -> Graph:
-    """See ``Graph.from_scipy``."""
+class EdgeList(NamedTuple):
+    """Edges by vertex number, the number of vertices, and the id of each vertex unless it is the vertex number."""
+
+    src: Array
+    dst: Array
+    weights: Array | None
+    num_vertices: int
+    ids: Array | None
+
+
+def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, Array, Array | None]:
+    """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix."""
     import scipy.sparse
 
     if not scipy.sparse.issparse(matrix):
@@ -32,29 +42,28 @@ def from_scipy(matrix: scipy.sparse.sparray, *, directed: bool, weighted: bool) 
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
     if isinstance(matrix, (scipy.sparse.coo_array, scipy.sparse.coo_matrix)):
-        # tocsr would add up the values of entries that stand at the same place.
+        # tocsr would add up the values of repeated entries.
         order = np.argsort(matrix.row, kind="stable")
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(matrix.row, minlength=rows))])
-        weights = matrix.data[order] if weighted else None
-        return Graph.from_csr(indptr, matrix.col[order], weights, directed=directed)
+        return indptr, matrix.col[order], matrix.data[order] if weighted else None
     csr = matrix.tocsr()
-    return Graph.from_csr(csr.indptr, csr.indices, csr.data if weighted else None, directed=directed)
+    return csr.indptr, csr.indices, csr.data if weighted else None
 
 
-def to_scipy(graph: Graph) -> scipy.sparse.csr_array:
-    """See ``Graph.to_scipy``."""
+def to_scipy(csr: CSR) -> scipy.sparse.csr_array:
+    """Return a ``csr_array`` with an entry for each stored edge; see ``Graph.to_scipy``."""
     import scipy.sparse
 
-    n = graph.num_vertices
-    small = graph.num_edges <= np.iinfo(np.int32).max and n <= np.iinfo(np.int32).max
+    n, m = len(csr.indptr) - 1, len(csr.indices)
+    small = m <= np.iinfo(np.int32).max and n <= np.iinfo(np.int32).max
     dtype = np.int32 if small else np.int64
-    data = np.ones(graph.num_edges, np.int8) if graph.weights is None else graph.weights.copy()
-    # SciPy has 32-bit indices for both or for neither.
-    return scipy.sparse.csr_array((data, graph.indices.astype(dtype), graph.indptr.astype(dtype)), shape=(n, n))
+    data = np.ones(m, np.int8) if csr.weights is None else csr.weights.copy()
+    # SciPy requires indptr and indices to have the same dtype.
+    return scipy.sparse.csr_array((data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=(n, n))
 
 
-def from_networkx(graph: networkx.Graph, *, weight: str | None) -> Graph:
-    """See ``Graph.from_networkx``."""
+def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
+    """Return the edges of a NetworkX graph; vertices are numbered in the order of its nodes."""
     nodes = list(graph.nodes)
     n = len(nodes)
     number = {node: position for position, node in enumerate(nodes)}
@@ -62,12 +71,11 @@ def from_networkx(graph: networkx.Graph, *, weight: str | None) -> Graph:
     src = np.fromiter((number[u] for u, _ in graph.edges()), np.uint32, k)
     dst = np.fromiter((number[v] for _, v in graph.edges()), np.uint32, k)
     weights = None if weight is None else _networkx_weights(graph, weight)
-    built = Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=graph.is_directed())
     if all(type(node) is int and node == position for position, node in enumerate(nodes)):
-        return built
+        return EdgeList(src, dst, weights, n, None)
     ids = np.empty(n, object)
     ids[:] = nodes
-    return Graph(built.to_csr(), directed=built.is_directed, ids=ids)
+    return EdgeList(src, dst, weights, n, ids)
 
 
 def _networkx_weights(graph: networkx.Graph, weight: str) -> Array | None:
@@ -83,8 +91,10 @@ def _networkx_weights(graph: networkx.Graph, weight: str) -> Array | None:
     return np.asarray(values)
 
 
-def to_networkx(graph: Graph) -> networkx.Graph:
-    """See ``Graph.to_networkx``."""
+def to_networkx(
+    nodes: Array, src: Array, dst: Array, weights: Array | None, *, directed: bool, multigraph: bool
+) -> networkx.Graph:
+    """Build a NetworkX graph; ``src`` and ``dst`` hold nodes, and weights become the edge attribute ``weight``."""
     networkx = require("networkx", "Graph.to_networkx")
     kinds = {
         (False, False): networkx.Graph,
@@ -92,10 +102,9 @@ def to_networkx(graph: Graph) -> networkx.Graph:
         (True, False): networkx.DiGraph,
         (True, True): networkx.MultiDiGraph,
     }
-    result = kinds[graph.is_directed, graph.has_duplicates]()
-    result.add_nodes_from(graph.to_ids(np.arange(graph.num_vertices)).tolist())
-    src, dst, weights = graph.to_edgelist()
-    pairs = zip(graph.to_ids(src).tolist(), graph.to_ids(dst).tolist(), strict=True)
+    result = kinds[directed, multigraph]()
+    result.add_nodes_from(nodes.tolist())
+    pairs = zip(src.tolist(), dst.tolist(), strict=True)
     if weights is None:
         result.add_edges_from(pairs)
     else:
@@ -104,48 +113,40 @@ def to_networkx(graph: Graph) -> networkx.Graph:
 
 
 def from_pandas(
-    edges: pandas.DataFrame, source: str | None, target: str | None, weight: str | None, **options: Any
-) -> Graph:
-    """See ``Graph.from_pandas``."""
+    edges: pandas.DataFrame, source: str | None, target: str | None, weight: str | None
+) -> tuple[Array, Array, Array | None]:
+    """Return sources, destinations and weights from the columns of a data frame."""
     source, target = _edge_columns(list(edges.columns), source, target, weight)
     src, dst = (edges[name].to_numpy() for name in (source, target))
-    return Graph.from_edgelist(src, dst, None if weight is None else edges[weight].to_numpy(), **options)
+    return src, dst, None if weight is None else edges[weight].to_numpy()
 
 
 def from_arrow(
-    edges: pyarrow.Table, source: str | None, target: str | None, weight: str | None, **options: Any
-) -> Graph:
-    """See ``Graph.from_arrow``."""
+    edges: pyarrow.Table, source: str | None, target: str | None, weight: str | None
+) -> tuple[Array, Array, Array | None]:
+    """Return sources, destinations and weights from the columns of an Arrow table."""
     source, target = _edge_columns(edges.column_names, source, target, weight)
     for name in (source, target) if weight is None else (source, target, weight):
         if edges[name].null_count:
             row = int(np.asarray(edges[name].is_null()).argmax())
             raise GraphError(f"column {name!r} is null in row {row:,}: drop the row or fill it")
     src, dst = (edges[name].to_numpy() for name in (source, target))
-    return Graph.from_edgelist(src, dst, None if weight is None else edges[weight].to_numpy(), **options)
+    return src, dst, None if weight is None else edges[weight].to_numpy()
 
 
 def _edge_columns(names: list[Any], source: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-    """The names of the source and target columns: those asked for, or the first two."""
+    """Return the names of the source and target columns: those given, or the first two."""
     if source is None and target is None and len(names) >= 2:
         source, target = names[:2]
     for role, name in (("source", source), ("target", target), ("weight", weight)):
         if name not in names and (name is not None or role != "weight"):
-            raise ArgumentError(f"{role}={name!r} is no column: there are {', '.join(map(repr, names)) or 'none'}")
+            available = ", ".join(map(repr, names)) or "none"
+            raise ArgumentError(f"{role}={name!r}: no such column; available columns: {available}")
     return source, target
 
 
-def to_arrow(graph: Graph) -> pyarrow.Table:
-    """See ``Graph.to_arrow``."""
-    src, dst, weights = graph.to_edgelist()
-    columns = {"src": graph.to_ids(src), "dst": graph.to_ids(dst)}
-    if weights is not None:
-        columns["weight"] = weights
-    return as_table(columns)
-
-
 def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
-    """An Arrow table, or ``ArgumentTypeError`` where a column holds ids that no type of Arrow's can hold."""
+    """Build an Arrow table; raise ``ArgumentTypeError`` if a column holds ids that Arrow cannot represent."""
     import pyarrow as pa
 
     arrays = {}
@@ -154,20 +155,20 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
             arrays[name] = pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
             raise ArgumentTypeError(
-                f"the ids in column {name!r} make no column of a table ({error}): use integers of 64 bits or strings"
+                f"the ids in column {name!r} cannot be stored in a table ({error}): use 64-bit integers or strings"
             ) from error
     return pa.table(arrays)
 
 
-def from_dlpack(indptr: Any, indices: Any, weights: Any, *, directed: bool) -> Graph:
-    """See ``Graph.from_dlpack``."""
+def from_dlpack(*tensors: Any) -> list[Array | None]:
+    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors in CPU memory or None, as arrays."""
     arrays: list[Array | None] = []
-    for name, tensor in (("indptr", indptr), ("indices", indices), ("weights", weights)):
+    for name, tensor in zip(("indptr", "indices", "weights"), tensors, strict=True):
         if tensor is None:
             arrays.append(None)
             continue
         try:
             arrays.append(np.from_dlpack(tensor))
         except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-            raise ArgumentTypeError(f"{name} cannot be taken by DLPack into CPU memory: {error}") from error
-    return Graph.from_csr(*arrays, directed=directed)
+            raise ArgumentTypeError(f"{name} cannot be imported by DLPack into CPU memory: {error}") from error
+    return arrays

@@ -1,4 +1,4 @@
-"""Numbers vertices: from the ids that a user has to 0 … n - 1."""
+"""Assigns the vertex numbers 0 to n - 1 to the user's ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 Array = np.ndarray[Any, Any]
 
 _SPARSE = 4
-"""Ids pass through while the largest is below this many times their number (gaps are isolated vertices)."""
+"""Ids are kept while the largest is less than this many times their number; gaps become isolated vertices."""
 _FIRST_BLOCK = 1 << 20
 
 
@@ -27,7 +27,7 @@ class Numbering(NamedTuple):
 
 
 def check_renumber(renumber: object) -> None:
-    """Raise ``ArgumentError`` unless ``renumber`` is "auto", True or False; 1 and 0 are neither."""
+    """Raise ``ArgumentError`` unless ``renumber`` is "auto", True or False; 1 and 0 are not accepted."""
     if not isinstance(renumber, bool) and not (isinstance(renumber, str) and renumber == "auto"):
         raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
 
@@ -36,7 +36,7 @@ def number_vertices(src: Array, dst: Array, num_vertices: int | None, renumber: 
     """Number the vertices of an edge list; see ``Graph.from_edgelist`` for the rules."""
     check_renumber(renumber)
     if len(src) != len(dst):
-        raise GraphError(f"src has {len(src):,} entries and dst {len(dst):,}: an edge needs one of each")
+        raise GraphError(f"src has {len(src):,} entries and dst {len(dst):,}: their lengths must be equal")
     n = None if num_vertices is None else check_num_vertices(num_vertices)
     if len(src) == 0:
         empty = np.empty(0, np.uint32)
@@ -45,41 +45,41 @@ def number_vertices(src: Array, dst: Array, num_vertices: int | None, renumber: 
         return _number_integers(src, dst, n, renumber)
     for name, array in (("src", src), ("dst", dst)):
         if array.dtype.kind in "fcb":
-            raise ArgumentTypeError(f"{name} has dtype {array.dtype}: vertex ids are integers or strings, say")
+            raise ArgumentTypeError(f"{name} has dtype {array.dtype}, which ids cannot have: use integers or strings")
     if renumber is False:
-        raise ArgumentError("renumber=False needs integer ids")
+        raise ArgumentError("renumber=False requires integer ids")
     codes_src, codes_dst, ids = _by_first_appearance(src, dst)
-    return Numbering(codes_src, codes_dst, _room_for(n, len(ids)), ids)
+    return Numbering(codes_src, codes_dst, _renumbered_count(n, len(ids)), ids)
 
 
 def _number_integers(src: Array, dst: Array, n: int | None, renumber: bool | str) -> Numbering:
     for name, array in (("src", src), ("dst", dst)):
         if array.dtype.kind == "i" and array.min() < 0:
             e = int((array < 0).argmax())
-            raise GraphError(f"{name}[{e:,}] is {array[e]:,}: vertex ids are not negative")
+            raise GraphError(f"{name}[{e:,}] is {array[e]:,}: vertex ids must not be negative")
     largest = max(int(src.max()), int(dst.max()))
     if renumber is not True and n is not None:
         for name, array in (("src", src), ("dst", dst)):
             if int(array.max()) >= n:
                 e = int((array >= n).argmax())
                 raise GraphError(
-                    f"{name}[{e:,}] is {array[e]:,}, but num_vertices is {n:,}: ids run from 0 to {n - 1:,}; "
+                    f"{name}[{e:,}] is {array[e]:,}, but num_vertices is {n:,}, so ids range from 0 to {n - 1:,}: "
                     f"raise num_vertices, or pass renumber=True"
                 )
         return Numbering(_plain(src), _plain(dst), n, None)
     if renumber is False or (renumber == "auto" and _is_dense(src, dst, largest)):
         if largest >= MAX_VERTICES:
             raise GraphError(
-                f"the largest id is {largest:,}, and a graph has at most {MAX_VERTICES:,} vertices: "
+                f"the largest id is {largest:,}, but a graph has at most {MAX_VERTICES:,} vertices: "
                 f"pass renumber=True if the ids have gaps"
             )
         return Numbering(_plain(src), _plain(dst), largest + 1, None)
     codes_src, codes_dst, ids = _ascending(src, dst)
-    return Numbering(codes_src, codes_dst, _room_for(n, len(ids)), ids)
+    return Numbering(codes_src, codes_dst, _renumbered_count(n, len(ids)), ids)
 
 
 def _is_dense(src: Array, dst: Array, largest: int) -> bool:
-    """Whether ``largest`` is below four times the number of distinct ids; looks no further than it must."""
+    """Return whether ``largest`` is less than four times the number of distinct ids, reading only as far as needed."""
     if largest >= _SPARSE * 2 * len(src):
         return False
     seen = np.zeros(largest + 1, bool)
@@ -94,7 +94,7 @@ def _is_dense(src: Array, dst: Array, largest: int) -> bool:
 
 
 def _plain(array: Array) -> Array:
-    """Non-negative integers as contiguous uint32 or int64, copied only where the dtype is neither."""
+    """Return non-negative integers as contiguous uint32 or int64, copying only arrays of other dtypes."""
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     if array.dtype in (np.uint32, np.int64):
         return array
@@ -106,14 +106,14 @@ def _plain(array: Array) -> Array:
 
 
 def _ascending(src: Array, dst: Array) -> tuple[Array, Array, Array]:
-    """Number integers in ascending order; the hash table is Arrow's."""
+    """Number integers in ascending order, using Arrow's hash table."""
     import pyarrow as pa
 
-    # None is negative; NumPy's common dtype of int64 and uint64 would be float64, which rounds.
+    # No id is negative, so uint64 holds both dtypes; NumPy would promote int64 and uint64 to float64, which rounds.
     dtype = np.result_type(src, dst) if src.dtype.kind == dst.dtype.kind else np.dtype(np.uint64)
     both = pa.array(np.concatenate([src.astype(dtype), dst.astype(dtype)])).dictionary_encode()
     values = both.dictionary.to_numpy(zero_copy_only=False)
-    _check_room(len(values))
+    _check_count(len(values))
     order = np.argsort(values)
     rank = np.empty(len(values), np.uint32)
     rank[order] = np.arange(len(values), dtype=np.uint32)
@@ -122,7 +122,7 @@ def _ascending(src: Array, dst: Array) -> tuple[Array, Array, Array]:
 
 
 def _by_first_appearance(src: Array, dst: Array) -> tuple[Array, Array, Array]:
-    """Number ids of any hashable type in the order in which the edges, source first, name them."""
+    """Number ids of any hashable type by first appearance, each edge's source before its destination."""
     import pyarrow as pa
 
     mixed = np.empty(2 * len(src), object)
@@ -136,11 +136,13 @@ def _by_first_appearance(src: Array, dst: Array) -> tuple[Array, Array, Array]:
         if encoded.null_count:
             raise GraphError(_missing(int(np.asarray(encoded.is_null()).argmax())))
         if pa.types.is_floating(encoded.dictionary.type) or pa.types.is_boolean(encoded.dictionary.type):
-            raise ArgumentTypeError(f"vertex ids of type {encoded.dictionary.type}: use integers or strings, say")
+            raise ArgumentTypeError(
+                f"vertex ids of type {encoded.dictionary.type} are not supported: use integers or strings"
+            )
         codes = encoded.indices.to_numpy().astype(np.uint32)
         ids = np.empty(len(encoded.dictionary), object)
         ids[:] = encoded.dictionary.to_pylist()
-    _check_room(len(ids))
+    _check_count(len(ids))
     return np.ascontiguousarray(codes[0::2]), np.ascontiguousarray(codes[1::2]), ids
 
 
@@ -154,21 +156,23 @@ def _number_objects(values: Array) -> tuple[Array, Array]:
             codes[position] = numbers.setdefault(value, len(numbers))
         except TypeError:
             raise ArgumentTypeError(
-                f"{_place(position)} is of type {type(value).__name__}, which cannot be hashed: use strings, say"
+                f"{_place(position)} is of type {type(value).__name__}, which is not hashable: use strings"
             ) from None
     ids = np.empty(len(numbers), object)
     ids[:] = list(numbers)
     return codes, ids
 
 
-def check_distinct(ids: Array) -> None:
-    """Raise ``GraphError`` naming an id that several vertices have."""
+def check_ids(ids: Array, n: int) -> Array:
+    """Return ``ids``, or raise ``GraphError`` unless they are ``n`` distinct ids."""
+    if len(ids) != n:
+        raise GraphError(f"ids has {len(ids):,} entries for {n:,} vertices: pass one per vertex")
     if ids.dtype.kind != "O":
         ascending = np.sort(ids)
         same = ascending[1:] == ascending[:-1]
         if same.any():
             raise GraphError(_repeated(ascending[int(same.argmax())].item()))
-        return
+        return ids
     seen = set()
     for position, value in enumerate(ids):
         try:
@@ -176,14 +180,15 @@ def check_distinct(ids: Array) -> None:
             seen.add(value)
         except TypeError:
             raise ArgumentTypeError(
-                f"ids[{position:,}] is of type {type(value).__name__}, which cannot be hashed: use strings, say"
+                f"ids[{position:,}] is of type {type(value).__name__}, which is not hashable: use strings"
             ) from None
         if repeated:
             raise GraphError(_repeated(value))
+    return ids
 
 
 def _repeated(value: object) -> str:
-    return f"ids has {value!r} more than once: every vertex needs an id of its own"
+    return f"ids contains {value!r} more than once: give each vertex a distinct id"
 
 
 def _place(position: int) -> str:
@@ -194,16 +199,16 @@ def _missing(position: int) -> str:
     return f"{_place(position)} is missing: every edge needs a source and a destination"
 
 
-def _check_room(n: int) -> None:
+def _check_count(n: int) -> None:
     if n > MAX_VERTICES:
-        raise GraphError(f"{n:,} distinct ids are more than the {MAX_VERTICES:,} that vertex numbers of 32 bits allow")
+        raise GraphError(f"{n:,} distinct ids exceed the {MAX_VERTICES:,} that 32-bit vertex numbers allow")
 
 
-def _room_for(num_vertices: int | None, named: int) -> int:
-    """The number of vertices, where renumbered ids must be exactly as many as were announced, if any were."""
+def _renumbered_count(num_vertices: int | None, named: int) -> int:
+    """Return the number of renumbered ids, which must equal ``num_vertices`` if that is given."""
     if num_vertices is not None and num_vertices != named:
         raise GraphError(
-            f"num_vertices is {num_vertices:,}, but the edges name {named:,} distinct ids that had to be renumbered: "
-            f"leave num_vertices out"
+            f"num_vertices is {num_vertices:,}, but the edges have {named:,} distinct ids, which were renumbered: "
+            f"omit num_vertices"
         )
     return named

@@ -1,4 +1,4 @@
-"""What the results of algorithms have in common: one value per vertex, and its way out to other libraries."""
+"""The base class of results with one value per vertex, and its conversions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.interchange import as_table
+from gpu_pregel.host.graphs.writers import writer
 
 if TYPE_CHECKING:
     import pandas
@@ -20,22 +22,22 @@ Array = np.ndarray[Any, Any]
 
 
 def to_host(array: Any) -> Array:
-    """A copy of a device's array in the memory of the host; an array that is there as it is."""
+    """Copy an array from a device to the host; return a host array unchanged."""
     host: Array = array if isinstance(array, np.ndarray) else array.get()
     return host
 
 
 @dataclass(frozen=True, repr=False)
 class VertexResult:
-    """A value per vertex of a graph.
+    """One value per vertex of a graph.
 
     Attributes
     ----------
     graph : Graph
     stats : dict
-        Device, threads, seconds.
+        The device, the number of threads, and the run time in seconds.
     trace : sequence of dict
-        A row per phase or superstep.
+        One row per phase or superstep.
     """
 
     graph: Graph
@@ -46,53 +48,57 @@ class VertexResult:
 
     @property
     def _values(self) -> Array:
-        """The values by vertex number, in the memory of the host."""
+        """The values by vertex number, in host memory."""
         raise NotImplementedError
 
     @property
     def _value_ids(self) -> Array:
-        """The values as a user reads them: vertices by the user's ids."""
+        """The values with vertex numbers translated into the user's ids."""
         return self._values
 
     def _vertex_ids(self) -> Array:
         return self.graph.to_ids(np.arange(self.graph.num_vertices))
 
     def _columns(self) -> dict[str, Array]:
-        """What files and tables hold: a row per vertex, by the user's ids."""
+        """The columns of files and tables: one row per vertex, by the user's ids."""
         return {"vertex": self._vertex_ids(), self.value_name: self._value_ids}
 
     def to_numpy(self) -> Array:
-        """The values by vertex number, in the memory of the host [n]."""
+        """Return the values by vertex number [n], in host memory."""
         return self._values
 
     def to_dict(self) -> dict[Any, Any]:
-        """The value of each vertex, by the user's ids."""
+        """Return a dict from the user's ids to values."""
         return dict(zip(self._vertex_ids().tolist(), self._value_ids.tolist(), strict=True))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row per vertex, by the user's ids."""
+        """Return a data frame with one row per vertex, by the user's ids."""
         pandas = require("pandas", f"{type(self).__name__}.to_pandas")
         return pandas.DataFrame(self._columns())
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table with a row per vertex, by the user's ids."""
-        from gpu_pregel.host.graphs.interchange import as_table
-
+        """Return an Arrow table with one row per vertex, by the user's ids."""
         return as_table(self._columns())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the main figures of the result as JSON data."""
+        return {}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"{self.graph.num_vertices:,} values"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
 
-        ``.parquet`` and ``.csv`` get a row per vertex by the user's ids, ``.npy`` the array of values by vertex
-        number. The file appears whole or not at all.
+        ``.parquet`` and ``.csv`` files hold one row per vertex, by the user's ids; ``.npy`` files hold the array of
+        values by vertex number. The file is written completely or not at all.
 
         Raises
         ------
         FormatError
-            Another suffix.
+            The suffix is not supported.
         WriteError
-            The disk is full, say.
+            The file cannot be written, for example because the disk is full.
         """
-        from gpu_pregel.io.results import save_result
-
-        save_result(path, self._columns(), self.to_numpy())
+        writer("result")(path, self._columns(), self.to_numpy())

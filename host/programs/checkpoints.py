@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,18 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
+from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.programs.state import Activity, ProgramState
-from gpu_pregel.host.stores.rows import DURABILITIES, check_choice, check_seconds
-from gpu_pregel.host.superstep.master import Folded
+from gpu_pregel.host.stores.rows import DURABILITIES
+from gpu_pregel.host.superstep.journal import Folded, Journal, Written
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.stores.saved_run import Saved
+    from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
 
 SCHEMA = 1
-"""Of the header, the names of the arrays, and the trace."""
+"""The version of the header, the names of the arrays, and the trace."""
 _TRACE = "trace"
 
 
@@ -38,17 +39,19 @@ class Checkpoint:
     Parameters
     ----------
     store : path, SQLiteStore, PostgresStore or MemoryStore
-        A path means the SQLite file there, made if there is none.
+        A path is a SQLite file, created if it does not exist.
     run_id : str, default "run"
         The run's name in the store.
     every : int, default 10
-        Save after every so many supersteps, and when the run ends.
+        Save after this many supersteps, and when the run ends.
     keep : int, default 2
-        How many are kept, the newest; older ones are removed once a new one is in place.
+        Number of newest checkpoints to keep; older ones are removed once a new one is complete.
     durability : {"machine", "process"}
-        Whether a checkpoint survives the end of the machine, forced to disk, or that of the program alone.
+        "machine" forces each checkpoint to disk, so that it survives a crash of the machine; with "process" it
+        survives a crash of the program.
     lease_seconds : float, default 60
-        For so long no other program may go on with the run, unless this one is known to be gone; renewed meanwhile.
+        How long no other program may resume the run, unless this process is known to have ended. The lease is renewed
+        while the run lasts.
 
     Examples
     --------
@@ -73,17 +76,13 @@ class Checkpoint:
         if not isinstance(self.run_id, str):
             raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
         for name in ("every", "keep"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise ArgumentTypeError(f"{name} must be a whole number, not {value!r}")
-            if value < 1:
-                raise ArgumentError(f"{name} must be at least 1, not {value}")
+            check_integer(name, getattr(self, name), 1)
         check_choice("durability", self.durability, DURABILITIES)
         check_seconds("lease_seconds", self.lease_seconds)
 
 
 def as_checkpoint(given: object) -> Checkpoint:
-    """What ``checkpoint=`` means: a path, or a store, stands for ``Checkpoint(path)``."""
+    """The value of ``checkpoint=``; a path or a store stands for ``Checkpoint(path)``."""
     if isinstance(given, Checkpoint):
         return given
     if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "commit"):
@@ -92,7 +91,7 @@ def as_checkpoint(given: object) -> Checkpoint:
 
 
 class Identity(NamedTuple):
-    """What a checkpoint is of: the graph's size, kind, dtype of weights and content, and the program's digest."""
+    """Identifies the graph (size, kind, dtype of weights, digest of its content) and the program (digest)."""
 
     vertices: int
     edges: int
@@ -103,14 +102,14 @@ class Identity(NamedTuple):
 
 
 class Start(NamedTuple):
-    """What a run goes on from, beside the arrays in its own state.
+    """The starting point of a resumed run, beside the arrays in its state.
 
     Attributes
     ----------
     supersteps : int
-        How many have been, 0 included.
+        Number of supersteps so far, 0 included.
     plan : Activity
-        What is active.
+        Active vertices and edges.
     totals : tuple
         The aggregates that the next superstep's ``apply`` will see.
     rows : list of dict
@@ -123,8 +122,8 @@ class Start(NamedTuple):
     rows: list[dict[str, Any]]
 
 
-class Checkpoints:
-    """The checkpoints of one run, which nobody else writes meanwhile; a context, and the master's journal.
+class CheckpointedRun:
+    """A run of a vertex program in a store, claimed by this process; a context.
 
     Parameters
     ----------
@@ -132,9 +131,9 @@ class Checkpoints:
     identity : Identity
         Of the run's graph and program.
     resume : bool
-        Take the newest checkpoint up; if False there must be no such run.
+        Start from the newest checkpoint; if False, the store must have no such run.
     max_supersteps : int, optional
-        The run's limit, which the checkpoint must not be beyond.
+        The run's limit; the checkpoint must not be beyond it.
 
     Raises
     ------
@@ -152,15 +151,13 @@ class Checkpoints:
         self._checkpoint, self._identity = checkpoint, identity
         self._resume, self._max_supersteps = resume, max_supersteps
         self._exit = ExitStack()
-        self._steps: list[int] = []
+        self._bases: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
-        self._saved: Saved | None = None
+        self._saved: SavedRun | None = None
         self._header: dict[str, Any] = {}
         """Of the newest checkpoint, or of the run where there is none yet."""
-        self._trace = bytearray()
-        """The rows so far, a line of JSON each, so that each is encoded once."""
 
-    def __enter__(self) -> Checkpoints:
+    def __enter__(self) -> CheckpointedRun:
         with self._exit:
             self._open()
             self._exit = self._exit.pop_all()
@@ -187,29 +184,29 @@ class Checkpoints:
         elif not self._resume:
             raise CheckpointError(
                 self._store.name,
-                f"has a run {run_id!r} already: pass resume=True to go on from its newest checkpoint, or name another "
-                f"run_id or file to begin anew",
+                f"already has a run {run_id!r}: pass resume=True to resume it from its newest checkpoint, or choose "
+                f"another run_id or file to start a new run",
             )
         else:
             claim = claim_run(self._store, run_id, takeover=False, **keeping)
         self._lease = Lease(self._store, claim)
         self._exit.callback(self._lease.release)
         self._saved = self._store.load(run_id)
-        self._steps = [commit.step for commit in self._store.history(run_id) if commit.base]
-        if not self._steps and self._saved.step >= 0:  # a fork
-            self._steps = [self._saved.step]
+        self._bases = [commit.step for commit in self._store.history(run_id) if commit.base]
+        if not self._bases and self._saved.step >= 0:  # a fork
+            self._bases = [self._saved.step]
         self._check(self._saved)
 
-    def _check(self, saved: Saved) -> None:
-        """Refuse what is of another graph, program, kind or version."""
+    def _check(self, saved: SavedRun) -> None:
+        """Refuse a checkpoint of another graph, program, kind or version."""
         run = saved.run
         if run.kind != "numeric":
-            raise self._error(run.head, f"is of a run of {run.kind}: name another run_id")
+            raise self._error(run.head, f"is of a run of {run.kind}: choose another run_id")
         if run.schema != SCHEMA:
             raise self._error(
                 run.head,
-                f"was written by another version ({run.schema}, not {SCHEMA}): go on with that one, or begin anew with "
-                f"another run_id",
+                f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that one, or start a "
+                f"new run with another run_id",
             )
         self._header = self._read_header(saved)
         identity = Identity(*self._header["identity"])
@@ -219,10 +216,10 @@ class Checkpoints:
             raise self._error(
                 run.head,
                 f"holds {run.head + 1:,} supersteps, more than max_supersteps={self._max_supersteps}: raise that, or "
-                f"begin anew with another run_id",
+                f"start a new run with another run_id",
             )
 
-    def _read_header(self, saved: Saved) -> dict[str, Any]:
+    def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
             Identity(*header["identity"])
@@ -237,75 +234,101 @@ class Checkpoints:
         where = f"{self._store.name}, run {self._checkpoint.run_id!r}, superstep {step}"
         return CheckpointError(where, problem)
 
-    def _damaged(self, saved: Saved, error: Exception) -> StoreError:
-        problem = f"does not hold what a checkpoint does ({error}): restore a copy, or fork the run before it"
+    def _damaged(self, saved: SavedRun, error: Exception) -> StoreError:
+        problem = f"is not a checkpoint ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def begin(self, run: ProgramState) -> Start | None:
-        """Give ``run`` the state of the newest checkpoint, if there is one; and write this run's from now on."""
-        self._run, saved, self._saved = run, self._saved, None
-        if saved is None or saved.base_step < 0:
-            return None
+    def begin(self, run: ProgramState) -> tuple[Journal, Start | None]:
+        """Restore the newest checkpoint, if there is one, into ``run``; return the journal that saves it from here."""
+        saved, self._saved = self._saved, None
+        assert saved is not None
+        start, rows = None, bytearray()
+        if saved.base_step >= 0:
+            rows = bytearray(self._blob(saved, _TRACE))
+            start = self._restore(run, saved, rows)
+        given = self._checkpoint
+        journal = Journal(
+            self._lease,
+            NumericFormat(run, self._identity, rows),
+            head=saved.run.head,
+            status=saved.run.status,
+            every=given.every,
+            keep=given.keep,
+            bases=self._bases,
+        )
+        self._exit.callback(journal.close)
+        return journal, start
+
+    def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> Start:
         arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
-                raise self._error(saved.base_step, f"has no {name} that fits this run: begin anew with another run_id")
+                raise self._error(saved.base_step, f"has no {name} that fits this run: choose another run_id")
         try:
             totals = tuple(arrays[f"total{k}"][0] for k in range(len(run.aggregates)))
-            self._trace = bytearray(saved.blob(_TRACE))
-            rows = [json.loads(line) for line in self._trace.splitlines()]
+            trace = [json.loads(line) for line in rows.splitlines()]
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, rows)
+        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
 
-    def _array(self, saved: Saved, name: str, code: str) -> Array:
+    def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:
             dtype = np.dtype(code)
             if dtype.kind not in "biuf":
                 raise ValueError(f"array {name!r} of {dtype}")
-            return np.frombuffer(saved.blob(name), dtype)
-        except (KeyError, TypeError, ValueError) as error:
+            return np.frombuffer(self._blob(saved, name), dtype)
+        except (TypeError, ValueError) as error:
             raise self._damaged(saved, error) from error
 
-    def commit(self, folded: Folded, status: str) -> None:
-        """Save the superstep if it is one of those that are saved."""
-        step, given = folded.superstep, self._checkpoint
-        if self._steps and step <= self._steps[-1]:
-            return
-        self._trace += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
-        if status == "running" and (step + 1) % given.every:
-            return
-        activity, totals = folded.change
+    def _blob(self, saved: SavedRun, name: str) -> bytes | bytearray:
+        try:
+            return saved.blob(name)
+        except KeyError as error:
+            raise self._damaged(saved, error) from error
+
+
+class NumericFormat:
+    """How the journal writes a run of a vertex program: each commit is a base with a JSON header and arrays.
+
+    Parameters
+    ----------
+    run : ProgramState
+        The state to be saved.
+    identity : Identity
+    rows : bytearray
+        The trace so far, a line of JSON per row, so that each row is encoded once.
+    """
+
+    def __init__(self, run: ProgramState, identity: Identity, rows: bytearray) -> None:
+        self._run, self._identity, self._rows = run, identity, rows
+        self._encoded = rows.count(b"\n")
+
+    def pack(self, parts: Sequence[Any]) -> list[bytes]:
+        """Numeric supersteps have no segments."""
+        raise NotImplementedError(parts)
+
+    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Any], *, with_base: bool) -> Written:  # noqa: ARG002
+        """The state after the last of the supersteps."""
+        for folded in supersteps:
+            if folded.superstep >= self._encoded:
+                self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
+                self._encoded = folded.superstep + 1
+        activity, totals = supersteps[-1].change
         sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
-        self._save(step, activity, {**self._run.snapshot(), **sums}, status)
-        self._steps.append(step)
-        if len(self._steps) > given.keep:
-            self._steps = self._steps[-given.keep :]
-            self._store.prune(given.run_id, before=self._steps[0])
-
-    def _save(self, step: int, activity: Activity, arrays: Mapping[str, Array], status: str) -> None:
-        codes = {name: array.dtype.str for name, array in arrays.items()}
-        header = {"identity": self._identity, "plan": [int(number) for number in activity], "arrays": codes}
+        arrays = {**self._run.snapshot(), **sums}
+        header = {
+            "identity": self._identity,
+            "plan": [int(number) for number in activity],
+            "arrays": {name: array.dtype.str for name, array in arrays.items()},
+        }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        self._store.commit(
-            self._lease.claim,
-            step,
-            b"",
-            (),
-            status,
-            base=json.dumps(header).encode(),
-            blobs={**blobs, _TRACE: self._trace},
-            after=self._steps[-1] if self._steps else -1,
-        )
-
-    def hold(self, superstep: int, status: str) -> None:
-        """Nothing: numeric supersteps are not held."""
+        return Written(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
 
 
 def _difference(saved: Identity, own: Identity) -> str:
-    """How the identities of a checkpoint and of this run differ, and what to do."""
-    remedy = "name another run_id, or give the one that it was made with"
+    """How the identities of a checkpoint and of this run differ, and the remedy."""
+    remedy = "choose another run_id, or pass the graph and program that it was made with"
     if saved[:-1] == own[:-1]:
         return (
             f"is of another program (functions, constants they use, dtypes, or the versions of Python or a library): "

@@ -119,7 +119,7 @@ class CpuState(ProgramState):
         superstep: int,
         activity: Activity,
         totals: tuple[Any, ...],
-        most: int,  # noqa: ARG002
+        limit: int,  # noqa: ARG002
     ) -> list[SuperstepFigures]:
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that it sees."""
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
-from gpu_pregel.host.superstep.master import COMMIT, Folded
+from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.master import COMMIT, Start
 
 
 class NumericChange(NamedTuple):
@@ -53,11 +54,11 @@ class NumericPolicy:
         self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
         self._direction, self._superstep = "init", 0
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        """Return the number of active vertices, unknown before superstep 0, and whether the program has ended."""
+    def begin(self, superstep: int) -> Start[str]:
+        """Return where the run stands; before superstep 0 the active vertices are unknown."""
         if superstep == 0:
-            return None, False
-        return self._activity.active_vertices, self._is_halted(superstep - 1, self._totals)
+            return Start(None)
+        return Start(self._activity.active_vertices, self._is_halted(superstep - 1, self._totals))
 
     def order(self, superstep: int) -> str:
         """Choose the direction; superstep 0 initialises."""
@@ -65,14 +66,20 @@ class NumericPolicy:
         self._direction = self._directions.choose(self._activity) if superstep else "init"
         return self._direction
 
-    def execute(self, superstep: int, order: str, most: int) -> list[SuperstepFigures]:
+    def execute(
+        self,
+        superstep: int,
+        order: str,
+        limit: int,
+        journal: Journal | None,  # noqa: ARG002
+    ) -> list[SuperstepFigures]:
         """Run a superstep; without ``halt`` a device may run several before the host reads their figures."""
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
-        most = most if self._halt is None else 1
-        return self._state.execute(order, superstep, self._activity, self._totals, most)
+        limit = limit if self._halt is None else 1
+        return self._state.execute(order, superstep, self._activity, self._totals, limit)
 
-    def judge(self, reports: list[SuperstepFigures]) -> str:  # noqa: ARG002
+    def judge(self, reports: list[SuperstepFigures], journal: Journal | None) -> str:  # noqa: ARG002
         """Commit every superstep: kernels do not fail one by one."""
         return COMMIT
 
@@ -104,6 +111,13 @@ class NumericPolicy:
     def commit(self, folded: Folded) -> None:
         """Start the next superstep from here; values and frontier are in place already."""
         self._activity, self._totals = folded.change
+
+    def receive(self, part: Any) -> None:
+        """Refuse the part: numeric vertices receive nothing from outside."""
+        raise NotImplementedError(part)
+
+    def close(self) -> None:
+        """Release nothing: the state has only arrays."""
 
     def status_of(self, end: str) -> str:
         """Return the status of a run that ends as ``end``; the limit is a normal end if every vertex always applies."""

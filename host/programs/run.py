@@ -16,7 +16,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph, check_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
-from gpu_pregel.host.programs.checkpoints import Checkpoint, Checkpoints, Identity, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
 from gpu_pregel.host.programs.directions import MODES, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
@@ -173,10 +173,10 @@ def run(
     target = get_device(device, threads=threads)
     if checkpoint is None and resume:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
-    opened: AbstractContextManager[Checkpoints | None] = nullcontext()
+    opened: AbstractContextManager[CheckpointedRun | None] = nullcontext()
     if checkpoint is not None:
         saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-        opened = Checkpoints(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+        opened = CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
     with announce_compilation(shown=progress), opened as checkpoints, SuperstepProgress(shown=progress) as bar:
         compiled = compile_for_device(target, graph, program)
         directions = make_direction_rule(
@@ -189,7 +189,7 @@ def run(
             with_pull=mode != "push",
             push_limit=directions.push_limit,
         )
-        start = None if checkpoints is None else checkpoints.begin(state)
+        journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             state,
             directions,
@@ -201,7 +201,7 @@ def run(
             policy,
             max_supersteps=max_supersteps,
             observe=bar.observe,
-            journal=checkpoints,
+            journal=journal,
             superstep=0 if start is None else start.supersteps,
             trace=() if start is None else start.rows,
         )

@@ -99,9 +99,9 @@ class ProgramState(ABC):
 
     @abstractmethod
     def execute(
-        self, direction: str, superstep: int, activity: Activity, totals: tuple[Any, ...], most: int
+        self, direction: str, superstep: int, activity: Activity, totals: tuple[Any, ...], limit: int
     ) -> list[SuperstepFigures]:
-        """Run one superstep, or up to ``most``, in which the active vertices send and their receivers apply.
+        """Run one superstep, or up to ``limit``, in which the active vertices send and their receivers apply.
 
         ``totals`` are the aggregates of the superstep before.
         """

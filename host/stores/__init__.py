@@ -1,1 +1,1 @@
-"""Durable stores of runs: what a superstep left, committed exactly once. ``store`` has the interface."""
+"""Durable stores of runs. ``store`` has the protocol, ``database`` the interface that each database implements."""

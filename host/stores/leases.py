@@ -1,4 +1,4 @@
-"""Keeping a claim: who this program is, taking a run from one that is gone, and renewing a lease meanwhile."""
+"""The lease of a claim: naming this process, claiming runs of ended processes, and renewing the lease."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _OWNER = re.compile(r"process (\d+) on .+ \((\d+) ticks, (.+)\)")
 
 
 def owner() -> str:
-    """Name this process as people know it, and by what tells it from another one with the same number."""
-    return f"process {os.getpid()} on {socket.gethostname()[:60]} ({_started(os.getpid())} ticks, {_processes()})"
+    """Name this process for people, and uniquely even if its process id is reused."""
+    return f"process {os.getpid()} on {socket.gethostname()[:60]} ({_start_ticks(os.getpid())} ticks, {_pid_space()})"
 
 
 def is_gone(owner: str) -> bool:
-    """Whether an owner was a process of this system, and has ended; False where that cannot be known."""
+    """Return whether an owner was a process of this system that has ended; False if that is unknown."""
     found = _OWNER.fullmatch(owner)
-    return found is not None and found[3] == _processes() != "" and _started(int(found[1])) != int(found[2])
+    return found is not None and found[3] == _pid_space() != "" and _start_ticks(int(found[1])) != int(found[2])
 
 
-def _started(pid: int) -> int:
-    """When a process was started, in ticks since the system was; 0 if there is none."""
+def _start_ticks(pid: int) -> int:
+    """Return when a process was started, in ticks since the system started; 0 if it does not exist."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -39,8 +39,8 @@ def _started(pid: int) -> int:
     return 0 if fields[0] in (b"Z", b"X") else int(fields[19])
 
 
-def _processes() -> str:
-    """Names what numbers processes here: the system since it was started, and the namespace; empty if unknown."""
+def _pid_space() -> str:
+    """Identify the system since its start and the namespace of process ids; empty if unknown."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return f"{file.read().strip()} {os.stat('/proc/self/ns/pid').st_ino}"
@@ -49,7 +49,7 @@ def _processes() -> str:
 
 
 def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: str, takeover: bool) -> Claim:
-    """Claim a run that nobody has, or whose owner is known to be gone; with ``takeover`` in any case."""
+    """Claim a run that has no valid claim or whose owner has ended; with ``takeover`` in any case."""
 
     def claim(gone: str | None) -> Claim:
         return store.claim(
@@ -62,11 +62,11 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
         if not is_gone(error.owner):
             raise
         gone = error.owner
-    return claim(gone)  # another program may have been faster
+    return claim(gone)  # fails if another program was faster
 
 
 class Lease:
-    """Renews a claim from time to time, on a thread of its own, however long a superstep takes."""
+    """Renews a claim on a thread of its own, so that a long superstep does not lose it."""
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self.store, self.claim = store, claim
@@ -79,20 +79,20 @@ class Lease:
             try:
                 self.store.renew(self.claim)
             except FencedError:
-                return  # the next flush or commit says so
+                return  # the next flush or commit raises it
             except StoreError:
-                continue  # it may be back in time
+                continue  # the store may be available again before the lease expires
 
     @property
     def is_released(self) -> bool:
-        """Whether the claim was given back."""
+        """Whether the claim was released."""
         return self._over.is_set()
 
     def release(self) -> None:
-        """Give the claim back, so that anybody may go on with the run at once."""
+        """Release the claim, so that any program can continue the run."""
         if self._over.is_set():
             return
         self._over.set()
         self._thread.join()
-        with suppress(FencedError, StoreError):  # somebody else has the run; or the lease will run out
+        with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
             self.store.release(self.claim)

@@ -1,22 +1,21 @@
-"""Stores in this process's memory."""
+"""Stores in the memory of this process."""
 
 from __future__ import annotations
 
-import sqlite3
+from gpu_pregel.host.stores.blobs import BlobFormat, Cipher
+from gpu_pregel.host.stores.sqlite_database import SQLiteDatabase
+from gpu_pregel.host.stores.store import Store
 
-from gpu_pregel.host.stores.blobs import Cipher
-from gpu_pregel.host.stores.sqlite import SQLiteBase
 
+class MemoryStore(Store):
+    """Runs in memory, lost when the store is closed or the program ends: for experiments, tests and time travel.
 
-class MemoryStore(SQLiteBase):
-    """Runs in memory, gone when the store is closed or the program ends: for trials, tests and going back in time.
-
-    It is a SQLite database without a file, so that it does what the other stores do.
+    It is a SQLite database without a file and behaves like the other stores.
 
     Parameters
     ----------
     cipher : Cipher, optional
-        Encrypts what is stored, as in the other stores.
+        Encrypts the contents, as in the other stores.
 
     Examples
     --------
@@ -29,7 +28,5 @@ class MemoryStore(SQLiteBase):
     """
 
     def __init__(self, *, cipher: Cipher | None = None) -> None:
-        super().__init__("MemoryStore", cipher)
-        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        self._migrate(self._connection, 0)
+        blob_format = BlobFormat(cipher)
+        super().__init__(SQLiteDatabase("MemoryStore", None), blob_format)

@@ -1,4 +1,4 @@
-"""The half of a store that reads. What is missing between two rows is noticed as what is changed in one."""
+"""Reads runs, histories and states from a database, and detects altered and missing rows."""
 
 from __future__ import annotations
 
@@ -7,199 +7,80 @@ from functools import partial
 from typing import Any, TypeVar
 
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.stores.blobs import context_of, read_contents
-from gpu_pregel.host.stores.database import Database, MissingError, Row
-from gpu_pregel.host.stores.rows import Answer, CommitRow, RunRow, check_integer
-from gpu_pregel.host.stores.saved_run import Saved, SavedCommit
+from gpu_pregel.host.stores.blobs import BlobFormat, DamagedError, context_of, read_contents
+from gpu_pregel.host.stores.database import Database
+from gpu_pregel.host.stores.rows import Answer, CommitRow, RunRow
+from gpu_pregel.host.stores.run_table import MissingRowsError, RunTable, StoredRow
+from gpu_pregel.host.stores.saved_run import SavedCommit, SavedRun
 
 T = TypeVar("T")
 _COMMITS, _SEGMENTS = 64, 8
-"""Rows that one query brings."""
-_READS = 20
-"""How often a run is read that others prune meanwhile."""
+"""Maximum rows per query."""
+_MAX_READS = 20
+"""How often a run is read again while other programs prune it."""
 
 
-class Reading(Database):
-    """Runs, their histories and states."""
+class RunReader:
+    """Reads runs; ``Store`` checks the arguments and documents the methods of the same names."""
+
+    def __init__(self, database: Database, blob_format: BlobFormat) -> None:
+        self.table = RunTable(database)
+        self._database = database
+        self._format = blob_format
+        self._sql = database.statements
 
     def runs(self) -> list[RunRow]:
-        """All runs, oldest first.
-
-        Returns
-        -------
-        list of RunRow
-
-        Raises
-        ------
-        StoreError
-        """
-        self._examine("runs")
+        """Return all runs, oldest first."""
         public = []
-        for row in map(self._whole, self._query(self._sql.runs, ())):
+        for row in self.table.rows():
             try:
                 public.append(self._public(row))
-            except MissingError:
-                if self._query(self._sql.run_by_key, (row.key,)):  # not deleted in between
+            except MissingRowsError:
+                if self.table.exists(row.key):  # not deleted in the meantime
                     raise
         return public
 
     def run(self, run_id: str) -> RunRow:
-        """One run.
-
-        Parameters
-        ----------
-        run_id : str
-
-        Returns
-        -------
-        RunRow
-
-        Raises
-        ------
-        ArgumentError
-            There is none of this id.
-        StoreError
-        """
-        return self._settled(run_id, self._public)
+        """Return one run."""
+        return self._consistent(run_id, self._public)
 
     def history(self, run_id: str) -> list[CommitRow]:
-        """The commits of a run that were not pruned, oldest first.
-
-        Parameters
-        ----------
-        run_id : str
-
-        Returns
-        -------
-        list of CommitRow
-
-        Raises
-        ------
-        ArgumentError
-            There is no such run.
-        StoreError
-        """
-        return self._settled(run_id, self._history)
-
-    def _history(self, row: Row) -> list[CommitRow]:
-        bases = {step for (step,) in self._query(self._sql.base_steps, (row.key,))}
-        for step in bases:
-            self._base_part(row, step, 0, sealed=True)
-        oldest = self._query(self._sql.oldest_commit, (row.key,))[0][0]
-        if oldest is None:
-            self._require(row, row.head in bases, row.head)
-            return []
-        self._require(row, oldest <= row.head, row.head)
-        rows = []
-        for commit, segments, size in self._chain(row, oldest - 1, row.head, after=None, sealed=True):
-            listed = (commit.step, commit.after, commit.epoch, commit.status, commit.time)
-            rows.append(CommitRow(*listed, segments, size, commit.step in bases))
-        self._require(row, oldest in bases or rows[0].after in bases, oldest)
-        return rows
+        """Return the stored commits of a run, oldest first."""
+        return self._consistent(run_id, self._history)
 
     def answers(self, run_id: str, step: int) -> list[Answer]:
-        """The answers to interrupts of a superstep, in the order of (vertex, number).
-
-        Parameters
-        ----------
-        run_id : str
-        step : int
-
-        Returns
-        -------
-        list of Answer
-
-        Raises
-        ------
-        ArgumentError
-            There is no such run.
-        StoreError
-        """
-        return self._answers(self._find(run_id), check_integer("step", step, 0))
+        """Return the answers to interrupts of a superstep."""
+        return self._answers(self.table.find(run_id), step)
 
     def last_answer(self, run_id: str, vertex: bytes) -> Answer | None:
-        """The answer that a vertex was given last, whatever became of it; None if there is none, or it was pruned.
+        """Return the latest answer to a vertex, or None."""
+        row = self.table.find(run_id)
+        found = self._database.query(self._sql.last_answer, (row.key, vertex))
+        return self._answer(row, found[0][0], vertex, *found[0][1:]) if found else None
 
-        Parameters
-        ----------
-        run_id : str
-        vertex : bytes
-            Its id as the codec's bytes.
+    def load(self, run_id: str, step: int | None) -> SavedRun:
+        """Return the base, commits and held segments of a run."""
+        return self._consistent(run_id, lambda row: self._load(row, step))
 
-        Returns
-        -------
-        Answer or None
-
-        Raises
-        ------
-        ArgumentError
-            There is no such run.
-        StoreError
-        """
-        row = self._find(run_id)
-        found = self._query(self._sql.last_answer, (row.key, vertex))
-        return self._answer_of(row, found[0][0], vertex, *found[0][1:]) if found else None
-
-    def load(self, run_id: str, step: int | None = None) -> Saved:
-        """What there is of a run up to a superstep: the newest base that it is not before, and the commits since.
-
-        Parameters
-        ----------
-        run_id : str
-        step : int, optional
-            A superstep that was committed, -1 for the state before the first. If not given, the last one, and with it
-            the segments and answers of the one after, which is held.
-
-        Returns
-        -------
-        Saved
-
-        Raises
-        ------
-        ArgumentError
-            There is no such run, or no such superstep, or it was pruned.
-        StoreError
-            A part is missing or damaged; or later, when a part is read.
-        """
-        if step is not None:
-            check_integer("step", step, -1)
-        return self._settled(run_id, lambda row: self._load(row, step))
-
-    def _load(self, row: Row, step: int | None) -> Saved:
-        held = step is None
-        step = row.head if step is None else step
-        base = self._base_for(row, step)
-        parts = self._parts_of(row, base)
-        return Saved(
-            run=self._public(row),
-            step=step,
-            base_step=base,
-            answers=self._answers(row, row.head + 1) if held else [],
-            blobs=tuple(name for name in parts if name),
-            _read=lambda name: self._join(row, base, parts[name]),
-            _commits=lambda: (commit for commit, _, _ in self._chain(row, base, step, after=base)),
-            _held=partial(self._segments, row, row.head + 1, row.pending if held else 0),
-        )
-
-    def _settled(self, run_id: str, read: Callable[[Row], T]) -> T:
-        """What several queries say of a run; asked anew where it was pruned or deleted in between."""
-        for _ in range(_READS):
-            row = self._find(run_id)
+    def _consistent(self, run_id: str, read: Callable[[StoredRow], T]) -> T:
+        """Read a run by several queries; start again if it was pruned or deleted between them."""
+        for _ in range(_MAX_READS):
+            row = self.table.find(run_id)
             try:
                 return read(row)
-            except MissingError as error:
+            except MissingRowsError as error:
                 problem = error
-                if self._lookup(run_id) == row:
+                if self.table.lookup(run_id) == row:
                     break
         raise problem
 
-    def _public(self, row: Row) -> RunRow:
-        found = self._query(self._sql.meta, (row.key,))
+    def _public(self, row: StoredRow) -> RunRow:
+        found = self._database.query(self._sql.meta, (row.key,))
         if not found:
-            raise self._damaged(row.id, "has lost its meta", kind=MissingError)
-        seal, data = found[0]
-        is_hidden = not self._sealer.is_readable(seal)
-        meta = self._open(row.id, context_of("meta", row.id), seal, data, sealed=is_hidden)
+            raise self.table.damage(row.id, "has lost its meta", kind=MissingRowsError)
+        header, data = found[0]
+        is_hidden = not self._format.is_readable(header)
+        meta = self._content(row.id, context_of("meta", row.id), header, data, verify_only=is_hidden)
         parent = None if row.parent is None or row.parent_step is None else (row.parent, row.parent_step)
         return RunRow(
             row.id,
@@ -217,39 +98,96 @@ class Reading(Database):
             None if is_hidden else meta,
         )
 
-    def _require(self, row: Row, there: bool, step: int) -> None:
-        if not there:
-            raise self._damaged(row.id, "the base or a commit that it needs is missing", step, kind=MissingError)
+    def _history(self, row: StoredRow) -> list[CommitRow]:
+        bases = set(self.base_steps(row))
+        for step in bases:
+            self._base_part(row, step, 0, verify_only=True)
+        oldest = self._database.query(self._sql.oldest_commit, (row.key,))[0][0]
+        if oldest is None:
+            self.require(row, row.head in bases, row.head)
+            return []
+        self.require(row, oldest <= row.head, row.head)
+        rows = []
+        for commit, segments, size in self.commits(row, oldest - 1, row.head, after=None, verify_only=True):
+            listed = (commit.step, commit.after, commit.epoch, commit.status, commit.time)
+            rows.append(CommitRow(*listed, segments, size, commit.step in bases))
+        self.require(row, oldest in bases or rows[0].after in bases, oldest)
+        return rows
+
+    def _load(self, row: StoredRow, step: int | None) -> SavedRun:
+        held = step is None
+        step = row.head if step is None else step
+        base = self.base_for(row, step)
+        parts = self._parts(row, base)
+        return SavedRun(
+            run=self._public(row),
+            step=step,
+            base_step=base,
+            answers=self._answers(row, row.head + 1) if held else [],
+            blobs=tuple(name for name in parts if name),
+            _read=lambda name: self._join(row, base, parts[name]),
+            _commits=lambda: (commit for commit, _, _ in self.commits(row, base, step, after=base)),
+            _held=partial(self._segments, row, row.head + 1, row.pending if held else 0),
+        )
+
+    def require(self, row: StoredRow, present: bool, step: int) -> None:
+        """Raise ``MissingRowsError`` unless the rows that a superstep needs are present."""
+        if not present:
+            raise self.table.damage(
+                row.id, "the base or a commit that it needs is missing", step, kind=MissingRowsError
+            )
+
+    def _content(
+        self,
+        run_id: str,
+        context: bytes,
+        header: Any,
+        data: Any,
+        step: int | None = None,
+        segment: int | None = None,
+        *,
+        verify_only: bool = False,
+    ) -> bytes:
+        """Return the content of a blob, or with ``verify_only`` the data as stored, for which no key is needed."""
+        try:
+            return (self._format.verify if verify_only else self._format.decode)(context, header, data)
+        except DamagedError as error:
+            raise self.table.damage(run_id, str(error), step, segment) from error.__cause__
 
     # Bases
 
-    def _base_for(self, row: Row, step: int) -> int:
-        """The superstep of the newest base that ``step``, which was committed, is not before."""
+    def base_steps(self, row: StoredRow) -> list[int]:
+        """Return the supersteps of the stored bases in ascending order."""
+        return [step for (step,) in self._database.query(self._sql.base_steps, (row.key,))]
+
+    def base_for(self, row: StoredRow, step: int) -> int:
+        """Return the superstep of the newest base that is not after ``step``, which must have been committed."""
         if step > row.head:
             raise ArgumentError(
-                f"run {row.id!r} has no superstep {step:,} yet: its last one committed is {row.head:,} in {self.name}"
+                f"run {row.id!r} has no superstep {step:,} yet: its last committed one in {self._database.name} is "
+                f"{row.head:,}"
             )
-        base = self._query(self._sql.newest_base, (row.key, step))[0][0]
+        base = self._database.query(self._sql.newest_base, (row.key, step))[0][0]
         if base == step:
             return step
-        there = bool(self._query(self._sql.token, (row.key, step)))
-        if base is not None and there:
+        is_committed = bool(self._database.query(self._sql.token, (row.key, step)))
+        if base is not None and is_committed:
             return int(base)
-        self._require(row, not there and step != row.head, step)
-        self._examine("bases")
-        self._examine("commits")
+        self.require(row, not is_committed and step != row.head, step)
+        self._database.check_table("bases")
+        self._database.check_table("commits")
         why = "was pruned" if base is None else "was not committed on its own"
-        raise ArgumentError(f"superstep {step:,} of run {row.id!r} {why}: store.history() lists those there are")
+        raise ArgumentError(f"superstep {step:,} of run {row.id!r} {why}: store.history() lists the stored supersteps")
 
-    def _parts_of(self, row: Row, step: int) -> dict[str, range]:
-        """The rows of each named blob of a base; the base itself has no name."""
+    def _parts(self, row: StoredRow, step: int) -> dict[str, range]:
+        """Return the parts of each named blob of a base; the name of the base itself is empty."""
         parts, start = {}, 1
         for name, count in read_contents(self._base_part(row, step, 0)):
             parts[name] = range(start, start + count)
             start += count
         return parts
 
-    def _join(self, row: Row, step: int, parts: range) -> bytes | bytearray:
+    def _join(self, row: StoredRow, step: int, parts: range) -> bytes | bytearray:
         if len(parts) == 1:
             return self._base_part(row, step, parts[0])
         whole = bytearray()
@@ -257,53 +195,62 @@ class Reading(Database):
             whole += self._base_part(row, step, part)
         return whole
 
-    def _base_part(self, row: Row, step: int, part: int, *, sealed: bool = False) -> bytes:
-        found = self._query(self._sql.base_part, (row.key, step, part))
-        self._require(row, bool(found), step)
-        seal, data = found[0]
-        return self._open(row.id, context_of("base", row.id, step, part), seal, data, step, sealed=sealed)
+    def _base_part(self, row: StoredRow, step: int, part: int, *, verify_only: bool = False) -> bytes:
+        found = self._database.query(self._sql.base_part, (row.key, step, part))
+        self.require(row, bool(found), step)
+        context = context_of("base", row.id, step, part)
+        header, data = found[0]
+        return self._content(row.id, context, header, data, step, verify_only=verify_only)
 
     # Commits, segments and answers
 
-    def _chain(
-        self, row: Row, low: int, high: int, after: int | None, *, sealed: bool = False
+    def commits(
+        self, row: StoredRow, low: int, high: int, after: int | None, *, verify_only: bool = False
     ) -> Iterator[tuple[SavedCommit, int, int]]:
-        """Commits after ``low`` up to ``high`` with numbers and bytes of segments; the first follows ``after``."""
+        """Yield each commit after ``low`` up to ``high`` with the number and bytes of its segments.
+
+        The first commit must follow superstep ``after``, unless that is None.
+        """
         step = low
         while step < high:
-            found = self._query(self._sql.commits, (row.key, step, high, _COMMITS))
-            self._require(row, bool(found), high)
-            for *place, seal, data in found:
-                self._require(row, after in (None, place[1]), step)
-                commit, segments, size = self._commit_of(row, place, seal, data, sealed=sealed)
+            found = self._database.query(self._sql.commits, (row.key, step, high, _COMMITS))
+            self.require(row, bool(found), high)
+            for *place, header, data in found:
+                self.require(row, after in (None, place[1]), step)
+                commit, segments, size = self._commit(row, place, header, data, verify_only=verify_only)
                 after = step = commit.step
                 yield commit, segments, size
 
-    def _commit_of(
-        self, row: Row, place: list[Any], seal: Any, data: Any, *, sealed: bool
+    def _commit(
+        self, row: StoredRow, place: list[Any], header: Any, data: Any, *, verify_only: bool
     ) -> tuple[SavedCommit, int, int]:
         step, previous, epoch, status, time, segments, size, _token = place
-        data = self._open(row.id, context_of("commit", row.id, *place), seal, data, step, sealed=sealed)
+        data = self._content(row.id, context_of("commit", row.id, *place), header, data, step, verify_only=verify_only)
         read = partial(self._segments, row, step, segments)
         return SavedCommit(step, previous, epoch, status, time, data, read), segments, size
 
-    def _segments(self, row: Row, step: int, count: int) -> Iterator[bytes]:
+    def _segments(self, row: StoredRow, step: int, count: int) -> Iterator[bytes]:
         for low in range(0, count, _SEGMENTS):
             high = min(low + _SEGMENTS, count)
-            found = self._query(self._sql.segments, (row.key, step, low, high))
-            for expected, (number, seal, data) in enumerate(found, low):
+            found = self._database.query(self._sql.segments, (row.key, step, low, high))
+            for expected, (number, header, data) in enumerate(found, low):
                 if number != expected:
                     break
-                yield self._open(row.id, context_of("segment", row.id, step, number), seal, data, step, number)
+                yield self._content(row.id, context_of("segment", row.id, step, number), header, data, step, number)
             else:
                 expected = low + len(found)
             if expected != high:
-                raise self._damaged(row.id, f"is missing ({count:,} were written)", step, expected, MissingError)
+                raise self.table.damage(
+                    row.id, f"is missing ({count:,} were written)", step, expected, MissingRowsError
+                )
 
-    def _answers(self, row: Row, step: int) -> list[Answer]:
-        self._examine("answers")
-        return [self._answer_of(row, step, *found) for found in self._query(self._sql.answers, (row.key, step))]
+    def _answers(self, row: StoredRow, step: int) -> list[Answer]:
+        self._database.check_table("answers")
+        found = self._database.query(self._sql.answers, (row.key, step))
+        return [self._answer(row, step, *columns) for columns in found]
 
-    def _answer_of(self, row: Row, step: int, vertex: bytes, number: int, time: float, seal: Any, data: Any) -> Answer:
+    def _answer(
+        self, row: StoredRow, step: int, vertex: bytes, number: int, time: float, header: Any, data: Any
+    ) -> Answer:
         context = context_of("answer", row.id, step, vertex, number, time)
-        return Answer(vertex, number, self._open(row.id, context, seal, data, step), time)
+        return Answer(vertex, number, self._content(row.id, context, header, data, step), time)

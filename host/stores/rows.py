@@ -1,16 +1,12 @@
-"""What a store keeps of a run, as its callers see it, and the checks of what they pass."""
+"""Runs, commits, answers and claims as a store returns them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from typing import NamedTuple
 
 DURABILITIES = ("machine", "process")
 KINDS = ("agents", "numeric")
-_MAX_NAME = 200
-_MAX_INTEGER = (1 << 63) - 1
 
 
 class RunRow(NamedTuple):
@@ -21,24 +17,24 @@ class RunRow(NamedTuple):
     id : str
     kind : {"agents", "numeric"}
     branch : int
-        0, and one more with each fork.
+        Number of forks between this run and the original one.
     parent : (str, int) or None
-        Run and superstep that it was forked from.
+        Run and superstep from which it was forked.
     head : int
-        The last superstep committed; -1 before the first.
+        The last committed superstep; -1 before the first.
     epoch : int
-        Raised by each claim; 0 before the first.
+        Number of claims so far.
     owner : str
-        Who claimed it last.
+        Owner of the latest claim.
     lease : float
-        When that claim ends, in seconds since 1970; 0 if it was released.
+        When that claim expires, in seconds since 1970; 0 if it was released.
     status : str
     created, changed : float
         Seconds since 1970.
     schema : int
-        Version of what the caller writes in ``meta``, bases, commits and segments.
+        Version of the caller's formats of ``meta``, bases, commits and segments.
     meta : bytes or None
-        None if it is encrypted and the store was opened without a cipher, or the other way round.
+        None if it is encrypted but the store was opened without a cipher, or vice versa.
     """
 
     id: str
@@ -57,23 +53,23 @@ class RunRow(NamedTuple):
 
 
 class CommitRow(NamedTuple):
-    """A commit, as a history lists it.
+    """A commit in the history of a run.
 
     Attributes
     ----------
     step : int
     after : int
-        The superstep committed before it.
+        The previously committed superstep.
     epoch : int
-        Of the claim under which it was committed.
+        Epoch of the claim that committed it.
     status : str
-        Of the run, as the commit left it.
+        Status of the run after the commit.
     time : float
         Seconds since 1970.
     segments, size : int
-        How many segments it has beside what is in the commit itself, and how many bytes all of it takes.
+        Number of segments besides the data of the commit itself, and the bytes of both.
     base : bool
-        Whether there is a base of this superstep.
+        Whether a base of this superstep is stored.
     """
 
     step: int
@@ -87,7 +83,7 @@ class CommitRow(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer to the interrupt ``number``, from 0, of a vertex."""
+    """An answer to an interrupt of a vertex; ``number`` counts its interrupts in the superstep from 0."""
 
     vertex: bytes
     number: int
@@ -97,7 +93,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to write to a run, until somebody else claims it.
+    """The right to write to a run until another program claims it.
 
     Attributes
     ----------
@@ -105,11 +101,11 @@ class Claim:
     epoch : int
     owner : str
     lease_seconds : float
-        How long the claim is good for after it was last renewed; each flush and commit renews it.
+        How long the claim is valid; each flush and commit renews it.
     durability : {"machine", "process"}
-        What a transaction of this claim survives: the end of the machine, or that of the program.
+        What a transaction of this claim survives: a crash of the machine, or only one of the process.
     key : int
-        Of the run's rows; a run that is deleted and created anew has another.
+        Key of the run's rows; a run that is deleted and created again has a new key.
     """
 
     run_id: str
@@ -121,42 +117,8 @@ class Claim:
 
 
 @dataclass(slots=True)
-class Counts:
-    """What a store wrote: transactions committed, and those of them that were forced to disk."""
+class WriteCounts:
+    """Numbers of transactions committed, and of those that were forced to disk."""
 
     transactions: int = 0
     forced: int = 0
-
-
-def check_text(name: str, value: object) -> str:
-    """Return ``value``, a string of 1 to 200 printable characters."""
-    if not isinstance(value, str):
-        raise ArgumentTypeError(f"{name} must be a string, not {value!r:.80}")
-    if not 0 < len(value) <= _MAX_NAME or not value.isprintable():
-        raise ArgumentError(f"{name} must have from 1 to {_MAX_NAME} printable characters, not {value!r:.80}")
-    return value
-
-
-def check_integer(name: str, value: Any, low: int) -> int:
-    """Return ``value``, an int of at least ``low`` that a database can hold."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentTypeError(f"{name} must be a whole number, not {value!r:.80}")
-    if not low <= value <= _MAX_INTEGER:
-        raise ArgumentError(f"{name} must be from {low:,} to {_MAX_INTEGER:,}, not {value:,}")
-    return value
-
-
-def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Return ``value``, one of ``choices``."""
-    if value not in choices:
-        raise ArgumentError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r:.80}")
-    return str(value)
-
-
-def check_seconds(name: str, value: Any) -> float:
-    """Return ``value``, a number of seconds above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
-    if not 0 < value < 1e6:
-        raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r}")
-    return float(value)

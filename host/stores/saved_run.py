@@ -1,4 +1,4 @@
-"""A run as a store has it: a base, the commits since, and the superstep that is held; read when asked for."""
+"""A run as loaded from a store: a base, the commits after it, and the held superstep; read on demand."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gpu_pregel.host.stores.rows import Answer, RunRow
 
 @dataclass(frozen=True, slots=True)
 class SavedCommit:
-    """A commit, whole.
+    """A commit with its data.
 
     Attributes
     ----------
     step, after : int
-        Its superstep, and the one committed before.
+        Its superstep, and the previously committed one.
     epoch : int
     status : str
     time : float
     data : bytes
-        What was given to ``commit``.
+        The data given to ``commit``.
     """
 
     step: int
@@ -32,29 +32,29 @@ class SavedCommit:
     _segments: Callable[[], Iterator[bytes]] = field(repr=False)
 
     def segments(self) -> Iterator[bytes]:
-        """Its segments in the order in which they were written."""
+        """Yield its segments in the order in which they were written."""
         return self._segments()
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """What there is of a run up to a superstep.
+class SavedRun:
+    """A run up to a superstep.
 
-    What is not read at once is read from the store when it is asked for; if the run was pruned or deleted meanwhile, or
-    is damaged there, that raises ``StoreError``.
+    The methods read from the store when they are called; they raise ``StoreError`` if the run has been pruned or
+    deleted in the meantime, or is damaged.
 
     Attributes
     ----------
     run : RunRow
-        As it was when this was loaded.
+        The run as it was when this was loaded.
     step : int
-        The superstep asked for, or the run's head.
+        The requested superstep, or the run's head.
     base_step : int
-        The superstep whose state the base is; -1 if that is the state before the first.
+        The superstep whose state the base is; -1 for the state before the first.
     answers : list of Answer
-        Those to interrupts of the superstep that is held, in the order of (vertex, number).
+        Answers to interrupts of the held superstep, ordered by (vertex, number).
     blobs : tuple of str
-        Names of the arrays that were stored with the base.
+        Names of the arrays stored with the base.
     """
 
     run: RunRow
@@ -67,19 +67,19 @@ class Saved:
     _held: Callable[[], Iterator[bytes]] = field(repr=False)
 
     def base(self) -> bytes:
-        """The base."""
+        """Return the base."""
         return bytes(self._read(""))
 
     def blob(self, name: str) -> bytes | bytearray:
-        """The bytes of an array that was stored with the base."""
+        """Return the bytes of an array stored with the base."""
         if name not in self.blobs:
             raise KeyError(name)
         return self._read(name)
 
     def commits(self) -> Iterator[SavedCommit]:
-        """The commits after the base, up to ``step``, in order."""
+        """Yield the commits after the base up to ``step`` in order."""
         return self._commits()
 
     def held(self) -> Iterator[bytes]:
-        """The segments of the superstep after the run's head, which is not committed; none if ``step`` was given."""
+        """Yield the segments of the uncommitted superstep after the head; none if ``step`` was given to ``load``."""
         return self._held()

@@ -1,11 +1,14 @@
-"""The tables of a store, how one of an older version is brought up to date, and every statement sent to a database.
+"""The tables of a store, their migrations, and all statements that read or write rows.
 
-SQLite and PostgreSQL share them; ``Dialect`` has what differs. Tables are named ``@runs`` and so on, parameters ``?``.
+SQLite and PostgreSQL share them, and ``Dialect`` holds the differences. In the templates tables are written ``@runs``
+and parameters ``?``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+
+from gpu_pregel.errors import StoreError
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -16,7 +19,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             epoch {integer} NOT NULL, owner {text} NOT NULL, lease {real} NOT NULL, status {text} NOT NULL,
             changed {real} NOT NULL, nonce {blob} NOT NULL, seal {blob} NOT NULL
         ){strict}""",
-        # Beside the run, as each commit writes the run's row anew.
+        # In a table of its own, as each commit rewrites the run's row.
         "CREATE TABLE @metas (run {integer} PRIMARY KEY {of_run}, seal {blob} NOT NULL, data {blob} NOT NULL){strict}",
         """CREATE TABLE @bases (
             run {integer} NOT NULL {of_run}, step {integer} NOT NULL, part {integer} NOT NULL,
@@ -41,7 +44,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ){strict}""",
     ),
 )
-"""What brings a store from version k to k + 1; one of version 0 is empty. Append only: stores of each are out there."""
+"""Statements that update a store from version k to k + 1; version 0 is empty. Only append: every version is in use."""
 
 _RUN = (
     "key, id, kind, branch, parent, parent_step, created, schema, "
@@ -51,7 +54,7 @@ _RUN = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between databases: types, ends of CREATE TABLE, the prefix of tables and the mark of parameters."""
+    """Differences between databases: types, options of CREATE TABLE, the prefix of tables, and the parameter marker."""
 
     prefix: str
     parameter: str
@@ -63,13 +66,13 @@ class Dialect:
     strict_by_key: str
 
     def create(self, statement: str) -> str:
-        """A statement of a migration in this dialect."""
+        """Return a statement of a migration in this dialect."""
         words = {field.name: getattr(self, field.name) for field in fields(self)}
         reference = "REFERENCES @runs (key) ON DELETE CASCADE"
         return statement.format(**words, of_run=reference).replace("@", self.prefix)
 
     def statements(self) -> Statements:
-        """Every other statement in this dialect."""
+        """Return all other statements in this dialect."""
         return Statements(
             **{
                 field.name: str(field.default).replace("@", self.prefix).replace("?", self.parameter)
@@ -80,10 +83,10 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Statements:
-    """Every statement that reads or changes rows."""
+    """All statements that read or write rows."""
 
     insert_run: str = f"INSERT INTO @runs ({_RUN}) VALUES ({', '.join('?' * 18)})"
-    # Only a row that is as it was read is changed: of two programs one wins, and the other reads again.
+    # Only updates the version that was read: one of two concurrent programs wins, and the other reads again.
     swap_run: str = (
         "UPDATE @runs SET head = ?, pending = ?, pending_size = ?, epoch = ?, owner = ?, lease = ?, status = ?, "
         "changed = ?, nonce = ?, seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
@@ -133,8 +136,18 @@ class Statements:
         "ORDER BY step DESC, number DESC LIMIT 1"
     )
 
-    # A base stands for all that led to it; its own commit stays, for the history.
+    # A base replaces everything up to its superstep, but its commit is kept for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"
     prune_commits: str = "DELETE FROM @commits WHERE run = ? AND step < ?"
     prune_segments: str = "DELETE FROM @segments WHERE run = ? AND step <= ?"
     prune_answers: str = "DELETE FROM @answers WHERE run = ? AND step <= ?"
+
+
+def check_version(store: str, version: int, newest: int) -> None:
+    """Refuse tables that a newer release wrote."""
+    if version > newest:
+        raise StoreError(
+            store,
+            f"has version {version} of the tables, but this release supports only up to {newest}: use the release that "
+            f"wrote it, or a newer one",
+        )

@@ -1,44 +1,59 @@
-"""What a running program does with a store: create, claim, flush, commit, answer; each is one transaction.
+"""The store of runs: how a running program creates, claims, writes and reads them; each write is one transaction.
 
-It keeps bytes and enforces the protocol: only the newest claim of a run writes, superstep after superstep, each once.
+A store holds bytes and enforces the protocol: only the newest claim of a run may write, and each superstep is committed
+once and in order. ``RunReader`` and ``RunTransactions`` implement it over a ``Database``.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from gpu_pregel.errors import ArgumentError, ClaimedError
-from gpu_pregel.host.stores.blobs import as_blob, context_of
-from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
-from gpu_pregel.host.stores.history import History
-from gpu_pregel.host.stores.rows import (
-    DURABILITIES,
-    KINDS,
-    Claim,
-    check_choice,
-    check_integer,
-    check_seconds,
-    check_text,
-)
-from gpu_pregel.host.stores.transactions import as_segments, named, new_key
-
-_TOKEN_SIZE = 16
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds, check_text
+from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
+from gpu_pregel.host.stores.database import Database
+from gpu_pregel.host.stores.reader import RunReader
+from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, Answer, Claim, CommitRow, RunRow
+from gpu_pregel.host.stores.run_table import new_row
+from gpu_pregel.host.stores.saved_run import SavedRun
+from gpu_pregel.host.stores.transactions import RunTransactions
 
 
-class Store(History):
-    """What all stores do; ``MemoryStore``, ``SQLiteStore`` and ``PostgresStore`` say where the bytes go.
+class Store:
+    """Runs in a database; ``MemoryStore``, ``SQLiteStore`` and ``PostgresStore`` open one.
 
-    A store may be used by several threads, one call at a time, and the same file or database by several programs.
+    Several threads may use a store, one call at a time, and several programs the same file or database. Every method
+    may raise ``StoreError`` if the store cannot be used or is damaged, and ``ArgumentError`` for an unknown run.
+    Methods that take a claim raise ``FencedError``, and write nothing, if the run has been claimed again, released or
+    deleted.
+
+    Attributes
+    ----------
+    name : str
+        How errors name the store.
+    counts : WriteCounts
     """
+
+    def __init__(self, database: Database, blob_format: BlobFormat) -> None:
+        self.name = database.name
+        self.counts = database.counts
+        self._database = database
+        self._reader = RunReader(database, blob_format)
+        self._transactions = RunTransactions(database, blob_format, self._reader)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def close(self) -> None:
+        """Close the store; committed data stay in it."""
+        self._database.close()
+
+    # Writing runs
 
     def create(
         self,
@@ -54,25 +69,25 @@ class Store(History):
         status: str = "running",
         schema: int = 1,
     ) -> Claim:
-        """Begin a run: its row and the state before the first superstep.
+        """Create a run with the state before its first superstep, and claim it.
 
         Parameters
         ----------
         run_id : str
-            From 1 to 200 printable characters.
+            From 1 to 200 printable characters; refused with ``ArgumentError`` if the run exists.
         kind : {"agents", "numeric"}
         base : bytes or buffer
             The state before superstep 0.
         owner : str
-            Who claims the run, for people to read.
+            Name of the claiming program, for people to read.
         lease_seconds : float, default 60
-            How long the claim is good for after each flush, commit or ``renew``.
+            How long the claim is valid after each flush, commit or ``renew``.
         durability : {"machine", "process"}
-            What the claim's transactions survive.
+            Whether the claim's transactions survive a crash of the machine, or only one of the process.
         meta : bytes or buffer, optional
-            What belongs to the run as a whole.
+            Data about the run as a whole.
         blobs : mapping of str to buffer, optional
-            Arrays that are stored with the base, under names.
+            Arrays to store with the base, by name.
         status : str, default "running"
         schema : int, default 1
             Version of the caller's formats.
@@ -81,38 +96,23 @@ class Store(History):
         -------
         Claim
             With epoch 1.
-
-        Raises
-        ------
-        ArgumentError
-            There is a run of this id.
-        StoreError
         """
         check_choice("durability", durability, DURABILITIES)
         seconds = check_seconds("lease_seconds", lease_seconds)
-        now = self._exact_now()
-        key = new_key()
-        row = Row(
-            key,
+        now = self._database.exact_now()
+        row = new_row(
             check_text("run_id", run_id),
             check_choice("kind", kind, KINDS),
-            branch=0,
-            parent=None,
-            parent_step=None,
-            created=now,
+            now=now,
             schema=check_integer("schema", schema, 0),
-            head=-1,
-            pending=0,
-            pending_size=0,
             epoch=1,
             owner=check_text("owner", owner),
             lease=now + seconds,
             status=check_text("status", status),
-            changed=now,
-        ).revised()
-        self._insert(row, meta, named(base, blobs), durability == "machine")
-        self._rows[key] = row
-        return Claim(run_id, 1, owner, seconds, durability, key)
+        )
+        forced = durability == "machine"
+        self._transactions.create(row, as_blob("meta", meta), named_blobs(base, blobs), forced)
+        return Claim(run_id, 1, owner, seconds, durability, row.key)
 
     def claim(
         self,
@@ -124,18 +124,16 @@ class Store(History):
         takeover: bool = False,
         gone: str | None = None,
     ) -> Claim:
-        """Take a run over: nothing that is done under an earlier claim is written from here on.
+        """Claim a run; from then on earlier claims cannot write to it.
 
         Parameters
         ----------
-        run_id : str
-        owner : str
-        lease_seconds : float, default 60
-        durability : {"machine", "process"}
+        run_id, owner, lease_seconds, durability
+            As for ``create``.
         takeover : bool, default False
-            Although the lease of the present claim has not run out.
+            Take the run even while another claim is valid.
         gone : str, optional
-            An owner who is known to have ended: the lease of a claim that is still that one's does not count.
+            An owner known to have ended, whose lease is ignored.
 
         Returns
         -------
@@ -144,65 +142,28 @@ class Store(History):
         Raises
         ------
         ClaimedError
-            Somebody holds the run; the error says who and until when.
-        ArgumentError
-            There is no such run.
-        StoreError
+            Another claim is valid; the error names its owner and expiry.
         """
         check_text("owner", owner)
         check_choice("durability", durability, DURABILITIES)
         seconds = check_seconds("lease_seconds", lease_seconds)
-
-        def plan(row: Row) -> tuple[Row, list[Write]]:
-            now = self._exact_now()
-            if row.lease > now and not takeover and row.owner != gone:
-                raise ClaimedError(run_id, row.owner, row.lease)
-            return row.revised(epoch=row.epoch + 1, owner=owner, lease=now + seconds, changed=now), []
-
-        row = self._swap(lambda: self._find(run_id), plan, durability == "machine")
-        with self._lock:
-            self._rows[row.key] = row
+        forced = durability == "machine"
+        row = self._transactions.claim(run_id, owner, seconds, forced=forced, takeover=takeover, gone=gone)
         return Claim(run_id, row.epoch, owner, seconds, durability, row.key)
 
     def renew(self, claim: Claim, lease_seconds: float | None = None) -> None:
-        """Make a claim good for ``lease_seconds`` from now, or for as long as it was made.
-
-        Parameters
-        ----------
-        claim : Claim
-        lease_seconds : float, optional
-
-        Raises
-        ------
-        FencedError
-            Somebody else has claimed the run, or it was released or deleted.
-        StoreError
-        """
+        """Extend a claim to ``lease_seconds`` from now, by default those of the claim."""
         seconds = claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds)
-        self._write(claim, {}, lease=lambda: self._exact_now() + seconds)
+        self._transactions.renew(claim, seconds)
 
     def release(self, claim: Claim, status: str | None = None) -> None:
-        """End a claim, so that anybody may claim the run at once.
-
-        Parameters
-        ----------
-        claim : Claim
-        status : str, optional
-            Of the run from now on.
-
-        Raises
-        ------
-        FencedError
-        StoreError
-        """
-        changes = {} if status is None else {"status": check_text("status", status)}
-        self._write(claim, changes, lease=_released)
-        self._rows.pop(claim.key, None)
+        """End a claim so that other programs can claim the run, and optionally set the run's status."""
+        self._transactions.release(claim, None if status is None else check_text("status", status))
 
     def flush(
         self, claim: Claim, step: int, segments: Sequence[Any], status: str | None = None, *, release: bool = False
     ) -> None:
-        """Keep segments of the superstep after the head, before that is committed.
+        """Store segments of the superstep after the head before it is committed.
 
         Parameters
         ----------
@@ -211,33 +172,18 @@ class Store(History):
             The head + 1.
         segments : sequence of bytes or buffer
         status : str, optional
-            Of the run from now on, such as "failed" where the superstep is held.
+            New status of the run, such as "failed" for a held superstep.
         release : bool, default False
-            End the claim with it, as ``release`` does.
+            Also release the claim.
 
         Raises
         ------
         FencedError
-            Somebody else has claimed the run, or the head is another; nothing was written.
-        StoreError
+            Also if the run has another head.
         """
         check_integer("step", step, 0)
         pieces = as_segments(segments)
-        changes = {} if status is None else {"status": check_text("status", status)}
-
-        def settled(row: Row, tried: Row) -> bool:
-            # Only this claim adds segments, so a row that has them and was changed since is its.
-            return row.epoch == claim.epoch and (row.head, row.pending) == (tried.head, tried.pending) and bool(pieces)
-
-        self._write(
-            claim,
-            changes,
-            lambda row: self._segment_writes(row, step, pieces),
-            head=step - 1,
-            more=pieces,
-            lease=_released if release else None,
-            settled=settled,
-        )
+        self._transactions.flush(claim, step, pieces, None if status is None else check_text("status", status), release)
 
     def commit(
         self,
@@ -252,10 +198,10 @@ class Store(History):
         after: int | None = None,
         release: bool = False,
     ) -> None:
-        """Commit a superstep: its segments not flushed yet, its commit, the new head, and perhaps its state as a base.
+        """Commit a superstep: the remaining segments, the commit, the new head, and optionally the state as a base.
 
-        If the connection to the database is lost before it said whether it committed, that is found out: a commit that
-        is there is not repeated.
+        If the connection is lost before the database replies, the store finds out whether it committed and repeats the
+        transaction only if not.
 
         Parameters
         ----------
@@ -265,20 +211,20 @@ class Store(History):
         segments : sequence of bytes or buffer
         status : str, default "running"
         base : bytes or buffer, optional
-            The state after the superstep; for a base that stands for all that led to it.
+            The state after the superstep, which replaces all commits up to it.
         blobs : mapping of str to buffer, optional
-            Arrays that are stored with the base.
+            Arrays to store with the base.
         after : int, optional
-            The head that is expected, if not ``step`` - 1: for runs that do not commit every superstep.
+            The expected head if it is not ``step`` - 1, for runs that do not commit every superstep.
         release : bool, default False
-            End the claim with it, as ``release`` does: for the last superstep.
+            Also release the claim, for the last superstep.
 
         Raises
         ------
         FencedError
-            Somebody else has claimed the run, or the head is another; nothing was written.
+            Also if the run has another head.
         StoreError
-            If the store cannot be reached, whether it committed shows when it can: load the run.
+            If the store could not be reached, load the run later to see whether this was committed.
         """
         head = check_integer("step", step, 0) - 1 if after is None else check_integer("after", after, -1)
         check_integer("step", step, head + 1)
@@ -287,29 +233,11 @@ class Store(History):
             raise ArgumentError("blobs are stored with a base: pass base=")
         data = as_blob("commit", commit)
         pieces = as_segments(segments)
-        parts = [] if base is None else named(base, blobs)
-        size = len(data) + sum(map(len, pieces))
-        token = os.urandom(_TOKEN_SIZE)
-
-        def writes(row: Row) -> list[Write]:
-            if row.pending and head != step - 1:
-                raise ArgumentError(f"superstep {head + 1:,} of run {row.id!r} has segments: commit it first")
-            own = row.pending + len(pieces), row.pending_size + size
-            place = (step, head, claim.epoch, status, self._now(), *own, token)
-            sealed = self._sealer.seal(context_of("commit", row.id, *place), data)
-            rows = self._segment_writes(row, step, pieces)
-            rows.append((self._sql.insert_commit, (row.key, *place, *sealed)))
-            return [*rows, *self._base_writes(row, step, parts)] if parts else rows
-
-        def settled(row: Row, _tried: Row) -> bool:
-            return self._query(self._sql.token, (row.key, step)) == [(token,)]
-
-        changes = {"head": step, "pending": 0, "pending_size": 0, "status": status}
-        lease = _released if release else None
-        self._write(claim, changes, writes, head=head, lease=lease, settled=settled)
+        parts = [] if base is None else named_blobs(base, blobs)
+        self._transactions.commit(claim, step, data, pieces, status, parts, head=head, release=release)
 
     def answer(self, run_id: str, step: int, vertex: bytes, number: int, answer: Any) -> None:
-        """Answer an interrupt of the superstep that is held; anybody may, without a claim. Forced to disk.
+        """Answer an interrupt of the held superstep; forced to disk, and needs no claim.
 
         Parameters
         ----------
@@ -317,41 +245,142 @@ class Store(History):
         step : int
             The run's head + 1.
         vertex : bytes
-            Its id as the codec's bytes.
+            Encoded id of the vertex.
         number : int
-            Which interrupt of the vertex in this superstep, from 0.
+            Number of the interrupt among those of the vertex in this superstep, from 0.
         answer : bytes or buffer
 
         Raises
         ------
         ArgumentError
-            There is no such run, the superstep is not held, or the interrupt has an answer.
-        StoreError
+            The superstep is not held, or the interrupt already has an answer.
         """
         check_integer("step", step, 0)
         vertex = bytes(as_blob("vertex", vertex))
         check_integer("number", number, 0)
-        data = as_blob("answer", answer)
-        now = self._now()
-        seal, stored = self._sealer.seal(context_of("answer", run_id, step, vertex, number, now), data)
-        is_tried, left = False, TRIES
-        while True:
-            row = self._find(run_id)
-            present = self._query(self._sql.answer, (row.key, step, vertex, number))
-            if is_tried and present == [(seal,)]:
-                return
-            if row.head != step - 1:
-                raise ArgumentError(f"superstep {step:,} of run {run_id!r} is not held: its head is {row.head:,}")
-            if present:
-                raise ArgumentError(f"interrupt {number} of vertex {vertex!r} of run {run_id!r} has an answer")
-            write = (self._sql.insert_answer, (step, vertex, number, now, seal, stored, row.key, step - 1))
-            outcome = self._apply(True, write, ())
-            if outcome is Outcome.DONE:
-                return
-            is_tried |= outcome is Outcome.UNKNOWN
-            left = self._again(left)
+        self._transactions.answer(run_id, step, vertex, number, as_blob("answer", answer))
 
+    def put_base(
+        self, claim: Claim, step: int, base: Any, blobs: Mapping[str, Any] | None = None, *, prune: bool = False
+    ) -> None:
+        """Store the state after a committed superstep, so that later states need no earlier commits.
 
-def _released() -> float:
-    """The lease of a claim that has ended."""
-    return 0.0
+        Parameters
+        ----------
+        claim, step, base, blobs
+            As for ``commit``; refused with ``ArgumentError`` if the superstep is not stored.
+        prune : bool, default False
+            In the same transaction, remove what only supersteps before ``step`` need.
+        """
+        check_integer("step", step, -1)
+        self._transactions.put_base(claim, step, named_blobs(base, blobs), prune)
+
+    def fork(
+        self,
+        run_id: str,
+        step: int,
+        new_id: str,
+        base: Any,
+        *,
+        blobs: Mapping[str, Any] | None = None,
+        meta: Any = b"",
+        status: str = "stopped",
+    ) -> None:
+        """Create a run from the state after a superstep of another one; it does not depend on that one afterwards.
+
+        Parameters
+        ----------
+        run_id : str
+        step : int
+            A committed superstep, or -1 for the state before the first; the head of the new run.
+        new_id : str
+            Refused with ``ArgumentError`` if the run exists.
+        base : bytes or buffer
+            The state after ``step``.
+        blobs : mapping of str to buffer, optional
+        meta : bytes or buffer, optional
+        status : str, default "stopped"
+        """
+        check_text("new_id", new_id)
+        parent = self._reader.table.find(run_id)
+        self._reader.base_for(parent, check_integer("step", step, -1))
+        row = new_row(
+            new_id,
+            parent.kind,
+            branch=parent.branch + 1,
+            parent=run_id,
+            head=step,
+            now=self._database.exact_now(),
+            schema=parent.schema,
+            epoch=0,
+            owner="nobody",
+            lease=0.0,
+            status=check_text("status", status),
+        )
+        self._transactions.fork(row, as_blob("meta", meta), named_blobs(base, blobs))
+
+    def prune(self, run_id: str, *, before: int | None = None, keep: int | None = None) -> int:
+        """Remove data that only old supersteps need: those before the newest base from which the rest can be loaded.
+
+        Store a newer base with ``put_base`` to remove more.
+
+        Parameters
+        ----------
+        run_id : str
+        before : int, optional
+            The first superstep to keep.
+        keep : int, optional
+            Alternatively, the number of newest supersteps to keep.
+
+        Returns
+        -------
+        int
+            The first superstep that can still be loaded.
+        """
+        if (before is None) == (keep is None):
+            raise ArgumentError("pass either before= or keep=")
+        if before is not None:
+            return self._transactions.prune(run_id, check_integer("before", before, -1), 0)
+        return self._transactions.prune(run_id, None, check_integer("keep", keep, 1))
+
+    def delete(self, run_id: str, *, force: bool = False) -> None:
+        """Delete a run but not its forks; a valid claim raises ``ClaimedError`` unless ``force`` is given."""
+        self._transactions.delete(run_id, force)
+
+    # Reading runs
+
+    def runs(self) -> list[RunRow]:
+        """Return all runs, oldest first."""
+        return self._reader.runs()
+
+    def run(self, run_id: str) -> RunRow:
+        """Return one run."""
+        return self._reader.run(run_id)
+
+    def history(self, run_id: str) -> list[CommitRow]:
+        """Return the commits of a run that have not been pruned, oldest first."""
+        return self._reader.history(run_id)
+
+    def answers(self, run_id: str, step: int) -> list[Answer]:
+        """Return the answers to interrupts of a superstep, ordered by (vertex, number)."""
+        return self._reader.answers(run_id, check_integer("step", step, 0))
+
+    def last_answer(self, run_id: str, vertex: bytes) -> Answer | None:
+        """Return the latest stored answer to a vertex, given by its encoded id, or None."""
+        return self._reader.last_answer(run_id, vertex)
+
+    def load(self, run_id: str, step: int | None = None) -> SavedRun:
+        """Return a run up to a superstep: the newest base at or before it, and the commits after that base.
+
+        Parameters
+        ----------
+        run_id : str
+        step : int, optional
+            A committed superstep, or -1 for the state before the first; refused with ``ArgumentError`` if it is not
+            stored. By default the last one, with the segments and answers of the held superstep after it.
+
+        Returns
+        -------
+        SavedRun
+        """
+        return self._reader.load(run_id, None if step is None else check_integer("step", step, -1))

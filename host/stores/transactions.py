@@ -1,146 +1,297 @@
-"""How a run's rows are written: one transaction that swaps the run's row, as it was read, for its successor.
+"""Writes runs to a database: each public method is one transaction.
 
-Of two programs that do so at once one hits no row, reads again and sees why; so does one that got no reply.
+A transaction replaces the run's row, provided it is still the version that was read. If two programs write at the same
+time, one of them matches no row, reads it again and finds out why; so does a program that received no reply.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError
-from gpu_pregel.host.stores.blobs import Blob, as_blob, context_of, parts_of
-from gpu_pregel.host.stores.database import TRIES, Outcome, Row, Write
-from gpu_pregel.host.stores.reader import Reading
-from gpu_pregel.host.stores.rows import Claim, check_text
+from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError
+from gpu_pregel.host.stores.blobs import Blob, BlobFormat, NamedBlob, context_of, split_blobs
+from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
+from gpu_pregel.host.stores.reader import RunReader
+from gpu_pregel.host.stores.rows import Claim
+from gpu_pregel.host.stores.run_table import StoredRow
 
-Plan = Callable[[Row], tuple[Row, list[Write]]]
-"""From a run's row to its successor, and what else to write in the same transaction."""
-Settled = Callable[[Row, Row], bool]
-"""Whether the run's row as it is now shows that the one tried was committed, although something changed it since."""
+Revision = Callable[[StoredRow], tuple[StoredRow, list[Write]]]
+"""From the run's row to its next version, and the other statements of the transaction; may be called several times."""
+IsCommitted = Callable[[StoredRow, StoredRow], bool]
+"""Whether the run's present row shows that an attempted one was committed, even though it has changed since."""
+_TOKEN_SIZE = 16
 
 
-class Swapping(Reading):
-    """Transactions on a run's row."""
+class RunTransactions:
+    """Writes runs; ``Store`` checks the arguments and documents the methods of the same names."""
 
-    def _swap(self, read: Callable[[], Row], plan: Plan, forced: bool, settled: Settled | None = None) -> Row:
-        """Swap a run's row by a plan that may be made several times; returns the row that is there then."""
-        tried: list[Row] = []
-        left = TRIES
-        with self._lock:
+    def __init__(self, database: Database, blob_format: BlobFormat, reader: RunReader) -> None:
+        self._database = database
+        self._format = blob_format
+        self._reader = reader
+        self._table = reader.table
+        self._sql = database.statements
+        self._claimed: dict[int, StoredRow] = {}
+        """Rows of runs claimed here, as last written, so that a commit need not read them."""
+
+    def create(self, row: StoredRow, meta: Blob, blobs: list[NamedBlob], forced: bool) -> None:
+        """Write a new run and remember its row."""
+        self._insert(row, meta, blobs, forced)
+        self._claimed[row.key] = row
+
+    def claim(
+        self, run_id: str, owner: str, seconds: float, *, forced: bool, takeover: bool, gone: str | None
+    ) -> StoredRow:
+        """Raise the epoch of a run under a new owner and return the new row."""
+
+        def revise(row: StoredRow) -> tuple[StoredRow, list[Write]]:
+            now = self._database.exact_now()
+            if row.lease > now and not takeover and row.owner != gone:
+                raise ClaimedError(run_id, row.owner, row.lease)
+            return row.revised(epoch=row.epoch + 1, owner=owner, lease=now + seconds, changed=now), []
+
+        row = self._replace(lambda: self._table.find(run_id), revise, forced)
+        with self._database.lock:
+            self._claimed[row.key] = row
+        return row
+
+    def renew(self, claim: Claim, seconds: float) -> None:
+        """Extend the lease of a claim."""
+        self._write(claim, {}, lease=lambda: self._database.exact_now() + seconds)
+
+    def release(self, claim: Claim, status: str | None) -> None:
+        """End a claim."""
+        self._write(claim, {} if status is None else {"status": status}, lease=_released)
+        self._claimed.pop(claim.key, None)
+
+    def flush(self, claim: Claim, step: int, segments: list[Blob], status: str | None, release: bool) -> None:
+        """Write segments of the superstep after the head."""
+
+        def is_committed(row: StoredRow, attempted: StoredRow) -> bool:
+            # Only this claim adds segments, so if they are there, this transaction wrote them.
+            is_there = (row.head, row.pending) == (attempted.head, attempted.pending)
+            return row.epoch == claim.epoch and is_there and bool(segments)
+
+        self._write(
+            claim,
+            {} if status is None else {"status": status},
+            lambda row: self._segment_writes(row, step, segments),
+            head=step - 1,
+            added=segments,
+            lease=_released if release else None,
+            is_committed=is_committed,
+        )
+
+    def commit(
+        self,
+        claim: Claim,
+        step: int,
+        data: Blob,
+        segments: list[Blob],
+        status: str,
+        blobs: list[NamedBlob],
+        *,
+        head: int,
+        release: bool,
+    ) -> None:
+        """Write a commit with its segments, its base if there are ``blobs``, and the new head."""
+        size = len(data) + sum(map(len, segments))
+        token = os.urandom(_TOKEN_SIZE)
+
+        def writes(row: StoredRow) -> list[Write]:
+            if row.pending and head != step - 1:
+                raise ArgumentError(f"superstep {head + 1:,} of run {row.id!r} has segments: commit it first")
+            total = row.pending + len(segments), row.pending_size + size
+            place = (step, head, claim.epoch, status, self._database.now(), *total, token)
+            stored = self._format.encode(context_of("commit", row.id, *place), data)
+            rows = self._segment_writes(row, step, segments)
+            rows.append((self._sql.insert_commit, (row.key, *place, *stored)))
+            return [*rows, *self._base_writes(row, step, blobs)] if blobs else rows
+
+        def is_committed(row: StoredRow, _attempted: StoredRow) -> bool:
+            return self._database.query(self._sql.token, (row.key, step)) == [(token,)]
+
+        changes = {"head": step, "pending": 0, "pending_size": 0, "status": status}
+        lease = _released if release else None
+        self._write(claim, changes, writes, head=head, lease=lease, is_committed=is_committed)
+
+    def answer(self, run_id: str, step: int, vertex: bytes, number: int, data: Blob) -> None:
+        """Write an answer to an interrupt of the held superstep."""
+        now = self._database.now()
+        header, stored = self._format.encode(context_of("answer", run_id, step, vertex, number, now), data)
+        may_be_stored, attempt = False, 0
+        while True:
+            row = self._table.find(run_id)
+            present = self._database.query(self._sql.answer, (row.key, step, vertex, number))
+            if may_be_stored and present == [(header,)]:
+                return
+            if row.head != step - 1:
+                raise ArgumentError(f"superstep {step:,} of run {run_id!r} is not held: its head is {row.head:,}")
+            if present:
+                raise ArgumentError(f"interrupt {number} of vertex {vertex!r} of run {run_id!r} already has an answer")
+            write = (self._sql.insert_answer, (step, vertex, number, now, header, stored, row.key, step - 1))
+            outcome = self._database.apply(True, write, ())
+            if outcome is WriteOutcome.COMMITTED:
+                return
+            may_be_stored |= outcome is WriteOutcome.UNKNOWN
+            attempt = self._database.next_attempt(attempt)
+
+    def put_base(self, claim: Claim, step: int, blobs: list[NamedBlob], prune: bool) -> None:
+        """Write the base of a committed superstep."""
+
+        def writes(row: StoredRow) -> list[Write]:
+            self._reader.base_for(row, step)
+            pruned = self._prune_writes(row, step) if prune else []
+            return [(self._sql.delete_base, (row.key, step)), *self._base_writes(row, step, blobs), *pruned]
+
+        self._write(claim, {}, writes)
+
+    def fork(self, row: StoredRow, meta: Blob, blobs: list[NamedBlob]) -> None:
+        """Write a new run that nobody has claimed."""
+        self._insert(row, meta, blobs, forced=True)
+
+    def prune(self, run_id: str, before: int | None, keep: int) -> int:
+        """Remove old supersteps and return the first one left; ``keep`` counts only where ``before`` is None."""
+        first = 0
+
+        def revise(row: StoredRow) -> tuple[StoredRow, list[Write]]:
+            nonlocal first
+            wanted = row.head - keep + 1 if before is None else min(before, row.head)
+            bases = self._reader.base_steps(row)
+            self._reader.require(row, bool(bases), row.head)
+            first = max((step for step in bases if step <= wanted), default=bases[0])
+            return row.revised(), self._prune_writes(row, first)
+
+        self._replace(lambda: self._table.find(run_id), revise, forced=True)
+        return first
+
+    def delete(self, run_id: str, force: bool) -> None:
+        """Remove a run."""
+        row: StoredRow | None = self._table.find(run_id)
+        key, attempt = None if row is None else row.key, 0
+        while row is not None and row.key == key:
+            if row.lease > self._database.exact_now() and not force:
+                raise ClaimedError(run_id, row.owner, row.lease, "force=True")
+            delete = (self._sql.delete_run, (row.key, row.checksum))
+            if self._database.apply(True, delete, ()) is WriteOutcome.COMMITTED:
+                return
+            attempt = self._database.next_attempt(attempt)
+            row = self._table.lookup(run_id)
+
+    # The row of a run
+
+    def _insert(self, row: StoredRow, meta: Blob, blobs: list[NamedBlob], forced: bool) -> None:
+        """Write a new run."""
+        stored = self._format.encode(context_of("meta", row.id), meta)
+        writes = [(self._sql.insert_meta, (row.key, *stored)), *self._base_writes(row, row.head, blobs)]
+        attempt = 0
+        while self._database.apply(forced, (self._sql.insert_run, row), writes) is not WriteOutcome.COMMITTED:
+            attempt = self._database.next_attempt(attempt)
+            found = self._table.lookup(row.id)
+            if found is not None and found.key == row.key:
+                return
+            if found is not None:
+                raise ArgumentError(
+                    f"run {row.id!r} already exists in {self._database.name}: choose another id, or resume it"
+                )
+
+    def _replace(
+        self, read: Callable[[], StoredRow], revise: Revision, forced: bool, is_committed: IsCommitted | None = None
+    ) -> StoredRow:
+        """Replace the row of a run by its revision, with other statements, and return the new row."""
+        unknown: list[StoredRow] = []
+        attempt = 0
+        with self._database.lock:
             while True:
                 row = read()
-                if tried and _is_done(row, tried, settled):
+                if unknown and _is_written(row, unknown, is_committed):
                     return row
-                new, writes = plan(row)
+                new, writes = revise(row)
                 try:
-                    outcome = self._apply(forced, (self._sql.swap_run, (*new[8:], *_identity(row))), writes)
+                    outcome = self._database.apply(forced, (self._sql.swap_run, (*new[8:], *row.identity)), writes)
                 except BaseException:
-                    self._rows.pop(row.key, None)
+                    self._claimed.pop(row.key, None)
                     raise
-                if outcome is Outcome.DONE:
+                if outcome is WriteOutcome.COMMITTED:
                     return new
-                self._rows.pop(row.key, None)
-                if outcome is Outcome.UNKNOWN:
-                    tried.append(new)
-                left = self._again(left)
+                self._claimed.pop(row.key, None)
+                if outcome is WriteOutcome.UNKNOWN:
+                    unknown.append(new)
+                attempt = self._database.next_attempt(attempt)
 
     def _write(
         self,
         claim: Claim,
         changes: dict[str, Any],
-        writes: Callable[[Row], list[Write]] | None = None,
+        writes: Callable[[StoredRow], list[Write]] | None = None,
         *,
         head: int | None = None,
-        more: Sequence[Blob] = (),
+        added: Sequence[Blob] = (),
         lease: Callable[[], float] | None = None,
-        settled: Settled | None = None,
+        is_committed: IsCommitted | None = None,
     ) -> None:
-        """Swap the row of a run where it is still the claim's, and its head the one expected."""
+        """Replace the row of a run if the claim is still valid and the head is the expected one."""
 
-        def read() -> Row:
-            row = self._rows.get(claim.key)
-            return row if row is not None and _why_fenced(claim, row, head) is None else self._reread(claim)
+        def read() -> StoredRow:
+            row = self._claimed.get(claim.key)
+            return row if row is not None and _fence_reason(claim, row, head) is None else self._read_claimed(claim)
 
-        def plan(row: Row) -> tuple[Row, list[Write]]:
-            if (why := _why_fenced(claim, row, head)) is not None:
-                raise FencedError(claim.run_id, why)
-            now = self._now()
+        def revise(row: StoredRow) -> tuple[StoredRow, list[Write]]:
+            if (reason := _fence_reason(claim, row, head)) is not None:
+                raise FencedError(claim.run_id, reason)
+            now = self._database.now()
             until = now + claim.lease_seconds if lease is None else lease()
-            held = {"pending": row.pending + len(more), "pending_size": row.pending_size + sum(map(len, more))}
-            new = row.revised(**{**held, "lease": until, "changed": now, **changes})
+            pending = {"pending": row.pending + len(added), "pending_size": row.pending_size + sum(map(len, added))}
+            new = row.revised(**{**pending, "lease": until, "changed": now, **changes})
             return new, [] if writes is None else writes(row)
 
-        with self._lock:
-            self._rows[claim.key] = self._swap(read, plan, claim.durability == "machine", settled)
+        with self._database.lock:
+            self._claimed[claim.key] = self._replace(read, revise, claim.durability == "machine", is_committed)
 
-    def _insert(self, row: Row, meta: Any, parts: list[tuple[str, Blob]], forced: bool) -> None:
-        """Write a new run."""
-        sealed = self._sealer.seal(context_of("meta", row.id), as_blob("meta", meta))
-        writes = [(self._sql.insert_meta, (row.key, *sealed)), *self._base_writes(row, row.head, parts)]
-        left = TRIES
-        while self._apply(forced, (self._sql.insert_run, row), writes) is not Outcome.DONE:
-            left = self._again(left)
-            found = self._lookup(row.id)
-            if found is not None and found.key == row.key:
-                return
-            if found is not None:
-                raise ArgumentError(f"there is a run {row.id!r} in {self.name} already: give another id, or resume it")
-
-    def _reread(self, claim: Claim) -> Row:
-        found = self._query(self._sql.run_by_key, (claim.key,))
-        if not found:
-            self._examine("runs")
+    def _read_claimed(self, claim: Claim) -> StoredRow:
+        row = self._table.lookup_key(claim.key)
+        if row is None:
             raise FencedError(claim.run_id, "was deleted")
-        return self._whole(found[0])
+        return row
 
-    def _segment_writes(self, row: Row, step: int, pieces: Sequence[Blob]) -> list[Write]:
+    # Statements
+
+    def _segment_writes(self, row: StoredRow, step: int, segments: Sequence[Blob]) -> list[Write]:
         writes: list[Write] = []
-        for number, piece in enumerate(pieces, row.pending):
-            sealed = self._sealer.seal(context_of("segment", row.id, step, number), piece)
-            writes.append((self._sql.insert_segment, (row.key, step, number, *sealed)))
+        for number, segment in enumerate(segments, row.pending):
+            stored = self._format.encode(context_of("segment", row.id, step, number), segment)
+            writes.append((self._sql.insert_segment, (row.key, step, number, *stored)))
         return writes
 
-    def _base_writes(self, row: Row, step: int, blobs: list[tuple[str, Blob]]) -> list[Write]:
+    def _base_writes(self, row: StoredRow, step: int, blobs: list[NamedBlob]) -> list[Write]:
         writes: list[Write] = []
-        for part, data in enumerate(parts_of(blobs)):
-            sealed = self._sealer.seal(context_of("base", row.id, step, part), data)
-            writes.append((self._sql.insert_base, (row.key, step, part, *sealed)))
+        for part, data in enumerate(split_blobs(blobs)):
+            stored = self._format.encode(context_of("base", row.id, step, part), data)
+            writes.append((self._sql.insert_base, (row.key, step, part, *stored)))
         return writes
 
-
-def new_key() -> int:
-    """A random key of a run's rows."""
-    return int.from_bytes(os.urandom(8), "little") >> 1
-
-
-def named(base: Any, blobs: Mapping[str, Any] | None) -> list[tuple[str, Blob]]:
-    """A base, which has no name, and the arrays that are stored with it."""
-    given = {check_text("the name of a blob", name): value for name, value in (blobs or {}).items()}
-    arrays = [(name, as_blob(f"blob {name!r}", value, limit=None)) for name, value in given.items()]
-    return [("", as_blob("base", base, limit=None)), *arrays]
+    def _prune_writes(self, row: StoredRow, first: int) -> list[Write]:
+        sql = self._sql
+        prune = (sql.prune_bases, sql.prune_commits, sql.prune_segments, sql.prune_answers)
+        return [(statement, (row.key, first)) for statement in prune]
 
 
-def as_segments(segments: Sequence[Any]) -> list[Blob]:
-    """Segments that can be stored."""
-    if isinstance(segments, (bytes, bytearray, memoryview, str)):
-        raise ArgumentTypeError("segments must be a list of bytes, not one")
-    return [as_blob("a segment", piece) for piece in segments]
+def _released() -> float:
+    """Return the lease of a released claim."""
+    return 0.0
 
 
-def _is_done(row: Row, tried: list[Row], settled: Settled | None) -> bool:
-    """Whether one of the transactions that got no reply was committed."""
-    return any(row.nonce == one.nonce for one in tried) or (settled is not None and settled(row, tried[-1]))
+def _is_written(row: StoredRow, unknown: list[StoredRow], is_committed: IsCommitted | None) -> bool:
+    """Return whether one of the transactions without a reply was committed."""
+    if any(row.nonce == attempted.nonce for attempted in unknown):
+        return True
+    return is_committed is not None and is_committed(row, unknown[-1])
 
 
-def _identity(row: Row) -> tuple[int, int, int, bytes]:
-    """What a row is found by, if it is as it was read."""
-    return row.key, row.epoch, row.head, row.seal
-
-
-def _why_fenced(claim: Claim, row: Row, head: int | None) -> str | None:
-    """None if the claim is the newest and was not released, and the head is the one expected."""
+def _fence_reason(claim: Claim, row: StoredRow, head: int | None) -> str | None:
+    """Return why a claim may not write, or None if it is the newest, not released, and the head is as expected."""
     if row.epoch != claim.epoch:
         return f"was claimed by {row.owner} (epoch {row.epoch}) after this claim (epoch {claim.epoch})"
     if row.lease == 0:

@@ -1,7 +1,7 @@
-"""The master: one superstep loop for numeric and for agent vertices.
+"""The master: one superstep loop for numeric and agent vertices.
 
-It has the clock, the phases, the rule when a run ends, limits, stopping, the trace and whom it tells; what differs
-between kinds of vertices is their policy's.
+It owns the clock, the phases, the termination rule, limits, stopping, the trace and the journal. A policy decides what
+differs between kinds of vertices.
 """
 
 from __future__ import annotations
@@ -9,80 +9,76 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from gpu_pregel.host.superstep.journal import Folded, Journal
 
 COMMIT, AGAIN = "commit", "again"
 ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped"})
-"""The statuses of a run that does not go on."""
+"""The statuses of a run that has ended."""
 
 Order = TypeVar("Order")
 Reports = TypeVar("Reports")
 
 
-class Folded(NamedTuple):
-    """What a superstep left, once the reports of all partitions are folded: it is committed as a whole.
+class Start(NamedTuple, Generic[Order]):
+    """Where a run stands before its next superstep.
 
     Attributes
     ----------
-    superstep : int
-    active : int
-        Vertices that are active next.
+    active : int or None
+        Active vertices, None if superstep 0 finds out.
     halted : bool
-        Whether the user's program says that the run ends here.
-    change : object
-        What the policy commits.
-    row : dict
-        Of the trace.
+        Whether the program has ended the run.
+    order : object, optional
+        The order of that superstep, if an earlier program began it.
+    status : str
+        "running", or the status in which that superstep is held or the run has ended.
     """
 
-    superstep: int
-    active: int
-    halted: bool
-    change: Any
-    row: dict[str, Any]
+    active: int | None
+    halted: bool = False
+    order: Order | None = None
+    status: str = "running"
 
 
 class Policy(Protocol[Order, Reports]):
-    """What the master asks of a kind of vertices: it decides, and reaches the partitions by their transport."""
+    """What the master asks of a kind of vertices."""
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        """Vertices that are active at first, None if the first superstep finds out; whether the program has ended."""
+    def begin(self, superstep: int) -> Start[Order]:
+        """Where the run stands before a superstep."""
 
     def order(self, superstep: int) -> Order:
-        """Decide what the partitions do: in which direction, or who is computed."""
+        """Decide what the partitions do: in which direction, or which vertices are computed."""
 
-    def execute(self, superstep: int, order: Order, most: int) -> Reports:
-        """Let the partitions do it, for one superstep or, if that pays, for up to ``most``."""
+    def execute(self, superstep: int, order: Order, limit: int, journal: Journal | None) -> Reports:
+        """Let the partitions execute one superstep or, where that is faster, up to ``limit``."""
 
-    def judge(self, reports: Reports) -> str:
-        """``COMMIT``, ``AGAIN`` to execute what is left, or the status in which the superstep is held."""
+    def judge(self, reports: Reports, journal: Journal | None) -> str:
+        """``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
 
     def fold(self, reports: Reports, seconds: float) -> Iterable[Folded]:
-        """Fold each superstep's reports; whatever is wrong with them is raised here, and nothing has changed."""
+        """Fold each superstep's reports; errors in them are raised here, before anything changes."""
 
     def commit(self, folded: Folded) -> None:
-        """Make it visible to the partitions; doing so again changes nothing."""
+        """Make a superstep visible to the partitions; repeating it changes nothing."""
+
+    def receive(self, part: Any) -> None:
+        """Apply a part from outside; it is durable already."""
 
     def status_of(self, end: str) -> str:
-        """The status of a run that ends as "completed", "halted" or "max_supersteps"."""
+        """The final status of a run that ends as "completed", "halted" or "max_supersteps"."""
 
-
-class Journal(Protocol):
-    """Where commits become durable, before they become visible."""
-
-    def commit(self, folded: Folded, status: str) -> None:
-        """Keep a superstep, after which the run is "running" or has ended; doing so again changes nothing."""
-
-    def hold(self, superstep: int, status: str) -> None:
-        """Keep what there is of a superstep that is held, or that the run stops in."""
+    def close(self) -> None:
+        """Release what the partitions hold, such as worker processes."""
 
 
 Observe = Callable[[str, dict[str, Any]], None]
-"""Told "superstep" (one begins, or goes on), "commit" (with its row), "hold" and "end" (with the status)."""
+"""Called with "superstep" (one begins, or continues), "commit" (with its row), "hold" and "end" (with the status)."""
 
 
 class Master(Generic[Order, Reports]):
-    """Runs superstep after superstep until nothing is active, the program says so, or there have been enough.
+    """Runs supersteps until no vertex is active, the program ends the run, or a limit is reached.
 
     Parameters
     ----------
@@ -91,8 +87,9 @@ class Master(Generic[Order, Reports]):
         3 runs the supersteps 0, 1 and 2.
     observe : callable
     journal : Journal, optional
+        Makes commits durable before they become visible.
     superstep : int
-        That comes next, for a run that goes on.
+        The next superstep, for a run that is resumed.
     trace : list of dict
         The rows so far.
     """
@@ -107,24 +104,25 @@ class Master(Generic[Order, Reports]):
         superstep: int = 0,
         trace: Iterable[dict[str, Any]] = (),
     ) -> None:
-        self.superstep, self.trace, self.status = superstep, list(trace), "running"
-        self.order: Order | None = None
-        """Of the superstep that is under way or held."""
+        self.superstep, self.trace = superstep, list(trace)
         self._policy, self._max, self._observe, self._journal = policy, max_supersteps, observe, journal
-        self._active, self._halted = policy.begin(superstep)
+        start = policy.begin(superstep)
+        self._active, self._halted, self.status = start.active, start.halted, start.status
+        self.order: Order | None = start.order
+        """The order of the superstep that is running or held."""
         self._stopping = False
 
     def run(self) -> str:
-        """Step until the run has ended or is held; its status."""
+        """Step until the run has ended or is held; return its status."""
         while self.step():
             pass
         return self.status
 
     def step(self) -> bool:
-        """Run a superstep, or what is left of one that was held; whether another may follow."""
+        """Run a superstep, or the rest of one that was held; return whether another may follow."""
         if self.status in ENDED:
             return False
-        policy, begin = self._policy, perf_counter()
+        policy, journal, begin = self._policy, self._journal, perf_counter()
         if self.order is None:
             end = self._find_end(self._active, self._halted)
             if end is not None:
@@ -133,8 +131,8 @@ class Master(Generic[Order, Reports]):
         self._observe("superstep", {"active": self._active})
         self.status = "running"
         while True:
-            reports = policy.execute(self.superstep, self.order, self._most())
-            verdict = policy.judge(reports)
+            reports = policy.execute(self.superstep, self.order, self._limit(), journal)
+            verdict = policy.judge(reports, journal)
             if verdict != AGAIN:
                 break
         if verdict != COMMIT:
@@ -144,28 +142,51 @@ class Master(Generic[Order, Reports]):
         return self.status == "running"
 
     def stop(self) -> None:
-        """Let the run end at its next commit; may be called from a signal handler or another thread."""
+        """End the run at its next commit; may be called from a signal handler or another thread."""
         self._stopping = True
 
-    def refresh(self) -> None:
-        """Ask anew what is active, as something came from outside; a run that had completed goes on."""
-        self._active, self._halted = self._policy.begin(self.superstep)
-        if self.status in ("completed", "partial"):
-            self.status = "running"
+    def receive(self, *parts: Any) -> None:
+        """Take answers, retries or messages from outside, between two calls of :meth:`step`.
+
+        They are durable when this returns. A run that had completed continues if a vertex becomes active.
+        """
+        if self._journal is not None:
+            self._journal.record(*parts)
+        for part in parts:
+            self._policy.receive(part)
+        if self.order is None:
+            start = self._policy.begin(self.superstep)
+            self._active, self._halted = start.active, start.halted
+            if self.status in ("completed", "partial"):
+                self.status = "running"
 
     def end(self) -> None:
-        """End the run where it stands, between two calls of :meth:`step`; the last commit stands."""
+        """End the run where it is, between two calls of :meth:`step`; the last commit stands."""
         if self.status not in ENDED:
             self._rest("stopped")
 
-    def _most(self) -> int:
-        """Supersteps that may be executed together; where each commit is kept, one."""
+    def close(self) -> None:
+        """Release the partitions and the claim on the store."""
+        try:
+            self._policy.close()
+        finally:
+            if self._journal is not None:
+                self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _limit(self) -> int:
+        """Supersteps that may be executed together: one where each commit is journalled."""
         if self._journal is not None:
             return 1
         return sys.maxsize if self._max is None else self._max - self.superstep
 
     def _find_end(self, active: int | None, halted: bool) -> str | None:
-        """The status of a run that ends before the superstep that comes next, or None if it goes on."""
+        """The status of a run that ends before the next superstep, or None if it continues."""
         if halted:
             return self._policy.status_of("halted")
         if active == 0:
@@ -175,7 +196,7 @@ class Master(Generic[Order, Reports]):
         return "stopped" if self._stopping else None
 
     def _commit(self, folded: Folded) -> None:
-        """Make a superstep durable, then visible, then known."""
+        """Make a superstep durable, then visible to the partitions, then known to the observers."""
         self.superstep = folded.superstep + 1
         end = self._find_end(folded.active, folded.halted)
         try:
@@ -193,7 +214,7 @@ class Master(Generic[Order, Reports]):
             self._observe("end", {"status": end})
 
     def _rest(self, status: str) -> bool:
-        """Hold the superstep that is under way, or end before the next one."""
+        """Hold the superstep that is running, or end the run before the next one."""
         if self._journal is not None:
             self._journal.hold(self.superstep, status)
         self.status = status

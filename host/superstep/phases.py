@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.superstep.progress import ProgressBar
 
 
 class Phases:
@@ -21,7 +21,7 @@ class Phases:
     def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
         """Launch ``kernel`` over ``size`` items as the phase called ``name``."""
         begin = perf_counter()
-        with Progress(name, shown=self._shown) as bar:
+        with ProgressBar(name, shown=self._shown) as bar:
             self._device.launch(kernel, size, *arguments, tick=bar.tick)
             self._device.synchronize()
         self._rows.append({"phase": name, "seconds": perf_counter() - begin})

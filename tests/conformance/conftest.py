@@ -1,4 +1,4 @@
-"""The stores that one suite is run over."""
+"""The stores of the conformance suites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _names = itertools.count()
 
 @pytest.fixture(params=STORES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens the store of this test; where it is durable, each call opens it anew."""
+    """Opens the store of this test; each call opens a durable store again."""
     stores: list[Store] = []
 
     def open_store(**options: Any) -> Store:

@@ -1,4 +1,4 @@
-"""Programs that are killed at each crash point, stopped while another takes over, and stores that fail or are damaged.
+"""Programs killed at each crash point or stopped while another takes over, and stores that fail or are damaged.
 
 What is asserted each time: the bytes of an undisturbed run; one contributing record per superstep and vertex; an effect
 for each key, and no second one where a record was durable. ``GPU_PREGEL_CRASHES=all`` runs every variant.
@@ -35,7 +35,7 @@ _names = itertools.count()
 
 
 class Case(NamedTuple):
-    """A crash point, with so many workers, on a kind of store."""
+    """A crash point, a number of workers and a kind of store."""
 
     point: str
     workers: int
@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 SQLITE, BOTH = ("sqlite",), ("sqlite", "postgres")
 POINTS: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = [
-    # A point and where in it; numbers of workers and kinds of stores where it is another. The first is the quick one.
+    # A point and the place in it, numbers of workers, kinds of stores. The first combination runs by default.
     ("1", (0,), BOTH),
     ("1 INSERT INTO bases", (0,), SQLITE),
     ("2", (0, 2), BOTH),
@@ -85,7 +85,7 @@ POINTS: list[tuple[str, tuple[int, ...], tuple[str, ...]]] = [
 
 
 def cases() -> list[Any]:
-    """All variants; quick are the first of each point, and three on PostgreSQL: the others are for long runs."""
+    """All variants; by default the first of each point and three on PostgreSQL run."""
     found: list[Any] = []
     seen: set[tuple[str, str]] = set()
     for point, numbers, kinds in POINTS:
@@ -100,7 +100,7 @@ def cases() -> list[Any]:
 
 @pytest.fixture
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where the store of a case is; a SQLite file where there is no case."""
+    """The location of a case's store; a SQLite file if there is no case."""
     case = request.node.callspec.params.get("case") if hasattr(request.node, "callspec") else None
     if case is not None and case.kind == "postgres":
         return f"{request.getfixturevalue('postgres')}|crashes_{next(_names)}"
@@ -108,7 +108,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def launch(where: str, log: Path, point: str, **given: Any) -> subprocess.Popen[str]:
-    """The program in a process of its own."""
+    """Start the program in its own process."""
     content = {"do": "run", "workers": 0, "signal": "SIGKILL", "options": {}, **given}
     content |= {"store": where, "log": str(log), "point": point}
     return subprocess.Popen(
@@ -124,7 +124,7 @@ def crash(where: str, log: Path, point: str, **given: Any) -> None:
 
 
 def resume(store: Store, log: Path, run_id: str = RUN, **options: Any) -> gp.agents.AgentResult:
-    """Go on with a run to its end, and answer what is asked."""
+    """Resume a run to its end and answer its questions."""
     options = {**crashing.program(str(log)), "takeover": True, **options}
     result = gp.agents.resume(store, run_id, **options)
     while result.interrupts:
@@ -135,7 +135,7 @@ def resume(store: Store, log: Path, run_id: str = RUN, **options: Any) -> gp.age
 
 @cache
 def undisturbed(folder: Path, run_id: str = RUN) -> tuple[bytes, Counter[str]]:
-    """What a run leaves that nothing happens to, and its effects."""
+    """The result and the effects of an undisturbed run."""
     log = folder / f"undisturbed {run_id}"
     begun = gp.agents.start(crashing.VERTICES, run_id=run_id, **crashing.program(str(log)))
     return left(crashing.run_to_end(begun)), effects(log)
@@ -149,7 +149,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Counter[s
 
 
 def left(result: gp.agents.AgentResult) -> bytes:
-    """The codec's bytes of all that a run left."""
+    """The codec bytes of a result."""
     return encode((agents.rows(result), result.status, result.superstep, result.aggregates))
 
 
@@ -157,7 +157,7 @@ def check(
     store: Store, log: Path, result: gp.agents.AgentResult, expected: tuple[bytes, Counter[str]], before: Counter[str],
     durable: Counter[tuple[int, Any]],
 ) -> None:  # fmt: skip
-    """Assert what is to be so after each crash; ``before`` and ``durable`` are effects and records at that time."""
+    """Assert what must hold after each crash; ``before`` and ``durable`` are the effects and records at that time."""
     whole, wanted = expected
     assert left(result) == whole
     assert left(gp.agents.state_at(store, RUN)) == whole
@@ -173,7 +173,9 @@ def check(
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_run_killed_at(case: Case, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]]) -> None:
+def test_a_run_killed_at_a_crash_point_resumes_to_the_same_result(
+    case: Case, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]]
+) -> None:
     log = tmp_path / "log"
     number, _, variant = case.point.partition(" ")
     options: dict[str, Any] = {"base_every": 3} if number == "23" else {}
@@ -204,7 +206,7 @@ def test_a_run_killed_at(case: Case, where: str, tmp_path: Path, expected: tuple
 
 
 def check_own(case: Case, store: Store, path: Path) -> None:
-    """Assert what is special to a point."""
+    """Assert what holds for one point only."""
     number, _, variant = case.point.partition(" ")
     if number == "23":
         steps = [row.step for row in store.history(RUN) if row.base]
@@ -218,15 +220,17 @@ def check_own(case: Case, store: Store, path: Path) -> None:
         log = path / "fork's log"
         forked = resume(store, log, "fork")
         gp.agents.fork(store, "fork", STEP, "another")
-        assert agents.rows(forked) != agents.rows(resume(store, log, "another"))  # random numbers of its own
+        assert agents.rows(forked) != agents.rows(resume(store, log, "another"))  # it has its own random numbers
         assert set(effects(log).values()) == {1}
 
 
-def test_the_points_are_all_there() -> None:
+def test_all_crash_points_are_covered() -> None:
     assert {int(point.split()[0]) for point, *_ in POINTS} == set(range(1, 25))
 
 
-def test_a_lease_runs_out(tmp_path: Path, where: str, expected: tuple[bytes, Counter[str]]) -> None:
+def test_a_run_is_resumed_after_its_lease_expires(
+    tmp_path: Path, where: str, expected: tuple[bytes, Counter[str]]
+) -> None:
     log = tmp_path / "log"
     crash(where, log, "9", options={"lease_seconds": 1.0})
     begin, before = time.monotonic(), effects(log)
@@ -246,7 +250,7 @@ def test_a_lease_runs_out(tmp_path: Path, where: str, expected: tuple[bytes, Cou
 
 
 @pytest.mark.parametrize("place", ["loading", "idle", "computing", "marked", "torn", "committing"])
-def test_a_worker_killed(
+def test_a_killed_worker_is_replaced(
     place: str, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, mark = tmp_path / "log", tmp_path / "mark"
@@ -261,7 +265,7 @@ def test_a_worker_killed(
 
 
 @pytest.mark.parametrize("place", ["computing", "torn"])
-def test_a_worker_killed_and_then_its_master(
+def test_a_worker_is_killed_and_then_its_master(
     place: str, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, mark = tmp_path / "log", tmp_path / "mark"
@@ -288,7 +292,7 @@ def test_a_worker_killed_and_then_its_master(
         pytest.param("hold", 2, marks=LONG),
     ],
 )
-def test_a_program_that_slept_while_another_took_over(
+def test_a_program_that_slept_while_another_took_over_is_fenced(
     point: str, workers: int, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]]
 ) -> None:
     log = tmp_path / "log"
@@ -317,4 +321,4 @@ def test_a_program_that_slept_while_another_took_over(
 def everything(store: Store) -> list[Any]:
     """All rows of a SQLite store."""
     tables = ("runs", "metas", "bases", "commits", "segments", "answers")
-    return [store._query(f"SELECT * FROM {table}", ()) for table in tables]
+    return [store._database.query(f"SELECT * FROM {table}", ()) for table in tables]

@@ -439,10 +439,10 @@ def test_functions_of_the_master_that_raise(what: str, workers: int) -> None:
 @pytest.mark.parametrize(
     ("combine", "error"),
     [
-        ("min", "cannot fold what vertices contributed: TypeError: '<' not supported"),
-        ("sum", "cannot fold what vertices contributed: TypeError"),
-        (wrong, "cannot fold what vertices contributed: OurError: of a function of the user"),
-        (lambda a, b: object(), "made what is no data: its result is of type object"),
+        ("min", "cannot fold the contributions: TypeError: '<' not supported"),
+        ("sum", "cannot fold the contributions: TypeError"),
+        (wrong, "cannot fold the contributions: OurError: of a function of the user"),
+        (lambda a, b: object(), "has a result that is not data: its result is of type object"),
     ],
     ids=["min", "sum", "raises", "no data"],
 )
@@ -503,10 +503,12 @@ def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
     with agents.start([Vertex("bad"), Vertex("good")], compute, workers=workers, retry=ONCE) as run:
         with pytest.raises(ArgumentError, match="'bad' has not failed in a held superstep"):
             run.retry(["bad"])
-        with pytest.raises(ArgumentError, match="'bad' waits for no answer"):
+        with pytest.raises(ArgumentError, match="'bad' does not wait for an answer"):
             run.answer("bad", 1)
         assert not run.step()
-        with pytest.raises(ArgumentError, match=r"'good' has not failed in a held superstep: failed are \['bad'\]"):
+        with pytest.raises(
+            ArgumentError, match=r"'good' has not failed in a held superstep; failed vertices: \['bad'\]"
+        ):
             run.retry(["bad", "good"])
         run.retry([])
         assert not run.step()

@@ -1,4 +1,4 @@
-"""Stores of agents that are locked, full or damaged, or that somebody has filled with what is no run.
+"""Stores of agents that are locked, full, damaged, or filled with data that is not a run.
 
 ``GPU_PREGEL_CRASHES=all`` reads 500 damaged copies.
 """
@@ -22,11 +22,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
-from gpu_pregel.host.agents import formats as saving
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
-from gpu_pregel.host.agents.formats import Segment, pack_state
-from gpu_pregel.host.agents.journal import SCHEMA
+from gpu_pregel.host.agents.formats import SCHEMA, Segment, pack_state
 from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import Vertex as StoredVertex
 from gpu_pregel.host.agents.state import State
@@ -37,7 +35,7 @@ from tests.postgres import Cluster, Proxy
 from tests.stores import check_damaged_copies
 
 _DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
-"""Copies of a store that are damaged."""
+"""Number of damaged copies of a store."""
 
 
 @pytest.fixture
@@ -46,12 +44,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def left(result: gp.agents.AgentResult) -> bytes:
-    """The codec's bytes of all that a run left."""
+    """The codec bytes of a result."""
     return encode((rows(result), list(result.vertices), result.superstep, result.aggregates, result.status))
 
 
 def growing(ctx: Any) -> None:
-    """Each superstep leaves as much again, and one of them takes long."""
+    """Each superstep doubles the data, and one of them takes long."""
     import time
 
     if ctx.superstep == 3:
@@ -71,11 +69,11 @@ def grown() -> bytes:
     return left(gp.agents.run(GROWING, **OPTIONS, run_id=RUN))
 
 
-# A store that does not take anything for a while
+# A store that is temporarily unavailable
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_another_program_writes_for_a_while(path: Path, grown: bytes, workers: int) -> None:
+def test_a_run_waits_while_another_program_writes(path: Path, grown: bytes, workers: int) -> None:
     def lock(event: Any) -> None:
         if event.kind == "commit" and event.superstep == 2:
             other.execute("BEGIN IMMEDIATE")
@@ -92,19 +90,21 @@ def test_another_program_writes_for_a_while(path: Path, grown: bytes, workers: i
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize("fault", ["locked", "full"])
-@pytest.mark.parametrize("step", [2, 3])  # noted at the commit, and by a flush before it
-def test_a_run_goes_on_when_the_store_does(path: Path, grown: bytes, fault: str, step: int, elsewhere: bool) -> None:
-    problem = {"locked": "is in use by another program", "full": "has no room left"}[fault]
+@pytest.mark.parametrize("step", [2, 3])  # detected at the commit, and by a flush before it
+def test_a_run_continues_when_the_store_is_available_again(
+    path: Path, grown: bytes, fault: str, step: int, elsewhere: bool
+) -> None:
+    problem = {"locked": "is in use by another program", "full": "has no space left"}[fault]
     with gp.SQLiteStore(path, busy_timeout=0.05) as store, closing(sqlite3.connect(path)) as other:
 
         def limit(pages: int) -> None:
-            store._query(f"PRAGMA max_page_count = {pages}", ())
+            store._database.query(f"PRAGMA max_page_count = {pages}", ())
 
         with gp.agents.start(GROWING, **OPTIONS, run_id=RUN, store=store) as agents:
             for _ in range(step):
                 agents.step()
             if fault == "full":
-                limit(store._query("PRAGMA page_count", ())[0][0])
+                limit(store._database.query("PRAGMA page_count", ())[0][0])
             else:
                 other.execute("BEGIN IMMEDIATE")
             for _ in range(2):
@@ -121,19 +121,19 @@ def test_a_run_goes_on_when_the_store_does(path: Path, grown: bytes, fault: str,
         assert left(gp.agents.state_at(store, RUN)) == grown
 
 
-def test_a_run_does_not_begin_where_there_is_no_room(path: Path) -> None:
+def test_a_run_does_not_start_in_a_full_store(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
-        store._query(f"PRAGMA max_page_count = {store._query('PRAGMA page_count', ())[0][0]}", ())
-        with pytest.raises(StoreError, match="has no room left"):
+        store._database.query(f"PRAGMA max_page_count = {store._database.query('PRAGMA page_count', ())[0][0]}", ())
+        with pytest.raises(StoreError, match="has no space left"):
             gp.agents.run([Vertex(1, bytes(1 << 20))], growing, store=store)
         assert store.runs() == []
 
 
-# A server that is far away
+# A server over an unreliable connection
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_every_other_connection_is_cut_at_its_commit(cluster: Cluster, tmp_path: Path, workers: int) -> None:
+def test_connections_are_cut_before_and_after_commits(cluster: Cluster, tmp_path: Path, workers: int) -> None:
     log = tmp_path / "log"
     program = crashing.program(str(log), workers)
     whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, **crashing.program(str(log))))
@@ -161,7 +161,7 @@ def test_every_other_connection_is_cut_at_its_commit(cluster: Cluster, tmp_path:
     assert set(effects(log).values()) == {1}
 
 
-def test_a_server_is_away_for_two_seconds(cluster: Cluster, grown: bytes) -> None:
+def test_a_server_is_unreachable_for_two_seconds(cluster: Cluster, grown: bytes) -> None:
     def cut(event: Any) -> None:
         if event.kind == "commit" and event.superstep == 2:
             proxy.close()
@@ -177,7 +177,7 @@ def test_a_server_is_away_for_two_seconds(cluster: Cluster, grown: bytes) -> Non
 
 
 def flip(path: Path, part: str) -> None:
-    """Flip a byte in the middle of what a query finds, in the file."""
+    """Flip a byte in the file, in the middle of the data that a query selects."""
     with closing(sqlite3.connect(path)) as connection:
         (found,) = connection.execute(part).fetchone()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -198,7 +198,9 @@ def flip(path: Path, part: str) -> None:
         ("SELECT seal FROM runs", None, None),
     ],
 )
-def test_a_flipped_byte_is_named(path: Path, tmp_path: Path, part: str, step: int | None, segment: int | None) -> None:
+def test_a_flipped_byte_is_located_in_the_error(
+    path: Path, tmp_path: Path, part: str, step: int | None, segment: int | None
+) -> None:
     log = str(tmp_path / "log")
     with gp.SQLiteStore(path) as store:
         whole = crashing.run_to_end(
@@ -222,7 +224,7 @@ def test_a_flipped_byte_is_named(path: Path, tmp_path: Path, part: str, step: in
             assert list(forked.vertices) == list(whole.vertices)
 
 
-def test_a_flipped_byte_in_an_answer_is_named(path: Path, tmp_path: Path) -> None:
+def test_a_flipped_byte_in_an_answer_is_located_in_the_error(path: Path, tmp_path: Path) -> None:
     program = crashing.program(str(tmp_path / "log"))
     with (
         gp.SQLiteStore(path) as store,
@@ -241,7 +243,7 @@ def test_a_flipped_byte_in_an_answer_is_named(path: Path, tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[bytes]]:
-    """A store with a run that went all ways and one that is held, and what they were after each superstep."""
+    """A store with a run that used every feature and one that is held, and their states after each superstep."""
     folder = tmp_path_factory.mktemp("example")
     program = crashing.program(str(folder / "log"))
     with gp.SQLiteStore(folder / "runs.db") as store:
@@ -259,7 +261,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[bytes
 
 
 def everything(store: gp.SQLiteStore) -> list[bytes]:
-    """All that is read of all runs."""
+    """Everything that can be read of all runs."""
     heads = {RUN: (-1, 5), "held": (-1, 2), "grown": (-1, 5), "fork": (2, 2)}
     return [
         left(gp.agents.state_at(store, run_id, step))
@@ -268,12 +270,12 @@ def everything(store: gp.SQLiteStore) -> list[bytes]:
     ]
 
 
-def test_damaged_copies_are_read_rightly_or_refused(example: tuple[bytes, list[bytes]], path: Path) -> None:
+def test_damaged_copies_are_read_correctly_or_refused(example: tuple[bytes, list[bytes]], path: Path) -> None:
     whole, expected = example
     check_damaged_copies(whole, path, _DAMAGES, everything, expected)
 
 
-def test_damaged_copies_go_on_rightly_or_are_refused(path: Path) -> None:
+def test_damaged_copies_resume_correctly_or_are_refused(path: Path) -> None:
     chance = random.Random(_DAMAGES)
     program = crashing.program(str(path.with_name("log")))
     with (
@@ -303,11 +305,11 @@ def test_damaged_copies_go_on_rightly_or_are_refused(path: Path) -> None:
     assert refused > 0
 
 
-# What is no run
+# Data that is not a run
 
 
 class Bomb:
-    """Does something when it is unpickled."""
+    """Runs code when it is unpickled."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -317,7 +319,7 @@ class Bomb:
 
 
 def plants(mark: Path) -> list[bytes]:
-    """What somebody could put into a store who wants to have it executed."""
+    """Data that an attacker could put into a store to have it executed."""
     from dataclasses import make_dataclass
 
     planted = [pickle.dumps(Bomb(mark), protocol) for protocol in (0, 2, 5)]
@@ -337,7 +339,7 @@ def check_nothing_happened(mark: Path, modules: set[str]) -> None:
     assert {name for name in set(sys.modules) - modules if not name.startswith("gpu_pregel.")} == set()
 
 
-def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
+def test_planted_data_in_a_store_is_refused(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     planted = plants(mark)
     good_base = pack_state(State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute"))
@@ -368,24 +370,29 @@ def test_what_is_planted_in_a_store_is_refused(tmp_path: Path) -> None:
             check_nothing_happened(mark, modules)
 
 
+FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
+"""The codes of the kinds of parts."""
+
+
 @pytest.mark.parametrize(
     "event",
     [
         (),
         (9, b"vertex"),
-        (saving.FAILED, encode(1)),
-        (saving.FAILED, encode(1), 1, None, False),
-        (saving.FAILED, encode(1), 1, ("exception",), False),
-        (saving.INTERRUPTED, encode(1), 1, None, 0),
-        (saving.RETRIED, 1),
-        (saving.SENT, encode(1), "message"),
-        (saving.RECEIVED, encode(1)),
+        (-1, b"vertex", b""),
+        (FAILED, encode(1)),
+        (FAILED, encode(1), 1, None, False),
+        (FAILED, encode(1), 1, ("exception",), False),
+        (INTERRUPTED, encode(1), 1, None, 0),
+        (RETRIED, 1),
+        (SENT, encode(1), "message"),
+        (RECEIVED, encode(1)),
         "event",
         [0],
     ],
     ids=str,
 )
-def test_events_that_cannot_be_are_refused(event: Any) -> None:
+def test_impossible_events_are_refused(event: Any) -> None:
     store, state = gp.MemoryStore(), State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute")
     claim = store.create("run", "agents", pack_state(state), owner="somebody", schema=SCHEMA)
     store.flush(claim, 0, [encode((*Segment().columns()[:-1], [event]))])
@@ -395,7 +402,7 @@ def test_events_that_cannot_be_are_refused(event: Any) -> None:
             read(store, "run")
 
 
-def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:
+def test_planted_values_are_data_or_refused(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     store = gp.MemoryStore()
     modules: set[str] = set()
@@ -415,12 +422,12 @@ def test_what_is_planted_as_a_value_is_data_or_refused(tmp_path: Path) -> None:
             schema=SCHEMA,
         )
         commit = encode(({}, "compute", [], [], [], {"superstep": 0}, Segment(records).columns()))
-        store.commit(claim, 0, commit, [Segment(records).pack()] if number % 2 else [])
+        store.commit(claim, 0, commit, Segment(records).pack() if number % 2 else [])
         store.release(claim)
         try:
             repr(gp.agents.state_at(store, run_id).values)
         except CodecError:
-            with pytest.raises((AgentsFailedError, CodecError)):  # the latter of a failed vertex's messages
+            with pytest.raises((AgentsFailedError, CodecError)):  # CodecError for the messages of a failed vertex
                 gp.agents.resume(store, run_id, compute)
         modules = modules or set(sys.modules)
         check_nothing_happened(mark, modules)

@@ -1,4 +1,4 @@
-"""Runs that went on from a checkpoint, on the same device or another, and runs that nothing interrupted: equal."""
+"""Runs resumed from a checkpoint, on the same or another device, equal runs that were not interrupted."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def bits(result: ProgramResult) -> bytes:
 
 
 def kept(path: Path) -> list[int]:
-    """After how many supersteps the checkpoints are that a file has."""
+    """The number of supersteps before each checkpoint in a file."""
     with gp.SQLiteStore(path) as store:
         return [commit.step + 1 for commit in store.history("run") if commit.base]
 
 
 def fork(path: Path, supersteps: int) -> str:
-    """A run that begins after so many supersteps of the file's."""
+    """Fork the run of a file after a number of supersteps."""
     with gp.SQLiteStore(path) as store:
         saved = store.load("run", supersteps - 1)
         blobs = {name: saved.blob(name) for name in saved.blobs}
@@ -67,7 +67,7 @@ def fork(path: Path, supersteps: int) -> str:
 
 @ways(partitions=[1, 2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_going_on_after_every_superstep_gives_the_same(
+def test_resuming_after_any_superstep_gives_the_same_result(
     graph: gp.Graph, tmp_path: Path, name: str, device: str, way: dict[str, Any]
 ) -> None:
     program, limit = PROGRAMS[name]
@@ -90,7 +90,7 @@ def test_going_on_after_every_superstep_gives_the_same(
 
 
 @pytest.mark.parametrize("device, name", spread([(name,) for name in PROGRAMS], str))
-def test_going_on_with_other_partitions(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
+def test_resuming_with_other_partitions(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
     program, limit = PROGRAMS[name]
     expected = gp.run(graph, program, device=device, max_supersteps=limit)
     for before, after in ((1, 3), (3, 1), (2, 3)):
@@ -102,7 +102,7 @@ def test_going_on_with_other_partitions(graph: gp.Graph, tmp_path: Path, device:
 
 
 @pytest.mark.parametrize("device, name", spread([(name,) for name in PROGRAMS], str))
-def test_going_on_on_another_device(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
+def test_resuming_on_another_device(graph: gp.Graph, tmp_path: Path, device: str, name: str) -> None:
     program, limit = PROGRAMS[name]
     expected = gp.run(graph, program, device="cpu", max_supersteps=limit)
     for k, (before, after) in enumerate([("cpu", device), (device, "cpu"), (device, device)]):
@@ -116,7 +116,7 @@ def test_going_on_on_another_device(graph: gp.Graph, tmp_path: Path, device: str
 
 
 def same(name: str, result: ProgramResult, expected: ProgramResult) -> None:
-    """The results are equal to the bit; sums of floats where their order is another, nearly."""
+    """Assert that results are equal to the bit, or nearly for sums of floats in another order."""
     if name == "ranks":
         np.testing.assert_allclose(result.to_numpy(), expected.to_numpy(), rtol=1e-12)
     else:
@@ -124,7 +124,7 @@ def same(name: str, result: ProgramResult, expected: ProgramResult) -> None:
     assert (result.status, result.supersteps) == (expected.status, expected.supersteps)
 
 
-def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path) -> None:
+def test_a_limit_that_was_reached_can_be_raised(graph: gp.Graph, tmp_path: Path) -> None:
     with pytest.raises(SuperstepLimitError):
         gp.run(graph, LABELS, max_supersteps=4, checkpoint=tmp_path / "runs.db")
     with pytest.raises(SuperstepLimitError) as caught:
@@ -138,7 +138,7 @@ def test_a_limit_that_was_reached_may_be_raised(graph: gp.Graph, tmp_path: Path)
 
 
 @DEVICES
-def test_a_run_that_had_ended_returns_without_running(
+def test_resuming_a_run_that_has_ended_computes_nothing(
     graph: gp.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
     first = gp.run(graph, RANKS, device=device, checkpoint=tmp_path / "runs.db")
@@ -148,14 +148,14 @@ def test_a_run_that_had_ended_returns_without_running(
         again = gp.run(graph, RANKS, device=device, checkpoint=tmp_path / "runs.db", resume=True)
     assert bits(again) == bits(first)
     assert (again.status, list(again.trace)) == (first.status, list(first.trace))
-    # ``halt`` is the run's, not the program's: a stricter one goes on from there.
+    # ``halt`` may differ between runs: a stricter one resumes from there.
     stricter = replace(RANKS, halt=lambda aggregated: aggregated.change < 1e-8)
     longer = gp.run(graph, stricter, device=device, checkpoint=tmp_path / "runs.db", resume=True)
     assert longer.supersteps > first.supersteps
     assert bits(longer) == bits(gp.run(graph, stricter, device=device))
 
 
-def test_nothing_is_begun_where_there_is_nothing_to_go_on_from(graph: gp.Graph, tmp_path: Path) -> None:
+def test_resume_without_a_checkpoint_argument_is_refused(graph: gp.Graph, tmp_path: Path) -> None:
     resumed = gp.run(graph, LABELS, checkpoint=tmp_path / "new.db", resume=True)
     assert bits(resumed) == bits(gp.run(graph, LABELS))
     with pytest.raises(ArgumentError, match="resume=True needs checkpoint="):
@@ -210,7 +210,7 @@ def test_other_programs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
             gp.run(graph, other, checkpoint=tmp_path / "runs.db", resume=True)
 
 
-def test_a_program_that_cannot_be_told_again_is_refused_before_work(graph: gp.Graph, tmp_path: Path) -> None:
+def test_a_program_without_a_stable_fingerprint_is_refused_before_work(graph: gp.Graph, tmp_path: Path) -> None:
     class Secret:
         pass
 
@@ -221,7 +221,7 @@ def test_a_program_that_cannot_be_told_again_is_refused_before_work(graph: gp.Gr
     assert not (tmp_path / "runs.db").exists()
 
 
-def test_a_damaged_checkpoint_leaves_the_one_before(graph: gp.Graph, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_leaves_the_previous_one_usable(graph: gp.Graph, tmp_path: Path) -> None:
     runs = tmp_path / "runs.db"
     expected = gp.run(graph, RANKS, checkpoint=gp.Checkpoint(runs, every=3))
     older, newest = kept(runs)
@@ -238,7 +238,6 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import gpu_pregel as gp
-from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.stores.sqlite import SQLiteStore
 
 path, moment = sys.argv[1:]
@@ -264,12 +263,12 @@ def fifth(function):
 if moment == "before":
     SQLiteStore.commit = fifth(SQLiteStore.commit)
 elif moment == "half":
-    save = checkpoints.Checkpoints._save
-    def watch(self, step, *arguments):
+    save = SQLiteStore.commit
+    def watch(self, claim, step, *arguments, **options):
         if step == 4:
-            self._store._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
-        save(self, step, *arguments)
-    checkpoints.Checkpoints._save = watch
+            self._database._connection.set_trace_callback(lambda sql: die() if sql.startswith("COMMIT") else None)
+        save(self, claim, step, *arguments, **options)
+    SQLiteStore.commit = watch
 elif moment == "after":
     SQLiteStore.prune = die
 elif moment == "computing":
@@ -281,19 +280,21 @@ gp.run(gp.grid(10, 20), program, checkpoint=gp.Checkpoint(path, every=1, keep=4)
 
 
 @pytest.mark.parametrize("moment, whole", [("before", 4), ("half", 4), ("after", 5), ("computing", 5)])
-def test_a_killed_run_goes_on_from_the_newest_whole_checkpoint(tmp_path: Path, moment: str, whole: int) -> None:
+def test_a_killed_run_resumes_from_the_newest_complete_checkpoint(tmp_path: Path, moment: str, whole: int) -> None:
     runs = tmp_path / "runs.db"
     ended = subprocess.run([sys.executable, "-c", KILLED, str(runs), moment], timeout=120)
     assert ended.returncode == -signal.SIGKILL
     assert kept(runs)[-1] == whole
     expected = gp.run(gp.grid(10, 20), LABELS)
-    resumed = gp.run(gp.grid(10, 20), LABELS, checkpoint=runs, resume=True)  # at once: its owner is known to be gone
+    resumed = gp.run(
+        gp.grid(10, 20), LABELS, checkpoint=runs, resume=True
+    )  # without waiting for the lease: its owner is known to be gone
     assert bits(resumed) == bits(expected)
     assert trace(resumed) == trace(expected)
     assert kept(runs) == [20, expected.supersteps]
 
 
-def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
+def test_frontier_bits_beyond_the_graph_are_cleared_on_restore() -> None:
     few = gp.Graph.from_edgelist([], [], num_vertices=65)
     parts = partition_graph(few.to_csr(), few.csc, 1, threads=1)
     compiled = compile_program(LABELS, has_weights=False)
@@ -305,9 +306,9 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph() -> None:
 
 
 @DEVICES
-def test_nothing_is_saved_where_nothing_was_asked(
+def test_nothing_is_saved_without_a_checkpoint_argument(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
-    monkeypatch.delattr(checkpoints.Checkpoints, "_save")
+    monkeypatch.delattr(checkpoints.NumericFormat, "pack_commit")
     monkeypatch.delattr("gpu_pregel.host.programs.state.ProgramState.snapshot")
     assert gp.run(graph, LABELS, device=device).supersteps > 8

@@ -1,4 +1,4 @@
-"""What every store notices: rows that are changed, missing or moved; and what encryption hides."""
+"""All stores: detection of altered, missing and moved rows, and encryption."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 from gpu_pregel.errors import ArgumentTypeError, StoreError
 from gpu_pregel.host.stores.store import Store
-from tests.stores import STORES, Open, Xor, begin, contents, execute, run_to
+from tests.stores import STORES, Open, XorCipher, begin, contents, execute, run_to
 
 # Encryption
 
 
-def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
+def test_encryption_hides_contents(opened: Open) -> None:
     secret = b"very secret contents"
-    store = opened(cipher=Xor())
+    store = opened(cipher=XorCipher())
     claim = store.create("run", "agents", secret, owner="me", meta=secret, blobs={"array": secret})
     store.commit(claim, 0, secret, [secret])
     store.flush(claim, 1, [secret])
@@ -26,23 +26,23 @@ def test_encryption_hides_contents_and_needs_its_key(opened: Open) -> None:
     assert (saved.base(), saved.blob("array"), saved.run.meta) == (secret, secret, secret)
     assert contents(saved) == [secret, [(0, secret, [secret])], [secret]]
     assert saved.answers[0].data == secret
-    found = store._query(f"SELECT * FROM {store._prefix}segments", ())
+    found = store._database.query(f"SELECT * FROM {store._database.dialect.prefix}segments", ())
     assert len(found) == 2
     assert all(secret not in bytes(cell) for row in found for cell in row if isinstance(cell, bytes))
 
 
 @pytest.mark.parametrize("opened", STORES[1:], indirect=True)
 @pytest.mark.parametrize("meta", [b"", b"meta"])
-def test_a_store_that_is_encrypted_says_so(opened: Open, meta: bytes) -> None:
-    store = opened(cipher=Xor())
+def test_encrypted_store_requires_its_cipher(opened: Open, meta: bytes) -> None:
+    store = opened(cipher=XorCipher())
     claim = begin(store, meta=meta)
     store.commit(claim, 0, b"")
     store.commit(claim, 1, b"commit", [b"segment"], base=b"state")
     with pytest.raises(StoreError, match="superstep 1: is encrypted: open the store with the cipher="):
         opened().load("run")
     with pytest.raises(StoreError, match=r"superstep 1: cannot be decrypted \(ValueError\(.*\): pass the cipher="):
-        opened(cipher=Xor(9)).load("run", 1)
-    # What is readable without its key: which runs there are, how they stand, and their histories.
+        opened(cipher=XorCipher(9)).load("run", 1)
+    # Readable without the key: the runs, their statuses and their histories.
     assert [(row.id, row.head, row.status, row.meta) for row in opened().runs()] == [("run", 1, "running", None)]
     assert opened().run("run")._replace(meta=meta) == store.run("run")
     assert opened().history("run") == store.history("run")
@@ -52,7 +52,7 @@ def test_a_store_that_is_encrypted_says_so(opened: Open, meta: bytes) -> None:
 
 
 @pytest.mark.parametrize("opened", STORES[1:], indirect=True)
-def test_plain_data_in_an_encrypted_store_are_refused(opened: Open) -> None:
+def test_plain_data_are_refused_with_a_cipher(opened: Open) -> None:
     store = opened()
     claim = begin(store)
     run_to(store, claim, 0, 2)
@@ -64,12 +64,12 @@ def test_plain_data_in_an_encrypted_store_are_refused(opened: Open) -> None:
     ]
     for read in reads:
         with pytest.raises(StoreError, match="is not encrypted: open the store without cipher="):
-            read(opened(cipher=Xor()))
-    assert opened(cipher=Xor()).run("run") == opened().run("run")._replace(meta=None)
+            read(opened(cipher=XorCipher()))
+    assert opened(cipher=XorCipher()).run("run") == opened().run("run")._replace(meta=None)
     assert opened().load("run").step == 1
 
 
-def test_what_is_no_cipher(opened: Open) -> None:
+def test_invalid_ciphers_are_refused(opened: Open) -> None:
     class Encrypts:
         def encrypt(self, data: bytes, context: bytes) -> str:
             return f"{data!r} {context!r}"
@@ -84,7 +84,7 @@ def test_what_is_no_cipher(opened: Open) -> None:
     assert store.runs() == []
 
 
-# Blobs that are not what was written
+# Damage
 
 
 DAMAGES = [
@@ -118,7 +118,7 @@ DAMAGES = [
 
 
 @pytest.mark.parametrize(("statement", "problem"), DAMAGES)
-def test_damage_is_named_by_run_superstep_and_segment(store: Store, statement: str, problem: str) -> None:
+def test_damage_names_run_superstep_and_segment(store: Store, statement: str, problem: str) -> None:
     claim = begin(store, blobs={"array": b"123"})
     for step in range(3):
         store.commit(claim, step, b"commit", [b"one", b"two"])
@@ -141,7 +141,7 @@ def test_damage_is_named_by_run_superstep_and_segment(store: Store, statement: s
             store.history("run")
 
 
-def test_a_blob_in_another_place_is_noticed(store: Store) -> None:
+def test_moved_blob_is_detected(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     execute(store, "UPDATE @segments SET step = step + 10", "UPDATE @segments SET step = 11 - step")

@@ -1,4 +1,4 @@
-"""What every store does with the past: bases, any superstep, pruning, forks, deletion."""
+"""All stores: bases, loading of earlier supersteps, pruning, forks and deletion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_pregel.host.stores.store import Store
 from tests.stores import Open, begin, contents, run_to
 
 
-def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
+def test_load_uses_the_newest_base_before_a_superstep(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 3)
     store.commit(claim, 3, b"commit 3", [b"segment 3"], base=b"state 3")
@@ -26,13 +26,13 @@ def test_any_superstep_is_loaded_from_the_base_before_it(store: Store) -> None:
         assert contents(saved) == [base, commits, []]
         assert saved.base_step == first - 1
     assert [row.base for row in store.history("run")] == [False, True, False, True, False, False]
-    with pytest.raises(ArgumentError, match="run 'run' has no superstep 6 yet: its last one committed is 5"):
+    with pytest.raises(ArgumentError, match=r"run 'run' has no superstep 6 yet: its last committed one in .* is 5"):
         store.load("run", 6)
     with pytest.raises(ArgumentError, match="has no superstep 6 yet"):
         store.put_base(claim, 6, b"")
 
 
-def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -> None:
+def test_pruning_keeps_what_later_supersteps_need(store: Store, opened: Open) -> None:
     claim = begin(store)
     for step in range(10):
         store.commit(claim, step, b"commit %d" % step, [b"segment"], base=b"state" if step % 3 == 2 else None)
@@ -50,38 +50,38 @@ def test_pruning_leaves_what_later_supersteps_need(store: Store, opened: Open) -
     assert contents(store.load("run")) == before
     assert store.prune("run", keep=1) == 8
     assert store.prune("run", before=0) == 8
-    # The one who computes goes on.
+    # The claim is still valid.
     store.commit(claim, 10, b"commit 10")
     store.put_base(claim, 10, b"state 10", prune=True)
     assert contents(store.load("run")) == [b"state 10", [], []]
     assert [(row.step, row.base) for row in store.history("run")] == [(10, True)]
     assert store.answers("run", 10) == []
-    with pytest.raises(ArgumentError, match="either before= or keep="):
+    with pytest.raises(ArgumentError, match="pass either before= or keep="):
         store.prune("run")
-    with pytest.raises(ArgumentError, match="keep must be from 1"):
+    with pytest.raises(ArgumentError, match="keep must be at least 1, not 0"):
         store.prune("run", keep=0)
 
 
 @pytest.mark.parametrize("number", range(1, 9))
-def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
+def test_pruning_or_deleting_during_a_read_is_not_reported_as_damage(
     store: Store, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    query = store._query
+    query = store._database.query
     reads: list[Callable[[str], object]] = [store.history, store.load, store.run, lambda _: store.runs()]
 
     def meanwhile(then: Callable[[], None]) -> None:
-        """Before so many queries have been made from here on, another program does something."""
+        """Let another program act before the query with the given number."""
         left = number
 
         def wait(sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
             nonlocal left
             left -= 1
             if left == 0:
-                monkeypatch.setattr(store, "_query", query)
+                monkeypatch.setattr(store._database, "query", query)
                 then()
             return query(sql, parameters)
 
-        monkeypatch.setattr(store, "_query", wait)
+        monkeypatch.setattr(store._database, "query", wait)
 
     claim = begin(store, lease_seconds=1e5)
     for step, read in enumerate(reads):
@@ -93,14 +93,14 @@ def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
         meanwhile(replace)
         read("run")
         monkeypatch.undo()
-        if store.run("run").head != step:  # so many queries were not needed
+        if store.run("run").head != step:  # the read needed fewer queries
             replace()
         assert contents(store.load("run")) == [b"state %d" % step, [], []]
         assert [row.step for row in store.history("run")] == [step]
     for read in reads:
         begin(store, "short", lease_seconds=1e5)
         meanwhile(lambda: store.delete("short", force=True))
-        with suppress(ArgumentError):  # there is no such run any more
+        with suppress(ArgumentError):  # the run no longer exists
             read("short")
         monkeypatch.undo()
         with suppress(ArgumentError):
@@ -108,7 +108,7 @@ def test_what_is_pruned_or_deleted_while_it_is_read_is_not_said_to_be_damaged(
         assert [row.id for row in store.runs()] == ["run"]
 
 
-def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
+def test_fork_does_not_depend_on_its_parent(store: Store, opened: Open) -> None:
     claim = begin(store, meta=b"meta", schema=2)
     run_to(store, claim, 0, 5)
     store.fork("run", 2, "fork", b"state 2", blobs={"rank": b"123"}, meta=b"other")
@@ -130,17 +130,17 @@ def test_a_fork_stands_on_its_own(store: Store, opened: Open) -> None:
     with pytest.raises(ArgumentError, match="superstep 1 of run 'fork' was pruned"):
         store.load("fork", 1)
     for arguments, problem in (
-        (("run", 0, "new"), "there is no run 'run'"),
+        (("run", 0, "new"), "no run 'run'"),
         (("fork", 5, "new"), "no superstep 5 yet"),
         (("fork", 0, "new"), "was pruned"),
-        (("fork", 4, "fork"), "there is a run 'fork' in .* already"),
+        (("fork", 4, "fork"), "run 'fork' already exists in"),
     ):
         with pytest.raises(ArgumentError, match=problem):
             store.fork(*arguments, b"")
     assert len(store.runs()) == 2
 
 
-def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
+def test_delete_requires_an_unclaimed_run(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     begin(store, "other")
@@ -150,13 +150,13 @@ def test_deleting_takes_a_run_that_nobody_holds(store: Store) -> None:
     store.delete("run")
     assert [row.id for row in store.runs()] == ["other"]
     for attempt in (store.run, store.history, store.load, store.delete):
-        with pytest.raises(ArgumentError, match=r"there is no run 'run' in .*: store.runs\(\) lists"):
+        with pytest.raises(ArgumentError, match=r"no run 'run' in .*: store.runs\(\) lists the runs"):
             attempt("run")
 
 
-def test_an_id_is_taken_once(store: Store, opened: Open) -> None:
+def test_run_ids_are_unique(store: Store, opened: Open) -> None:
     begin(store)
-    with pytest.raises(ArgumentError, match=r"there is a run 'run' in .* already: give another id"):
+    with pytest.raises(ArgumentError, match=r"run 'run' already exists in .*: choose another id"):
         begin(opened())
     assert store.run("run").epoch == 1
     assert store.load("run").base() == b"base"

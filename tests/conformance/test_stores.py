@@ -1,4 +1,4 @@
-"""What every store does: the protocol, one suite over all of them."""
+"""All stores: the protocol of claims, flushes, commits and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.stores import Open, begin, contents, output, python, run_to
 # A run
 
 
-def test_a_new_run_has_its_row_and_its_base(store: Store, opened: Open) -> None:
+def test_create_writes_a_row_and_a_base(store: Store, opened: Open) -> None:
     before = time.time()
     claim = begin(store, meta=b"meta", schema=3)
     assert (claim.run_id, claim.epoch, claim.owner) == ("run", 1, "first")
@@ -66,7 +66,7 @@ def test_commits_are_read_back_in_order(store: Store, opened: Open) -> None:
         assert [row.time for row in history] == sorted(row.time for row in history)
 
 
-def test_a_held_superstep_is_read_with_its_status_and_answers(store: Store, opened: Open) -> None:
+def test_load_returns_the_held_superstep_with_its_answers(store: Store, opened: Open) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 3)
     store.flush(claim, 3, [b"x", b"y"])
@@ -80,13 +80,13 @@ def test_a_held_superstep_is_read_with_its_status_and_answers(store: Store, open
     assert [answer[:3] for answer in saved.answers] == given
     assert [answer[:3] for answer in store.answers("run", 3)] == given
     assert store.answers("run", 2) == []
-    # A superstep that is asked for has nothing held after it.
+    # A requested superstep is returned without the held one after it.
     assert list(store.load("run", 2).held()) == []
-    # Answers do not get in the way of the one who computes.
+    # Answers do not invalidate the claim.
     store.commit(claim, 3, b"three", [b"z"])
     assert [list(commit.segments()) for commit in store.load("run").commits()][-1] == [b"x", b"y", b"z"]
     assert store.load("run").answers == []
-    # The last one to a vertex is there still.
+    # The latest answer to a vertex remains.
     store.answer("run", 4, b"vertex a", 0, b"perhaps")
     for vertex, expected in ((b"vertex a", b"perhaps"), (b"vertex b", b"yes")):
         last = opened().last_answer("run", vertex)
@@ -95,23 +95,24 @@ def test_a_held_superstep_is_read_with_its_status_and_answers(store: Store, open
     assert store.last_answer("run", b"vertex") is None
 
 
-def test_an_answer_is_given_once_and_to_what_is_held(store: Store) -> None:
+def test_only_a_held_superstep_is_answered_and_once(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     store.answer("run", 2, b"v", 0, b"yes")
-    with pytest.raises(ArgumentError, match=r"interrupt 0 of vertex b'v' of run 'run' has an answer"):
+    with pytest.raises(ArgumentError, match=r"interrupt 0 of vertex b'v' of run 'run' already has an answer"):
         store.answer("run", 2, b"v", 0, b"no")
     for step in (1, 3):
         with pytest.raises(ArgumentError, match=rf"superstep {step} of run 'run' is not held: its head is 1"):
             store.answer("run", step, b"v", 1, b"no")
-    with pytest.raises(ArgumentError, match="there is no run 'other'"):
+    with pytest.raises(ArgumentError, match="no run 'other'"):
         store.answer("other", 0, b"v", 0, b"no")
     assert [answer.data for answer in store.answers("run", 2)] == [b"yes"]
 
 
-def test_an_answer_that_meets_the_commit_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answer_during_the_commit_is_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     claim = begin(store)
-    find = store._find
+    table = store._reader.table
+    find = table.find
 
     def find_and_commit(run_id: str) -> Any:
         row = find(run_id)
@@ -119,7 +120,7 @@ def test_an_answer_that_meets_the_commit_is_refused(store: Store, monkeypatch: p
             store.commit(claim, 0, b"zero")
         return row
 
-    monkeypatch.setattr(store, "_find", find_and_commit)
+    monkeypatch.setattr(table, "find", find_and_commit)
     with pytest.raises(ArgumentError, match="superstep 0 of run 'run' is not held: its head is 0"):
         store.answer("run", 0, b"v", 0, b"yes")
     assert store.answers("run", 0) == []
@@ -138,7 +139,7 @@ def test_long_chains_many_segments_and_all_bytes(store: Store) -> None:
     assert len(store.history("run")) == 130
 
 
-def test_supersteps_may_be_skipped_where_that_is_said(store: Store) -> None:
+def test_supersteps_can_be_skipped_with_after(store: Store) -> None:
     claim = begin(store)
     store.commit(claim, 9, b"nine", after=-1)
     store.commit(claim, 19, b"nineteen", after=9, base=b"state 19")
@@ -154,7 +155,7 @@ def test_supersteps_may_be_skipped_where_that_is_said(store: Store) -> None:
         store.commit(claim, 39, b"", after=29)
 
 
-def test_buffers_are_taken_as_they_are_and_arrays_come_back(store: Store) -> None:
+def test_buffers_and_arrays_are_stored(store: Store) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {
         "rank": np.arange(5, dtype=np.float32),
         "none": np.zeros(0),
@@ -179,7 +180,7 @@ def test_buffers_are_taken_as_they_are_and_arrays_come_back(store: Store) -> Non
 # Claims and fences
 
 
-def test_a_claim_that_is_good_keeps_others_out(store: Store, opened: Open) -> None:
+def test_valid_claim_excludes_others(store: Store, opened: Open) -> None:
     claim = begin(store, lease_seconds=1000)
     with pytest.raises(ClaimedError, match=r"run 'run' is claimed by first until \d{4}-.* UTC: wait") as caught:
         opened().claim("run", owner="second")
@@ -190,7 +191,7 @@ def test_a_claim_that_is_good_keeps_others_out(store: Store, opened: Open) -> No
 
 
 @pytest.mark.parametrize("way", ["takeover", "expired", "released"])
-def test_the_next_claim_fences_the_one_before(store: Store, opened: Open, way: str) -> None:
+def test_new_claim_fences_the_previous_one(store: Store, opened: Open, way: str) -> None:
     first = begin(store, lease_seconds=0.05 if way == "expired" else 1000)
     run_to(store, first, 0, 2)
     if way == "released":
@@ -218,7 +219,7 @@ def test_the_next_claim_fences_the_one_before(store: Store, opened: Open, way: s
     assert [row.epoch for row in store.history("run")] == [1, 1, 2, 2]
 
 
-def test_of_two_programs_that_find_an_owner_gone_one_has_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_programs_claims_the_run_of_an_ended_owner(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = output(python("from gpu_pregel.host.stores.leases import owner; print(owner())")).strip()
     begin(store, owner=gone, lease_seconds=1000)
     for other in (None, "another"):
@@ -237,7 +238,7 @@ def test_of_two_programs_that_find_an_owner_gone_one_has_the_run(store: Store, m
     assert store.run("run").epoch == 2
 
 
-def test_claims_are_renewed_by_work_and_end_with_their_release(store: Store) -> None:
+def test_writes_renew_a_claim_and_release_ends_it(store: Store) -> None:
     claim = begin(store, lease_seconds=1000)
     store.renew(claim, 2000)
     assert store.run("run").lease - store.run("run").changed == pytest.approx(2000, abs=5)
@@ -259,7 +260,7 @@ def test_claims_are_renewed_by_work_and_end_with_their_release(store: Store) -> 
             store.renew(claim)
 
 
-def test_only_the_superstep_after_the_head_is_written(store: Store) -> None:
+def test_only_the_superstep_after_the_head_can_be_written(store: Store) -> None:
     claim = begin(store)
     run_to(store, claim, 0, 2)
     for step in (0, 1, 3):
@@ -270,7 +271,7 @@ def test_only_the_superstep_after_the_head_is_written(store: Store) -> None:
     assert contents(store.load("run"))[1:] == [[(k, b"commit %d" % k, [b"segment %d" % k]) for k in (0, 1)], []]
 
 
-def test_a_run_that_was_deleted_and_made_anew_is_another(store: Store, opened: Open) -> None:
+def test_claim_does_not_apply_to_a_recreated_run(store: Store, opened: Open) -> None:
     claim = begin(store)
     opened().delete("run", force=True)
     with pytest.raises(FencedError, match="run 'run' was deleted"):
@@ -282,7 +283,7 @@ def test_a_run_that_was_deleted_and_made_anew_is_another(store: Store, opened: O
     assert store.run("run").head == -1
 
 
-def test_threads_that_claim_and_commit_at_once_never_both_win(opened: Open) -> None:
+def test_concurrent_threads_never_commit_the_same_superstep(opened: Open) -> None:
     begin(opened(), lease_seconds=0.001)
     won: list[tuple[int, str]] = []
     errors: list[BaseException] = []
@@ -317,22 +318,22 @@ def test_threads_that_claim_and_commit_at_once_never_both_win(opened: Open) -> N
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "x" * 201, "\ud800"])
-def test_ids_are_short_and_printable(store: Store, name: str) -> None:
+def test_run_ids_must_be_short_and_printable(store: Store, name: str) -> None:
     with pytest.raises(ArgumentError, match="run_id must have from 1 to 200 printable characters"):
         begin(store, name)
-    with pytest.raises(ArgumentError, match="there is no run"):
+    with pytest.raises(ArgumentError, match="no run"):
         store.load(name)
 
 
 @pytest.mark.parametrize("name", ["é", "漢字 🚀", "a'b\";--", "%s ? {} @runs", "x" * 200])
-def test_any_printable_id_is_one(store: Store, name: str) -> None:
+def test_any_printable_run_id_is_accepted(store: Store, name: str) -> None:
     claim = begin(store, name, owner=name, status=name)
     store.commit(claim, 0, b"", [b"s"], status=name, base=b"", blobs={name: b"array"})
     assert (store.run(name).owner, store.history(name)[0].status) == (name, name)
     assert store.load(name).blob(name) == b"array"
 
 
-def test_wrong_arguments_are_refused_before_anything_is_written(store: Store) -> None:
+def test_invalid_arguments_write_nothing(store: Store) -> None:
     claim = begin(store)
     wrong: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: begin(store, 3), ArgumentTypeError, "run_id must be a string, not 3"),  # type: ignore[arg-type]
@@ -348,12 +349,12 @@ def test_wrong_arguments_are_refused_before_anything_is_written(store: Store) ->
         (lambda: store.commit(claim, 0, b"", [3]), ArgumentTypeError, "a segment must be bytes"),
         (lambda: store.commit(claim, 0, np.zeros((3, 3))[:, 0]), ArgumentTypeError, "contiguous buffer"),
         (lambda: store.commit(claim, 0, b"", blobs={"x": b""}), ArgumentError, "stored with a base: pass base="),
-        (lambda: store.commit(claim, -1, b""), ArgumentError, "step must be from 0"),
+        (lambda: store.commit(claim, -1, b""), ArgumentError, "step must be at least 0, not -1"),
         (lambda: store.commit(claim, 1 << 63, b""), ArgumentError, "step must be from"),
-        (lambda: store.commit(claim, 5, b"", after=5), ArgumentError, "step must be from 6"),
+        (lambda: store.commit(claim, 5, b"", after=5), ArgumentError, "step must be at least 6, not 5"),
         (lambda: store.commit(claim, 0, b"", status=""), ArgumentError, "status must have"),
         (lambda: store.flush(claim, True, []), ArgumentTypeError, "step must be a whole number"),
-        (lambda: store.load("run", -2), ArgumentError, "step must be from -1"),
+        (lambda: store.load("run", -2), ArgumentError, "step must be at least -1, not -2"),
     ]
     for attempt, error, problem in wrong:
         with pytest.raises(error, match=problem):
@@ -390,13 +391,13 @@ def test_each_call_is_one_transaction(store: Store) -> None:
     assert store.counts.forced == len(calls)
 
 
-# A model
+# Model-based test
 
 
 @given(data=st.data())
 @settings(max_examples=25)
-def test_a_store_does_what_a_list_does(data: st.DataObject) -> None:
-    """Random calls on a store in memory and on the plainest model of a run."""
+def test_store_behaves_like_a_list(data: st.DataObject) -> None:
+    """Apply random calls to a store in memory and to a list."""
     store = gp.MemoryStore()
     claim = begin(store)
     done: list[list[bytes]] = []

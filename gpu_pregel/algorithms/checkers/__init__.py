@@ -1,1 +1,1 @@
-"""Slow, independent checkers: each verifies properties of a result of the algorithm of the same name."""
+"""Slow, independent checkers, each of which verifies the result of the algorithm of the same name."""

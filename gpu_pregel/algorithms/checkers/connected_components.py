@@ -1,4 +1,4 @@
-"""Checks connected components: every edge stays inside one, each hangs together, its label is its smallest vertex."""
+"""Checker of connected components: no edge joins two, each is connected, and its label is its smallest vertex."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _EDGES_AT_ONCE = 1 << 24
 
 
 def check_connected_components(graph: Graph, labels: Array) -> None:
-    """Raise ``VerificationError`` unless ``labels`` are the components of ``graph``.
+    """Raise ``VerificationError`` unless ``labels`` are the connected components of ``graph``.
 
-    Breadth-first search from all labels at once, in plain NumPy: if no edge joins two labels and every vertex is
-    reached from a vertex that is its own label, the labels are the components.
+    The labels are correct if no edge joins two labels and a breadth-first search, in NumPy, from all vertices that are
+    their own label reaches every vertex.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
         raise VerificationError(f"labels have shape {labels.shape}, not ({n},)")
     if n == 0:
         return
-    _refuse(labels > np.arange(n), "vertex {} has label {}, which is not its smallest vertex", labels)
-    _refuse(labels[labels] != labels, "vertex {} has label {}, which is itself labelled otherwise", labels)
+    _refuse(labels > np.arange(n), "vertex {} has label {}, which is not the smallest vertex of its component", labels)
+    _refuse(labels[labels] != labels, "vertex {} has label {}, which has another label itself", labels)
 
     # No edge joins two components.
     sources = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.indptr))
@@ -60,11 +60,11 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
         found = found[~reached[found]]
         reached[found] = True
         frontier = np.unique(found)
-    _refuse(~reached, "vertex {} is not connected with its label {}", labels)
+    _refuse(~reached, "vertex {} is not connected to its label {}", labels)
 
 
 def _neighbors(indptr: Array, indices: Array, frontier: Array) -> Array:
-    """The neighbours of all vertices of the frontier, one row after another."""
+    """Return the concatenated rows of the vertices of the frontier."""
     begins = indptr[frontier].astype(np.int64)
     degrees = indptr[frontier + 1] - begins
     steps = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)

@@ -1,1 +1,1 @@
-"""From the LLVM IR of a CUDA kernel to native code that calls the emulated machine."""
+"""Compiles the LLVM IR of a CUDA kernel to native code that calls the emulated machine."""

@@ -1,6 +1,6 @@
-"""After inlining, before optimisation: intrinsics become calls of the runtime, places where threads meet become sites.
+"""After inlining and before optimisation: NVVM intrinsics become calls of the emulated machine.
 
-Sites are numbered here, so that a helper inlined twice has two, and a barrier that LLVM duplicates keeps its one.
+Sites are numbered here: a function inlined twice gets two sites, and a barrier that LLVM duplicates keeps one.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Callable
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.compile import intrinsics
-from gpu_pregel.host.emulator.compile.library import HOST
-from gpu_pregel.host.emulator.compile.pointers import NAME, closing, split, typed_value
-from gpu_pregel.host.emulator.compile.sites import Locations, Site
+from gpu_pregel.host.emulator.compile.device_library import HOST
+from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, split, typed_value
+from gpu_pregel.host.emulator.compile.locations import Locations
 from gpu_pregel.host.emulator.compile.translate import CHECK, DYNAMIC_SHARED, SHARED
+from gpu_pregel.host.emulator.machine.compiled_kernel import Site
 
 STATE = "%emu$state"
 _CALL = re.compile(
@@ -36,7 +37,7 @@ HOOKS = {
     "emu_check_shift": 4,
     "emu_check_float": 5,
 }
-"""The runtime's functions and how many parameters each has; all are of 64 bits, as is the result."""
+"""The machine's hooks and their numbers of parameters; all parameters and results are 64-bit integers."""
 _CHECK_EFFECTS = "memory(inaccessiblemem: readwrite) nounwind"
 _ATTRIBUTES = {
     "emu_sync": "nounwind convergent nomerge",
@@ -49,7 +50,7 @@ _ATTRIBUTES = {
 
 
 def declarations(*, except_in: str = "") -> str:
-    """Declare the runtime's functions, but for those that a module's text declares already."""
+    """Return declarations of all hooks except those that the text ``except_in`` already declares."""
     return "".join(
         f"declare i64 @{name}({', '.join(['i64'] * count)}) {_ATTRIBUTES.get(name, 'nounwind')}\n"
         for name, count in HOOKS.items()
@@ -57,7 +58,7 @@ def declarations(*, except_in: str = "") -> str:
     )
 
 
-class Hooking:
+class IntrinsicRewriter:
     """Rewrites the text of one linked and inlined module."""
 
     def __init__(self, kernel: str, entry: str, fallback: tuple[str, int]) -> None:
@@ -71,10 +72,10 @@ class Hooking:
         self._out: list[str] = []
 
     def run(self, text: str) -> str:
-        """Return the module's text with hooks in place of intrinsics."""
+        """Return the module's text with calls of hooks in place of intrinsics."""
         lines = text.splitlines()
-        self._locations = Locations(lines, self._fallback)
-        self._left = {match[1].strip('"') for line in lines if (match := _DEFINE.match(line))}
+        self._locations = Locations(lines, self._kernel, self._fallback)
+        self._defined = {match[1].strip('"') for line in lines if (match := _DEFINE.match(line))}
         inside = False
         for line in lines:
             if line.startswith("define "):
@@ -85,36 +86,42 @@ class Hooking:
                 self._out.append(line)
             elif inside and " call " in line:
                 self._instruction(line)
-            elif not line.startswith(("declare ", "; Function Attrs")) or " @llvm." in line or not self._dropped(line):
+            elif (
+                not line.startswith(("declare ", "; Function Attrs"))
+                or " @llvm." in line
+                or not self._is_replaced(line)
+            ):
                 self._out.append(line)
         self._out += [declarations(), *(_check_definition(name) for name in sorted(self._checks))]
         return "\n".join(self._out) + "\n"
 
     @staticmethod
-    def _dropped(line: str) -> bool:
-        """Whether a declaration is of what is gone once this is done."""
+    def _is_replaced(line: str) -> bool:
+        """Whether a declaration names a function whose calls this class replaces."""
         return ("@emu." in line or "cudaCG" in line) and f"@{HOST}" not in line
 
     def _header(self, line: str) -> str:
-        """Give the kernel the runtime's state as its first parameter."""
+        """Insert the machine's state as the first parameter of the kernel."""
         self._locations.start_function(line)
         match = _DEFINE.match(line)
         if match is None or match[1].strip('"') != self._entry:
             name = _plain_name(match[1] if match else line)
-            raise self._refusal(line, f"function {name} calls itself, which kernels cannot do here")
+            raise self._recursion(line, name)
         begin, end = match.end(), closing(line, match.end() - 1)
         parameters = line[begin:end]
         comma = ", " if parameters else ""
         return f'{line[:begin]}i64 {STATE}{comma}{parameters}) nounwind noinline "no-builtins"{line[end + 1 :]}'
 
-    def _refusal(self, line: str, problem: str) -> EmulationError:
-        file, number = self._locations.of(line)
-        return EmulationError(f"kernel {self._kernel}, {file.rsplit('/', 1)[-1]} line {number}: {problem}")
+    def _recursion(self, line: str, name: str) -> EmulationError:
+        return self._unsupported(line, f"function {name} is recursive")
+
+    def _unsupported(self, line: str, problem: str) -> EmulationError:
+        return self._locations.error(line, f"{problem}, which the emulated device does not support")
 
     def _instruction(self, line: str) -> None:
         match = _CALL.match(line)
         if match is None:
-            raise self._refusal(line, f"calls a function by its address: {line.strip()}")
+            raise self._unsupported(line, f"calls a function through a pointer ({line.strip()})")
         self._locations.of(line)
         name = match[3].strip('"') if match[3] else None
         end = closing(line, match.end() - 1)
@@ -125,8 +132,8 @@ class Hooking:
             self._assembly(call, match[5].strip('"'), match[2].strip())
         elif name.startswith(CHECK):
             self._check(call, name)
-        elif name in self._left:
-            raise self._refusal(line, f"function {_plain_name(name)} calls itself, which kernels cannot do here")
+        elif name in self._defined:
+            raise self._recursion(line, _plain_name(name))
         elif name.startswith(HOST):
             self._out.append(line)
         elif not name.startswith("llvm."):
@@ -134,7 +141,7 @@ class Hooking:
         elif intrinsics.HOST_INTRINSICS.match(name):
             self._out.append(line)
         else:
-            raise self._refusal(line, f"uses {name}, which the emulated device does not know")
+            raise self._unsupported(line, f"uses {name}")
 
     def _new(self) -> str:
         self._count += 1
@@ -154,7 +161,7 @@ class Hooking:
         return result
 
     def _wide(self, call: _Call, index: int) -> str:
-        """An argument of a call, extended to 64 bits."""
+        """Return an argument of a call, zero-extended to 64 bits."""
         kind, value = call.arguments[index]
         if value.lstrip("-").isdigit():
             return str(int(value) % (1 << int(kind[1:])))
@@ -169,16 +176,16 @@ class Hooking:
     def _constant(self, call: _Call, index: int) -> int:
         value = call.arguments[index][1]
         if not value.isdigit():
-            raise self._refusal(call.line, "the mode of a warp operation must be a constant")
+            raise self._locations.error(call.line, "the mode of a warp operation must be a constant")
         return int(value)
 
     def _narrow(self, call: _Call, bits: str, kind: str = "i32") -> None:
-        """Define the call's result from 64 bits."""
+        """Emit the definition of the call's result from 64 bits."""
         if call.result is not None:
             self._emit(f"{call.result} = {'trunc' if kind != 'i64' else 'bitcast'} i64 {bits} to {kind}", call)
 
     def _pair(self, call: _Call, number: str, predicate: str) -> None:
-        """Define the call's result, a number and a truth value, from two values of 64 bits."""
+        """Emit the definition of the call's result, a number and a predicate, from two 64-bit values."""
         if call.result is None:
             return
         narrow, truth, first = self._new(), self._new(), self._new()
@@ -202,7 +209,7 @@ class Hooking:
             address = self._hook(call, "emu_shared", self._wide(call, 0))
             self._emit(f"{call.result} = inttoptr i64 {address} to ptr", call)
         elif name == DYNAMIC_SHARED:
-            raise self._refusal(call.line, "shared memory whose size the launch gives is not known here: give a size")
+            raise self._locations.error(call.line, "dynamic shared memory is not supported: declare a fixed size")
         elif name in intrinsics.BARRIERS:
             kind = intrinsics.BARRIERS[name]
             predicate = self._wide(call, len(call.arguments) - 1) if kind != intrinsics.BARRIER else 0
@@ -237,7 +244,7 @@ class Hooking:
             self._pair(call, bits, self._high(call, bits))
         else:
             shown = name.replace(intrinsics.PREFIX, "llvm.nvvm.")
-            raise self._refusal(call.line, f"uses {shown}, which the emulated device does not know")
+            raise self._unsupported(call.line, f"uses {shown}")
 
     def _high(self, call: _Call, bits: str) -> str:
         high = self._new()
@@ -246,17 +253,17 @@ class Hooking:
 
     def _assembly(self, call: _Call, text: str, kind: str) -> None:
         text = re.sub(r"\\([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), text)
-        meaning = intrinsics.assembly(text)
-        if meaning is None:
-            raise self._refusal(call.line, f"has inline assembly that the emulated device does not know: {text!r}")
-        if meaning.kind == "register":
-            self._register(call, meaning.code)
-        elif meaning.kind == "fence":
-            self._hook(call, "emu_fence", meaning.code, self._site("fence", call))
-        elif meaning.kind == "load":
-            # Volatile, as assembly is no more often nor less often run than written.
+        effect = intrinsics.parse_assembly(text)
+        if effect is None:
+            raise self._unsupported(call.line, f"uses the inline assembly {text!r}")
+        if effect.kind == "register":
+            self._register(call, effect.code)
+        elif effect.kind == "fence":
+            self._hook(call, "emu_fence", effect.code, self._site("fence", call))
+        elif effect.kind == "load":
+            # Volatile, so that LLVM neither removes nor duplicates the access.
             self._emit(f"{call.result} = load volatile {kind}, ptr {call.arguments[0][1]}", call)
-        elif meaning.kind == "store":
+        elif effect.kind == "store":
             stored, value = call.arguments[1]
             self._emit(f"store volatile {stored} {value}, ptr {call.arguments[0][1]}", call)
 
@@ -270,7 +277,7 @@ class Hooking:
 
 
 def _plain_name(mangled: str) -> str:
-    """The name of a Python function, from that of its compiled code."""
+    """Return the name of a Python function from its mangled name."""
     name, rest = mangled, mangled.strip('"').removeprefix("_ZN")
     while match := re.match(r"(\d+)", rest):
         end = match.end() + int(match[1])
@@ -279,7 +286,7 @@ def _plain_name(mangled: str) -> str:
 
 
 class _Call:
-    """A call, read: its line, the name of its result, its arguments and what it says of debugging."""
+    """A parsed call: its line, the name of its result, its arguments and its debug location."""
 
     def __init__(self, line: str, result: str | None, arguments: list[tuple[str, str]], debug: str) -> None:
         self.line = line
@@ -289,7 +296,7 @@ class _Call:
 
 
 def _check_definition(name: str) -> str:
-    """A check, inline: only where an operand is bad, or may be for all that LLVM knows, is the runtime called."""
+    """Return the definition of an inlined check, which calls the machine only if an operand is invalid."""
     what, kind = name.split(".")
     makers: dict[str, Callable[[str], tuple[str, str, str]]] = {
         "division": _division,
@@ -331,16 +338,16 @@ def _shift(kind: str) -> tuple[str, str, str]:
 
 
 def _float(kind: str) -> tuple[str, str, str]:
-    """Bad is what is not strictly between the whole numbers just outside of the range, after rounding towards zero."""
+    """Accept values strictly between the integers next to the range, because conversion truncates towards zero."""
     widen = "  %d = fpext float %a to double\n" if kind == "float" else "  %d = fadd double %a, -0.0\n"
     body = widen + (
-        # 2 ** bits as a double, from its exponent, and its half.
+        # 2 ** bits, or half of it for signed integers, as a double constructed from its exponent.
         "  %top.bits = sub i64 %bits, %signed\n  %biased = add i64 %top.bits, 1023\n"
         "  %shifted = shl i64 %biased, 52\n  %top = bitcast i64 %shifted to double\n"
         "  %signed.t = icmp ne i64 %signed, 0\n  %minus.top = fneg double %top\n"
         "  %below = fsub double %minus.top, 1.0\n"
         "  %bottom = select i1 %signed.t, double %below, double -1.0\n"
-        # For 64 bits the number just below the range is no double: the least number itself is in range.
+        # For 64 bits the integer below the range is not a double: compare with the smallest integer itself.
         "  %equal = fcmp oeq double %bottom, %minus.top\n"
         "  %strict = fcmp ogt double %d, %bottom\n  %loose = fcmp oge double %d, %bottom\n"
         "  %over.bottom = select i1 %equal, i1 %loose, i1 %strict\n  %under.top = fcmp olt double %d, %top\n"

@@ -1,4 +1,4 @@
-"""What NVVM's intrinsics and inline assembly mean on the emulated device; what is not listed here is refused."""
+"""The NVVM intrinsics and inline assembly that the emulated device supports; all others are refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 PREFIX = "emu.nvvm."
-"""NVVM's intrinsics are renamed from ``llvm.nvvm.`` at once, so that LLVM does not take them for its own."""
+"""Replaces the prefix ``llvm.nvvm.`` so that LLVM does not interpret these intrinsics itself."""
 
 SPECIAL_REGISTERS = {
     f"{PREFIX}read.ptx.sreg.{name}": code
@@ -23,10 +23,10 @@ _ASSEMBLY_REGISTERS = {
 
 BARRIER, BARRIER_COUNT, BARRIER_AND, BARRIER_OR, WARP_BARRIER = range(5)
 VOTES = {0: 5, 1: 6, 2: 7, 3: 8}
-"""Kinds of vote by the intrinsic's mode: all, any, uniform, ballot."""
+"""Kind of vote by the intrinsic's mode: all, any, uniform, ballot."""
 MATCH_ANY, MATCH_ALL = 9, 10
 SHUFFLES = {0: 11, 1: 12, 2: 13, 3: 14}
-"""Kinds of shuffle by the intrinsic's mode: index, up, down, butterfly."""
+"""Kind of shuffle by the intrinsic's mode: index, up, down, butterfly."""
 GRID_BARRIER = 15
 
 BARRIERS = {
@@ -41,7 +41,7 @@ BARRIERS = {
 }
 FENCES = {f"{PREFIX}membar.{level}": code for code, level in enumerate(("cta", "gl", "sys"))}
 FENCE_SCOPES = {"block": 0, "workgroup": 0, "device": 1, "agent": 1}
-"""Level of LLVM's own fences by their scope; the system's where none is named."""
+"""Fence level by the scope of an LLVM fence; a fence without a scope is system-wide."""
 _ASSEMBLY_FENCES = re.compile(r"(?:membar\.(cta|gl|sys)|fence\.(?:acq_rel|sc)\.(cta|gpu|sys));?")
 _FENCE_LEVELS = {"cta": 0, "gl": 1, "gpu": 1, "sys": 2}
 
@@ -62,19 +62,26 @@ HOST_INTRINSICS = re.compile(
     r"|minnum|maxnum|minimum|maximum|minimumnum|maximumnum"
     r"|assume|expect|lifetime|mem(?:cpy|move|set)|experimental\.noalias\.scope\.decl|dbg)\b"
 )
-"""LLVM's own intrinsics that mean the same on any machine."""
+"""LLVM intrinsics that have the same meaning on every target."""
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a piece of inline assembly is: "register", "fence", "load", "store" or "nothing"."""
+    """The effect of an inline assembly string.
+
+    Attributes
+    ----------
+    kind : {"register", "fence", "load", "store", "nothing"}
+    code : int
+        Code of the special register, or level of the fence.
+    """
 
     kind: str
     code: int = 0
 
 
-def assembly(text: str) -> Assembly | None:
-    """Find out what inline assembly does; None if it is not known."""
+def parse_assembly(text: str) -> Assembly | None:
+    """Return the effect of inline assembly, or None if it is not supported."""
     text = re.sub(r"\s+", " ", text).strip()
     if text in _ASSEMBLY_REGISTERS:
         return Assembly("register", _ASSEMBLY_REGISTERS[text])

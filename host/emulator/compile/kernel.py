@@ -1,231 +1,153 @@
-"""A kernel of Numba-CUDA made into native code for this machine, which asks the runtime for all that a GPU would do."""
+"""Compilation of a kernel's LLVM IR to native code that calls the emulated machine for everything a GPU would do."""
 
 from __future__ import annotations
 
 import functools
-import os
 import re
 import threading
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
-from gpu_pregel.errors import EmulationError, GpuPregelError, MissingPackageError
-from gpu_pregel.host.devices.lowering import Lowered, lower
-from gpu_pregel.host.emulator.compile import library
-from gpu_pregel.host.emulator.compile.instrument import Instrumenting
-from gpu_pregel.host.emulator.compile.intrinsic_calls import Hooking, declarations
-from gpu_pregel.host.emulator.compile.pointers import NAME, closing, split, typed_value
-from gpu_pregel.host.emulator.compile.sites import Site
-from gpu_pregel.host.emulator.compile.translate import SharedMemory, Translated, translate
+import llvmlite.binding as llvm
+
+from gpu_pregel.errors import GpuPregelError
+from gpu_pregel.host.emulator.compile import device_library
+from gpu_pregel.host.emulator.compile.access_calls import AccessRewriter
+from gpu_pregel.host.emulator.compile.intrinsic_calls import IntrinsicRewriter, declarations
+from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, split, typed_value
+from gpu_pregel.host.emulator.compile.locations import located_error
+from gpu_pregel.host.emulator.compile.translate import HostModule, SharedLayout, translate
 from gpu_pregel.host.emulator.machine import layout, runtime
+from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 
 _lock = threading.RLock()
 _DEFINE = re.compile(rf"^define [^\n]*?@({NAME})\(", re.MULTILINE)
 
 
-class KernelLike(Protocol):
-    """What is asked of a kernel's declaration (``gpu_pregel.kernels.library.jit_cuda.Kernel``)."""
-
-    @property
-    def function(self) -> Any:
-        """Plain Python."""
-
-    @property
-    def signature(self) -> tuple[Any, ...]:
-        """Numba's types of its arguments."""
-
-    @property
-    def racy(self) -> frozenset[str]:
-        """Array arguments that are accessed in no order on purpose."""
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-
-
 @dataclass(frozen=True)
-class CompiledKernel:
-    """A kernel as native code.
+class LoweredKernel:
+    """A CUDA kernel as LLVM IR for NVVM, with its declaration.
 
     Attributes
     ----------
     name : str
-        Of the Python function.
-    entry : int
-        Address of ``void emu_entry(int64 state)``.
-    sites : list of Site
-        By the numbers that the code passes to the runtime.
-    shared_bytes : int
-        Static shared memory of a block.
-    shared_granule : int
-        Size of the smallest elements in it.
-    local_bytes : int
-        Local arrays of a thread, which lie on its stack.
-    uses_grid_barrier : bool
-        Whether only a cooperative launch will do.
+        Name of the kernel in messages.
+    modules : tuple of str
+        LLVM IR of the kernel, followed by that of the functions it calls.
+    entry : str
+        Name of the kernel's function in the first module.
     parameters : tuple of str
-        Names of the arguments.
+        Names of the parameters.
     argument_types : tuple
-        Numba's types of the arguments.
+        Numba types of the parameters.
     racy : frozenset of str
-        Array arguments that threads access in no order on purpose.
-    seconds : dict of str to float
-        What compiling took, by stage.
+        Array parameters that are exempt from race detection.
+    location : (str, int)
+        File and first line of the kernel's source.
     """
 
     name: str
-    entry: int
-    sites: list[Site]
-    shared_bytes: int
-    shared_granule: int
-    local_bytes: int
-    uses_grid_barrier: bool
+    modules: tuple[str, ...]
+    entry: str
     parameters: tuple[str, ...]
     argument_types: tuple[Any, ...]
     racy: frozenset[str]
-    seconds: dict[str, float]
-    _alive: Any = field(repr=False, default=None)
+    location: tuple[str, int]
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self.seconds[name] = self.seconds.get(name, 0.0) + now - self._last
-        self._last = now
-
-
-def compile_kernel(kernel: KernelLike) -> CompiledKernel:
+def compile_kernel(kernel: LoweredKernel) -> CompiledKernel:
     """Compile a kernel for the emulated device.
 
     Raises
     ------
     EmulationError
-        The kernel uses what the emulated device does not know; kernel, file and line are named.
-    MissingPackageError
-        numba-cuda is not installed.
+        The kernel uses a feature that the emulated device does not support; the message names kernel, file and line.
     """
-    clock = _Clock()
-    lowered = lower(kernel.function, kernel.signature)
-    clock.lap("lower")
-    code = kernel.function.__code__
-    fallback = (code.co_filename, code.co_firstlineno)
     try:
         with _lock:
-            text, sites, facts = native_text(kernel.name, lowered, fallback, clock)
-            engine, entry = _load(text)
+            return _compile(kernel)
     except (RuntimeError, ValueError) as error:
         if isinstance(error, GpuPregelError):
             raise
-        # LLVM could not read what was made of the kernel, or there was no making it.
-        raise EmulationError(
-            f"kernel {kernel.name}, {os.path.basename(fallback[0])} line {fallback[1]}: cannot be translated for the "
-            f"emulated device: {error}"
-        ) from error
-    clock.lap("generate")
+        # LLVM rejected the translated text, or the text could not be translated.
+        problem = f"cannot be translated for the emulated device: {error}"
+        raise located_error(kernel.name, kernel.location, problem) from error
+
+
+def _compile(kernel: LoweredKernel) -> CompiledKernel:
+    machine = _target_machine()
+    context = llvm.create_context()
+    shared = SharedLayout()
+    texts = _translated_modules(kernel, shared, machine)
+    module = _linked(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
+    intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location)
+    module = llvm.parse_assembly(intrinsics.run(str(module)), context)
+    _optimise(machine, module)
+    accesses = AccessRewriter(kernel.name, intrinsics.sites, kernel.location)
+    text = accesses.run(str(module))
+    text += declarations(except_in=text) + _entry_function(text, kernel.entry)
+    engine, entry = _load(text)
     return CompiledKernel(
         name=kernel.name,
         entry=entry,
-        sites=sites,
-        parameters=tuple(code.co_varnames[: code.co_argcount]),
-        argument_types=tuple(kernel.signature),
-        racy=frozenset(kernel.racy),
-        seconds=clock.seconds,
-        _alive=engine,
-        **facts,
+        sites=intrinsics.sites,
+        shared_bytes=shared.size,
+        shared_granule=shared.granule,
+        local_bytes=accesses.local_bytes,
+        uses_grid_barrier=intrinsics.uses_grid_barrier,
+        parameters=kernel.parameters,
+        argument_types=kernel.argument_types,
+        racy=kernel.racy,
+        _engine=engine,
     )
 
 
-def native_text(
-    name: str, lowered: Lowered, fallback: tuple[str, int], clock: _Clock | None = None
-) -> tuple[str, list[Site], dict[str, Any]]:
-    """LLVM IR of a kernel with all its calls of the runtime, its sites, and what is known of it."""
-    clock = clock or _Clock()
-    llvm, machine = _llvm()
-    context = llvm.create_context()
-    shared = SharedMemory()
-    texts = _translated(name, lowered, fallback, shared, machine)
-    clock.lap("translate")
-    module = _linked(llvm, machine, [llvm.parse_assembly(text, context) for text in texts], lowered.entry)
-    clock.lap("link and inline")
-    hooking = Hooking(name, lowered.entry, fallback)
-    text = hooking.run(str(module))
-    clock.lap("hooks")
-    module = llvm.parse_assembly(text, context)
-    _optimise(llvm, machine, module)
-    clock.lap("optimise")
-    instrumenting = Instrumenting(name, hooking.sites, fallback)
-    text = instrumenting.run(str(module))
-    text += declarations(except_in=text) + _entry(text, lowered.entry)
-    clock.lap("instrument")
-    facts = {
-        "shared_bytes": shared.size,
-        "shared_granule": shared.granule,
-        "local_bytes": instrumenting.local_bytes,
-        "uses_grid_barrier": hooking.uses_grid_barrier,
-    }
-    return text, hooking.sites, facts
-
-
-def _translated(
-    name: str, lowered: Lowered, fallback: tuple[str, int], shared: SharedMemory, machine: Any
-) -> list[str]:
-    """The kernel's modules for this machine, and those of the libraries that they need."""
+def _translated_modules(kernel: LoweredKernel, shared: SharedLayout, machine: Any) -> list[str]:
+    """Return the kernel's modules for this machine, and modules of the library functions that they call."""
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{machine.triple}"\n'
-    modules = [translate(text, lowered.entry, shared, header) for text in lowered.modules]
+    modules = [translate(text, kernel.entry, shared, header) for text in kernel.modules]
     local_bytes = sum(module.local_bytes for module in modules)
-    if local_bytes > layout.STACK_BYTES // 2:
-        raise EmulationError(
-            f"kernel {name}, {os.path.basename(fallback[0])} line {fallback[1]}: its local arrays take {local_bytes} "
-            f"bytes of each thread: the emulated device has {layout.STACK_BYTES // 2}"
-        )
+    limit = layout.STACK_BYTES // 2
+    if local_bytes > limit:
+        problem = f"local arrays need {local_bytes} bytes per thread; the limit on the emulated device is {limit}"
+        raise located_error(kernel.name, kernel.location, problem)
     return [module.text for module in modules] + _library_texts(modules, header)
 
 
 @functools.cache
-def _llvm() -> tuple[Any, Any]:
-    """LLVM, and this machine."""
-    try:
-        import llvmlite.binding as llvm
-    except ImportError as error:
-        raise MissingPackageError("the emulated device needs llvmlite: pip install gpu-pregel[emulated]") from error
+def _target_machine() -> Any:
+    """Initialise LLVM and return the target machine of this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_default_triple()
     machine = target.create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1, jit=True
     )
-    for name in library.CALLED_BY_LLVM:
-        llvm.add_symbol(name, library.host_address(name))
-    return llvm, machine
+    for name in device_library.CALLED_BY_LLVM:
+        llvm.add_symbol(name, device_library.host_address(name))
+    return machine
 
 
-def _library_texts(modules: Sequence[Translated], header: str) -> list[str]:
-    """A module with each function of NVIDIA's libraries that these modules call and that is known here."""
-    import llvmlite.binding as llvm
-
+def _library_texts(modules: Sequence[HostModule], header: str) -> list[str]:
+    """Return a module for each supported function of NVIDIA's libraries that ``modules`` call."""
     defined = set().union(*(module.defined for module in modules))
-    wanted = sorted(set().union(*(module.declared for module in modules)) - defined)
+    missing = sorted(set().union(*(module.declared for module in modules)) - defined)
     texts = []
-    for name in wanted:
-        text = library.definition(name)
+    for name in missing:
+        text = device_library.definition(name)
         if text is None:
             continue
         for callee in re.findall(rf"^declare .*?@({NAME})\(", text, re.MULTILINE):
             callee = callee.strip('"')
-            if callee.startswith(library.HOST):
-                llvm.add_symbol(callee, library.host_address(callee.removeprefix(library.HOST)))
+            if callee.startswith(device_library.HOST):
+                llvm.add_symbol(callee, device_library.host_address(callee.removeprefix(device_library.HOST)))
         texts.append(f"{header}\n{text}")
     return texts
 
 
-def _linked(llvm: Any, machine: Any, modules: list[Any], entry: str) -> Any:
-    """One module, in which all functions have become part of the kernel."""
+def _linked(machine: Any, modules: list[Any], entry: str) -> Any:
+    """Link the modules and inline all functions into the kernel."""
     module, *others = modules
     for other in others:
         module.link_in(other)
@@ -241,7 +163,7 @@ def _linked(llvm: Any, machine: Any, modules: list[Any], entry: str) -> Any:
     return module
 
 
-def _optimise(llvm: Any, machine: Any, module: Any) -> None:
+def _optimise(machine: Any, module: Any) -> None:
     tuning = llvm.create_pipeline_tuning_options(2)
     tuning.loop_vectorization = False
     tuning.slp_vectorization = False
@@ -251,8 +173,8 @@ def _optimise(llvm: Any, machine: Any, module: Any) -> None:
     builder.getModulePassManager().run(module, builder)
 
 
-def _entry(text: str, kernel: str) -> str:
-    """The function that takes a kernel's arguments from the slots that the state points to, and calls it."""
+def _entry_function(text: str, kernel: str) -> str:
+    """Return a function that loads the kernel's arguments from the slots of the state block and calls the kernel."""
     match = next(one for one in _DEFINE.finditer(text) if one[1].strip('"') == kernel)
     parameters = [typed_value(one)[0] for one in split(text[match.end() : closing(text, match.end() - 1)])][1:]
     lines = ["%slots.at = inttoptr i64 %state to ptr", "%slots = load i64, ptr %slots.at"]
@@ -268,10 +190,9 @@ def _entry(text: str, kernel: str) -> str:
 
 
 def _load(text: str) -> tuple[Any, int]:
-    llvm, machine = _llvm()
-    # A symbol that LLVM cannot find would end the process: the runtime's are made known first.
-    runtime.machine()
+    # An unresolved symbol would end the process, so the machine's symbols are registered first.
+    runtime.load_machine()
     module = llvm.parse_assembly(text, llvm.create_context())
-    engine = llvm.create_mcjit_compiler(module, machine)
+    engine = llvm.create_mcjit_compiler(module, _target_machine())
     engine.finalize_object()
-    return engine, engine.get_function_address("emu_entry")
+    return engine, int(engine.get_function_address("emu_entry"))

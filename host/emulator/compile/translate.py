@@ -1,8 +1,8 @@
-"""From the LLVM IR of Numba-CUDA to that of this machine, module by module, before they are linked.
+"""Translation of Numba-CUDA's LLVM IR to the IR of this machine, one module at a time before linking.
 
-Pointers become opaque, NVVM's intrinsics get names that LLVM leaves alone, arrays in shared memory become offsets,
-debug information shrinks to lines, and division, shift and conversion are preceded by a call that checks their
-operands. Here, not after linking: inlining folds constants, and a division by a constant zero would be gone.
+Pointers become opaque, NVVM intrinsics are renamed, shared arrays become offsets, debug metadata is reduced to lines,
+and each division, shift and conversion is preceded by a check of its operands. The checks are inserted before linking
+because inlining folds constants, which would remove a division by a constant zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpu_pregel.host.emulator.compile.intrinsics import PREFIX
-from gpu_pregel.host.emulator.compile.pointers import NAME, VALUE, closing, layout, opaque, smallest
+from gpu_pregel.host.emulator.compile.ir_text import (
+    NAME,
+    VALUE,
+    closing,
+    opaque,
+    size_and_alignment,
+    smallest_number,
+)
 
 SHARED = "emu.shared"
 DYNAMIC_SHARED = "emu.dynamic_shared_memory"
@@ -35,46 +42,61 @@ _METADATA = re.compile(r"!(\d+) = (.*)")
 _KEPT_METADATA = re.compile(r"(?:distinct )?!DI(?:File|CompileUnit|Subprogram|Location|LexicalBlock\w*|Namespace)\(")
 _ALLOCATION = re.compile(rf"\s*%{NAME} = alloca (\[.*\])(?:,|$)")
 _ZEROED = re.compile(rf"\s*store (\[(\d+) x .*\]) zeroinitializer, .*\* (%{NAME})")
-_MANY = 64
+_MIN_FILL_ELEMENTS = 64
+"""Zeroed arrays of at least this length are filled with memset; LLVM would emit one store per element."""
 _FILL = "llvm.memset.p0.i64"
 _DEFINED = re.compile(rf"define .*?@({NAME})\(")
 _DECLARED = re.compile(rf"declare .*?@({NAME})\(")
 
 
 @dataclass
-class SharedMemory:
-    """Where the arrays of a kernel lie in the shared memory of its block."""
+class SharedLayout:
+    """The layout of a kernel's arrays in the shared memory of a block.
+
+    Attributes
+    ----------
+    size : int
+        Bytes allocated so far.
+    granule : int
+        Size of the smallest elements.
+    """
 
     size: int = 0
     granule: int = 8
-    """Size of the smallest elements."""
 
     def place(self, kind: str, alignment: int) -> int:
-        """Reserve room for a value of type ``kind``."""
-        size, natural = layout(kind)
+        """Allocate a value of type ``kind`` and return its offset."""
+        size, natural = size_and_alignment(kind)
         alignment = max(alignment, natural)
         offset = -(-self.size // alignment) * alignment
         self.size = offset + size
-        self.granule = min(self.granule, smallest(kind))
+        self.granule = min(self.granule, smallest_number(kind))
         return offset
 
 
 @dataclass
-class Translated:
-    """A module that llvmlite can read, and the names of functions that it leaves to others."""
+class HostModule:
+    """A module that llvmlite can parse.
+
+    Attributes
+    ----------
+    text : str
+    declared, defined : set of str
+        Names of the functions that it declares and defines.
+    local_bytes : int
+        Size of its local arrays.
+    """
 
     text: str
     declared: set[str]
     defined: set[str]
     local_bytes: int
-    """Of local arrays."""
 
 
 @dataclass
-class _Module:
-    header: str
+class _ModuleBuilder:
     shared: dict[str, int | None]
-    is_entry: str
+    entry: str
     out: list[str] = field(default_factory=list)
     checks: set[str] = field(default_factory=set)
     declared: set[str] = field(default_factory=set)
@@ -83,10 +105,10 @@ class _Module:
     fills: bool = False
 
 
-def translate(text: str, entry: str, shared: SharedMemory, header: str) -> Translated:
-    """Translate one module; ``header`` has the data layout and triple of this machine."""
+def translate(text: str, entry: str, shared: SharedLayout, header: str) -> HostModule:
+    """Translate one module; ``header`` states the data layout and the triple of this machine."""
     lines = text.splitlines()
-    module = _Module(header, _place_shared(lines, shared), entry)
+    module = _ModuleBuilder(_place_shared(lines, shared), entry)
     body: list[str] | None = None
     for line in lines:
         if body is not None:
@@ -109,33 +131,33 @@ def translate(text: str, entry: str, shared: SharedMemory, header: str) -> Trans
     module.out += [check_declaration(name) for name in sorted(module.checks)]
     if module.fills:
         module.out.append(f"declare void @{_FILL}(ptr, i8, i64, i1)")
-    return Translated("\n".join([header, *module.out, ""]), module.declared, module.defined, module.local_bytes)
+    return HostModule("\n".join([header, *module.out, ""]), module.declared, module.defined, module.local_bytes)
 
 
 def check_declaration(name: str) -> str:
-    """Declare a check such as ``division.i32``."""
+    """Return the declaration of a check such as ``division.i32``."""
     what, kind = name.split(".")
     parameters = {"division": f"{kind}, {kind}, i64", "shift": kind, "float": f"{kind}, i64, i64"}[what]
     return f'declare void @"{CHECK}{name}"({parameters})'
 
 
-def _place_shared(lines: Iterable[str], shared: SharedMemory) -> dict[str, int | None]:
-    """Offsets of the module's arrays in shared memory; None for one whose size a launch gives."""
+def _place_shared(lines: Iterable[str], shared: SharedLayout) -> dict[str, int | None]:
+    """Return the offsets of the module's shared arrays; None for a dynamic array."""
     found: dict[str, int | None] = {}
     for line in lines:
         if line.startswith("@") and " addrspace(3) " in line and (match := _SHARED_GLOBAL.match(line)):
             kind = opaque(match[3])
-            if layout(kind)[0] == 0:
+            if size_and_alignment(kind)[0] == 0:
                 found[match[1]] = None
             else:
                 found[match[1]] = shared.place(kind, int(match[4] or 1))
     return found
 
 
-def _global(module: _Module, line: str) -> None:
+def _global(module: _ModuleBuilder, line: str) -> None:
     if line.startswith('@"llvm.used"') or _name_before(line) in module.shared:
         return
-    # Numba's pointer to its environment, which no kernel uses.
+    # Numba's environment pointer, which kernels do not use.
     module.out.append(opaque(line.replace(" = common global ", " = internal global ", 1)))
 
 
@@ -143,7 +165,7 @@ def _name_before(line: str) -> str:
     return line.split(" = ", 1)[0]
 
 
-def _metadata(module: _Module, line: str) -> None:
+def _metadata(module: _ModuleBuilder, line: str) -> None:
     match = _METADATA.match(line)
     if match is None:
         if not line.startswith("!nvvm"):
@@ -157,11 +179,11 @@ def _metadata(module: _Module, line: str) -> None:
     elif re.match(r'!\{\s*(?:i\d|!")', content):
         module.out.append(line)
     else:
-        # Types and variables, which nothing asks for once the debug intrinsics are gone.
+        # Types and variables: unused once the debug intrinsics have been removed.
         module.out.append(f"!{number} = !{{}}")
 
 
-def _declaration(module: _Module, line: str) -> None:
+def _declaration(module: _ModuleBuilder, line: str) -> None:
     if "llvm.dbg." in line:
         return
     line = opaque(_renamed(line))
@@ -175,41 +197,48 @@ def _renamed(line: str) -> str:
     return line.replace('@"llvm.nvvm.', f'@"{PREFIX}') if "llvm.nvvm." in line else line
 
 
-def _function(module: _Module, body: list[str]) -> None:
-    header = opaque(body[0])
-    match = _DEFINED.match(header)
-    name = match[1].strip('"') if match else ""
-    module.defined.add(name)
-    if name != module.is_entry and match is not None:
-        end = closing(header, match.end() - 1) + 1
-        attributes = re.sub(r"\b(?:noinline|optnone|alwaysinline)\b", "", header[end:])
-        # Weak, so that linking keeps it whatever comes first; internal once all is linked.
-        header = f"{header[:end].replace(' linkonce_odr ', ' weak_odr ', 1)} alwaysinline {attributes}"
-    module.out.append(header)
+def _function(module: _ModuleBuilder, body: list[str]) -> None:
+    module.out.append(_function_header(module, body[0]))
     divisors = _divisors(body)
-    for index in range(1, len(body)):
-        line = body[index]
+    for line, following in zip(body[1:], [*body[2:], ""], strict=True):
         if "llvm.dbg." in line:
             continue
         if _ARITHMETIC.search(line):
             _check(module, line)
         elif divisors and (zero := _IS_ZERO.match(line)) and zero[3] in divisors:
-            _check_guard(module, line, body[index + 1], zero, divisors[zero[3]])
-        if "addrspace(3)" in line and (cast := _SHARED_CAST.match(line)):
-            line = _shared_address(module, cast)
-        elif " = alloca [" in line and (array := _ALLOCATION.match(line)):
-            module.local_bytes += layout(array[1])[0]
-        elif " zeroinitializer," in line and (zeroed := _ZEROED.match(line)) and int(zeroed[2]) >= _MANY:
-            # LLVM would store the elements one by one.
-            module.fills = True
-            line = f"  call void @{_FILL}(ptr {zeroed[3]}, i8 0, i64 {layout(zeroed[1])[0]}, i1 false)"
-        elif "addrspacecast" in line:
-            # Of constants, which are memory like any other here.
-            line = line.replace("addrspacecast", "bitcast")
-        module.out.append(opaque(_renamed(line)))
+            _check_guard(module, line, following, zero, divisors[zero[3]])
+        module.out.append(opaque(_renamed(_instruction(module, line))))
 
 
-def _shared_address(module: _Module, cast: re.Match[str]) -> str:
+def _function_header(module: _ModuleBuilder, line: str) -> str:
+    """Return the header of a function, which is inlined unless it is the kernel."""
+    header = opaque(line)
+    match = _DEFINED.match(header)
+    name = match[1].strip('"') if match else ""
+    module.defined.add(name)
+    if name == module.entry or match is None:
+        return header
+    end = closing(header, match.end() - 1) + 1
+    attributes = re.sub(r"\b(?:noinline|optnone|alwaysinline)\b", "", header[end:])
+    # Weak, so that linking keeps the definition in any order of modules; made internal after linking.
+    return f"{header[:end].replace(' linkonce_odr ', ' weak_odr ', 1)} alwaysinline {attributes}"
+
+
+def _instruction(module: _ModuleBuilder, line: str) -> str:
+    """Return an instruction with its shared addresses, local arrays and address spaces translated."""
+    if "addrspace(3)" in line and (cast := _SHARED_CAST.match(line)):
+        return _shared_address(module, cast)
+    if " = alloca [" in line and (array := _ALLOCATION.match(line)):
+        module.local_bytes += size_and_alignment(array[1])[0]
+        return line
+    if " zeroinitializer," in line and (zeroed := _ZEROED.match(line)) and int(zeroed[2]) >= _MIN_FILL_ELEMENTS:
+        module.fills = True
+        return f"  call void @{_FILL}(ptr {zeroed[3]}, i8 0, i64 {size_and_alignment(zeroed[1])[0]}, i1 false)"
+    # Constant memory is ordinary memory on this machine.
+    return line.replace("addrspacecast", "bitcast")
+
+
+def _shared_address(module: _ModuleBuilder, cast: re.Match[str]) -> str:
     offset = module.shared[cast[2]]
     if offset is None:
         return f'  {cast[1]} = call ptr @"{DYNAMIC_SHARED}"(){cast[3]}'
@@ -217,7 +246,7 @@ def _shared_address(module: _Module, cast: re.Match[str]) -> str:
 
 
 def _divisors(body: list[str]) -> dict[str, set[str]]:
-    """Values that are divided by somewhere, and what is divided by each."""
+    """Return the divisors of the function's divisions, each with its dividends."""
     found: dict[str, set[str]] = {}
     for line in body:
         match = _OPERATION.match(line) if _ARITHMETIC.search(line) else None
@@ -226,16 +255,16 @@ def _divisors(body: list[str]) -> dict[str, set[str]]:
     return found
 
 
-def _check_guard(module: _Module, line: str, following: str, zero: re.Match[str], dividends: set[str]) -> None:
-    """Numba steps around a division by zero and gives zero; the branch that does so is marked as unlikely."""
+def _check_guard(module: _ModuleBuilder, line: str, following: str, zero: re.Match[str], dividends: set[str]) -> None:
+    """Check a division that Numba guards by a branch marked as unlikely, which returns zero for a zero divisor."""
     if f"br i1 {zero[1]}," in following and "!prof" in following:
-        # With several dividends it is not known here which of them is defined already.
+        # Of several dividends, some may be defined only after this line.
         dividend = next(iter(dividends)) if len(dividends) == 1 else "0"
         kind = zero[2]
         _call_check(module, f"division.{kind}", f"{kind} {dividend}, {kind} {zero[3]}, i64 0", line)
 
 
-def _check(module: _Module, line: str) -> None:
+def _check(module: _ModuleBuilder, line: str) -> None:
     match = _OPERATION.match(line)
     if match is None:
         raise ValueError(f"cannot read: {line}")
@@ -255,7 +284,7 @@ def _check(module: _Module, line: str) -> None:
         _call_check(module, f"division.{kind}", f"{kind} {first}, {kind} {second}, i64 {int(signed)}", line)
 
 
-def _call_check(module: _Module, name: str, arguments: str, line: str) -> None:
+def _call_check(module: _ModuleBuilder, name: str, arguments: str, line: str) -> None:
     location = _DEBUG_LOCATION.search(line)
     module.checks.add(name)
     suffix = f", {location[0]}" if location else ""

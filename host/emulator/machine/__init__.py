@@ -1,1 +1,1 @@
-"""The emulated machine: threads, warps, blocks, memory, and the faults it reports."""
+"""The emulated machine: threads, warps, blocks, memory and fault detection; it does not import the compiler."""

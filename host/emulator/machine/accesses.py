@@ -1,26 +1,26 @@
-"""Loads, stores and atomics: where they may go, and what becomes of them."""
+"""Hooks for loads, stores, atomics, fences, shared memory and special registers."""
 
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import (
+from gpu_pregel.host.emulator.machine.access_counts import count_access
+from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.races import check_race
+from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, yield_to_others
+from gpu_pregel.host.emulator.machine.store_buffers import (
     all_written,
     drain,
     drain_one,
     drain_overlapping,
-    drain_somebody,
+    drain_random,
     read_bits,
     write_bits,
 )
-from gpu_pregel.host.emulator.machine.counts import count_access
-from gpu_pregel.host.emulator.machine.hooks import helper, hook
-from gpu_pregel.host.emulator.machine.races import check_race
-from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, give_way
 from gpu_pregel.host.emulator.machine.words import add_float32, add_float64, less_unsigned, set_word, word
 
 _READ, _WRITE, _ATOMIC = 0, 1, 3
-_OFTEN, _SELDOM = 7, 63
-"""One store or atomic in 8, and one load in 64, lets others run first."""
+_YIELD_MASK, _LOAD_YIELD_MASK = 7, 63
+"""One store or atomic in 8, and one load in 64, yields to another thread first."""
 
 
 @helper
@@ -37,7 +37,7 @@ def _holds(region: int, address: int, size: int) -> bool:
 
 @hook("emu_find")
 def _find(state: int, address: int, size: int, site: int, access: int) -> int:
-    """The region that an access falls in, 0 for the thread's own stack; anything else is a fault."""
+    """Return the region of an access, or 0 for the thread's own stack; any other address is a fault."""
     me = word(state, at.CURRENT)
     shared = word(me, at.SHARED_REGION)
     if _holds(shared, address, size):
@@ -55,7 +55,7 @@ def _find(state: int, address: int, size: int, site: int, access: int) -> int:
 
 @helper
 def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
-    """All that loads, stores and atomics have in common; the region, or 0 for the stack."""
+    """Check and count an access; return its region, or 0 for the stack."""
     region = word(word(state, at.SITE_REGIONS), site)
     if not _holds(region, address, size):
         region = _find(state, address, size, site, access)
@@ -74,18 +74,18 @@ def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
 
 
 @helper
-def _maybe_give_way(state: int, mask: int, site: int) -> None:
-    """Once in a while let others run, and let some store reach memory."""
+def _maybe_yield(state: int, mask: int, site: int) -> None:
+    """Occasionally yield to another thread and drain one buffered store."""
     if draw(state) & mask == 0:
         set_word(word(state, at.CURRENT), at.WAIT_SITE, site)
-        drain_somebody(state)
-        give_way(state)
+        drain_random(state)
+        yield_to_others(state)
 
 
 @hook("emu_load")
 def _load(state: int, address: int, size: int, site: int) -> int:
-    """What a thread reads: its own buffered store if there is one, or memory."""
-    _maybe_give_way(state, _SELDOM, site)
+    """Load from the thread's own store buffer, or from memory."""
+    _maybe_yield(state, _LOAD_YIELD_MASK, site)
     region = _enter(state, address, size, site, _READ)
     if region == 0:
         return read_bits(address, size)
@@ -106,8 +106,8 @@ def _load(state: int, address: int, size: int, site: int) -> int:
 
 @hook("emu_store")
 def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
-    """Put a store in the thread's buffer."""
-    _maybe_give_way(state, _OFTEN, site)
+    """Append a store to the thread's store buffer."""
+    _maybe_yield(state, _YIELD_MASK, site)
     region = _enter(state, address, size, site, _WRITE)
     if region == 0:
         write_bits(address, size, bits)
@@ -129,8 +129,8 @@ def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
 
 @helper
 def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
-    """What comes before an atomic; afterwards its memory can be used as it is."""
-    _maybe_give_way(state, _OFTEN, site)
+    """Check an atomic and drain the stores that overlap it."""
+    _maybe_yield(state, _YIELD_MASK, site)
     if size != 4 and size != 8:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
     region = _enter(state, address, size, site, _ATOMIC)
@@ -144,7 +144,7 @@ def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
 
 @helper
 def _smaller_or_greater(op: int, old: int, bits: int, size: int) -> int:
-    """The result of max, min, umax and umin."""
+    """Return the result of max, min, umax or umin."""
     a, b = old, bits
     if size == 4:
         if op == at.MAX or op == at.MIN:
@@ -161,7 +161,7 @@ def _smaller_or_greater(op: int, old: int, bits: int, size: int) -> int:
 
 @helper
 def _combine(op: int, old: int, bits: int, size: int) -> int:
-    """What an atomic operation leaves in memory; only the low ``size`` bytes count."""
+    """Return the value that an atomic operation stores; only the low ``size`` bytes are significant."""
     if op == at.XCHG:
         return bits
     if op == at.ADD:
@@ -181,36 +181,42 @@ def _combine(op: int, old: int, bits: int, size: int) -> int:
 
 @hook("emu_rmw")
 def _rmw(state: int, address: int, size: int, op: int, bits: int, site: int) -> int:
-    """An atomic operation; returns what stood there before."""
+    """Perform an atomic operation and return the old value."""
     if op < at.XCHG or op > at.FADD:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, op)
     _enter_atomic(state, address, size, site)
     old = read_bits(address, size)
     write_bits(address, size, _combine(op, old, bits, size))
-    # What was stored before may still be unseen when this is seen.
-    _maybe_give_way(state, _OFTEN, site)
+    # Earlier stores of this thread may become visible after this one.
+    _maybe_yield(state, _YIELD_MASK, site)
     return old
 
 
 @hook("emu_cas")
 def _cas(state: int, address: int, size: int, expected: int, desired: int, site: int) -> int:
-    """Compare and swap; returns what stood there before."""
+    """Compare and swap; return the old value."""
     _enter_atomic(state, address, size, site)
     old = read_bits(address, size)
     if old == expected:
         write_bits(address, size, desired)
-    _maybe_give_way(state, _OFTEN, site)
+    _maybe_yield(state, _YIELD_MASK, site)
     return old
 
 
 @hook("emu_fence")
 def _fence(state: int, _level: int, _site: int) -> int:
-    """Let all that the thread has stored be seen; levels beyond the block are not told apart."""
+    """Drain the thread's store buffer; all fence levels have the same effect."""
     drain(word(state, at.CURRENT))
     return 0
 
 
 @hook("emu_shared")
 def _shared(state: int, offset: int) -> int:
-    """Where a byte of the current block's shared memory lies."""
+    """Return the address of an offset in the current block's shared memory."""
     return word(word(word(state, at.CURRENT), at.SHARED_REGION), at.BASE) + offset
+
+
+@hook("emu_sreg")
+def _special_register(state: int, code: int) -> int:
+    """Return the current thread's value of a special register."""
+    return word(word(state, at.CURRENT), code)

@@ -1,4 +1,4 @@
-"""Arrays of the emulated device: they refuse what CuPy's refuse, and know which of their bytes were written."""
+"""Device arrays of the emulator: they reject the conversions that CuPy rejects and track which bytes were written."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gpu_pregel.host.emulator.machine import layout as at
 
 ALIGNMENT = 256
 RED_ZONE = 256
-"""Bytes around each allocation that belong to no array."""
+"""Bytes on each side of an allocation that belong to no array."""
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Allocation:
-    """Memory of its own, between red zones, with a shadow byte for each of its bytes."""
+    """A block of memory between red zones, with one shadow byte per byte."""
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = nbytes
@@ -30,7 +30,7 @@ class Allocation:
         self._races: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
 
     def races(self, granule: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Words for the last accesses of each ``granule`` bytes; made when first asked for."""
+        """Return the shadow words for race detection per ``granule`` bytes, allocated on first use."""
         if granule not in self._races:
             self._races[granule] = np.zeros((self.nbytes // granule + 1) * at.RACE_WORDS, np.int64)
         return self._races[granule]
@@ -42,16 +42,16 @@ class EmulatedMemory:
     Parameters
     ----------
     capacity : int, optional
-        Bytes that it has; an allocation beyond them fails.
+        Size in bytes; unlimited by default. An allocation that exceeds it fails.
 
     Attributes
     ----------
     live_bytes, peak_bytes : int
-        What is allocated now, and the most that ever was.
+        Bytes currently allocated, and the maximum so far.
     readbacks, readback_bytes, uploads, upload_bytes : int
-        Copies to the host and from it.
+        Number and total size of copies to and from the host.
     fail_in : int or None
-        For tests: the allocation that fails, counted from the next one as 1.
+        Fault injection: the allocation that fails, where 1 is the next one.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
@@ -62,11 +62,11 @@ class EmulatedMemory:
         self.uploads = self.upload_bytes = 0
 
     def empty(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:
-        """An array of which nothing is written."""
+        """Return an uninitialised array."""
         dtype, length = np.dtype(dtype), _length(size)
         nbytes = length * dtype.itemsize
         if dtype.hasobject:
-            raise TypeError(f"dtype {dtype} cannot be in device memory")
+            raise TypeError(f"dtype {dtype} is not supported in device memory")
         if self._fails(nbytes):
             raise MemoryError(
                 f"out of memory allocating {nbytes} bytes (allocated so far: {self.live_bytes} bytes, limit: "
@@ -90,24 +90,24 @@ class EmulatedMemory:
         self.live_bytes -= nbytes
 
     def zeros(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return self.full(size, 0, dtype)
 
     def full(self, size: int | tuple[int, ...], value: Any, dtype: Any) -> DeviceArray:
-        """An array that holds ``value`` everywhere."""
+        """Return an array filled with ``value``."""
         array = self.empty(size, dtype)
         array.fill(value)
         return array
 
     def asarray(self, host: Any, dtype: Any = None) -> DeviceArray:
-        """A copy of a host array of one dimension; an array of this memory passes through."""
+        """Copy a one-dimensional host array to the device; a device array is returned unchanged."""
         if isinstance(host, DeviceArray):
             if dtype is not None and host.dtype != np.dtype(dtype):
-                raise TypeError(f"array has dtype {host.dtype}, not {np.dtype(dtype)}: there is no conversion here")
+                raise TypeError(f"array has dtype {host.dtype}, not {np.dtype(dtype)}: device arrays are not converted")
             return host
         source = np.ascontiguousarray(host, dtype)
         if source.ndim != 1:
-            raise ValueError(f"array has {source.ndim} dimensions: this device has arrays of one")
+            raise ValueError(f"array has {source.ndim} dimensions: device arrays have one")
         array = self.empty(source.size, source.dtype)
         array.set(source)
         return array
@@ -116,7 +116,7 @@ class EmulatedMemory:
 def _length(size: int | tuple[int, ...]) -> int:
     if isinstance(size, tuple):
         if len(size) != 1:
-            raise ValueError(f"shape {size} has {len(size)} dimensions: this device has arrays of one")
+            raise ValueError(f"shape {size} has {len(size)} dimensions: device arrays have one")
         size = size[0]
     length = int(size)
     if length < 0:
@@ -129,21 +129,21 @@ def _refuse(what: str) -> NoReturn:
 
 
 class DeviceArray:
-    """A contiguous array in emulated memory; slices and views share it.
+    """A contiguous array in emulated memory; slices and views share its memory.
 
     Attributes
     ----------
     memory : EmulatedMemory
     allocation : Allocation
     address : int
-        Where the array begins.
+        Address of the first element.
     shape : tuple
-        Its length, or nothing for a single element.
+        The length, or empty for a single element.
     dtype : numpy.dtype
     """
 
     __hash__ = object.__hash__
-    # NumPy's arrays are not to take this for a sequence or a scalar.
+    # NumPy must not treat this as a sequence or a scalar.
     __array_ufunc__ = None
 
     def __init__(
@@ -157,7 +157,7 @@ class DeviceArray:
 
     @property
     def address(self) -> int:
-        """Where the array begins."""
+        """Address of the first element."""
         return self.allocation.address + self._offset
 
     @property
@@ -172,23 +172,23 @@ class DeviceArray:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
+        """Size of an element in bytes."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Size of all elements in bytes."""
         return self.size * self.itemsize
 
     def _host(self) -> np.ndarray[Any, Any]:
-        """The elements themselves; not for others, who would read without being counted."""
+        """Return a view of the elements, without counting a readback."""
         return self.allocation.bytes[self._offset : self._offset + self.nbytes].view(self.dtype)
 
-    def _note_written(self) -> None:
+    def _mark_written(self) -> None:
         self.allocation.written[self._offset : self._offset + self.nbytes] = 1
 
     def get(self) -> np.ndarray[Any, Any]:
-        """Copy to the host, which is counted as a readback."""
+        """Copy to the host and count a readback."""
         self.memory.readbacks += 1
         self.memory.readback_bytes += self.nbytes
         return self._host().copy().reshape(self.shape)
@@ -198,11 +198,11 @@ class DeviceArray:
         source = np.asarray(host)
         if source.shape != self.shape or source.dtype != self.dtype:
             raise ValueError(
-                f"array of shape {source.shape} and dtype {source.dtype} does not fit one of shape {self.shape} and "
-                f"dtype {self.dtype}"
+                f"array of shape {source.shape} and dtype {source.dtype} does not fit an array of shape {self.shape} "
+                f"and dtype {self.dtype}"
             )
         self._host()[:] = source.reshape(-1)
-        self._note_written()
+        self._mark_written()
         self.memory.uploads += 1
         self.memory.upload_bytes += self.nbytes
 
@@ -213,10 +213,10 @@ class DeviceArray:
         if np.ndim(value):
             raise TypeError("fill takes a scalar")
         self._host()[:] = value
-        self._note_written()
+        self._mark_written()
 
     def copy(self) -> DeviceArray:
-        """A new array on the device with the same elements; what was not written stays so."""
+        """Copy to a new array on the device; unwritten bytes stay marked as unwritten."""
         other = self.memory.empty(self.size, self.dtype)
         end = self._offset + self.nbytes
         other.allocation.bytes[:] = self.allocation.bytes[self._offset : end]
@@ -224,10 +224,10 @@ class DeviceArray:
         return DeviceArray(self.memory, other.allocation, 0, self.shape, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
-        """The same bytes as elements of another type."""
+        """Return a view of the same bytes with another dtype."""
         dtype = np.dtype(dtype)
         if self.nbytes % dtype.itemsize:
-            raise ValueError(f"{self.nbytes} bytes are no whole number of elements of dtype {dtype}")
+            raise ValueError(f"{self.nbytes} bytes is not a multiple of the size of dtype {dtype}")
         return DeviceArray(self.memory, self.allocation, self._offset, (self.nbytes // dtype.itemsize,), dtype)
 
     def __len__(self) -> int:
@@ -241,7 +241,7 @@ class DeviceArray:
         if isinstance(key, slice):
             start, stop, step = key.indices(self.size)
             if step != 1:
-                raise NotImplementedError("slices of this device's arrays are contiguous: a step is not possible")
+                raise NotImplementedError(f"device arrays support only contiguous slices, not a step of {step}")
             return self._part(start, (max(stop - start, 0),))
         if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
             raise TypeError(f"index must be an integer or a slice, not {type(key).__name__}")
@@ -297,7 +297,7 @@ class DeviceArray:
         _refuse("a sequence")
 
     def _arithmetic(self, _other: object = None) -> NoReturn:
-        raise TypeError("this device computes in kernels alone: there is no arithmetic on whole arrays")
+        raise TypeError("device arrays do not support arithmetic or comparison: use a kernel")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _arithmetic
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = _arithmetic

@@ -1,11 +1,19 @@
-"""Barriers of blocks and of grids, the end of threads, and the hook that leads to all synchronisation."""
+"""Block barriers, grid barriers, thread exit, and the hook that dispatches all synchronisation."""
 
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import drain
 from gpu_pregel.host.emulator.machine.hooks import external, helper, hook
-from gpu_pregel.host.emulator.machine.scheduler import draw, fail, fail_thread, fail_with, give_way, make_ready, wait
+from gpu_pregel.host.emulator.machine.scheduler import (
+    draw,
+    fail,
+    fail_thread,
+    fail_with,
+    make_ready,
+    wait,
+    yield_to_others,
+)
+from gpu_pregel.host.emulator.machine.store_buffers import drain
 from gpu_pregel.host.emulator.machine.warps import synchronise_warp
 from gpu_pregel.host.emulator.machine.words import set_word, trailing_zeros, word
 
@@ -14,7 +22,7 @@ _switch = external("emu_switch", 2)
 
 @helper
 def _some_thread(first: int, threads: int, status: int) -> int:
-    """The first of a range of threads that has this status, or 0."""
+    """Return the first thread of a range that has this status, or 0."""
     for index in range(threads):
         fiber = first + index * at.FIBER_WORDS * at.WORD
         if word(fiber, at.STATUS) == status:
@@ -24,14 +32,14 @@ def _some_thread(first: int, threads: int, status: int) -> int:
 
 @helper
 def _fail_because_of(state: int, code: int, site: int, first: int, threads: int, status: int) -> None:
-    """A fault of the current thread in which some thread of this status has part."""
+    """Report a fault of the current thread that also involves a thread with this status."""
     other = _some_thread(first, threads, status)
     fail_with(state, code, site, 0, word(other, at.IDENTITY), word(other, at.WAIT_SITE))
 
 
 @helper
-def _refuse_if_awaited(state: int, me: int, site: int) -> None:
-    """Lanes that wait in a warp operation for a thread at a barrier would wait for ever, and it for them."""
+def _check_not_awaited(state: int, me: int, site: int) -> None:
+    """Fail if a lane in a warp operation waits for this thread: it would deadlock with a thread at a barrier."""
     warp = word(me, at.OWN_WARP)
     waiting = word(warp, at.WAITING)
     while waiting:
@@ -44,7 +52,7 @@ def _refuse_if_awaited(state: int, me: int, site: int) -> None:
 
 @helper
 def _release(state: int, first: int, threads: int, me: int) -> None:
-    """Let all go on that wait at a barrier whose last one is ``me``."""
+    """Resume the threads at a barrier; ``me`` was the last to arrive."""
     for index in range(threads):
         fiber = first + index * at.FIBER_WORDS * at.WORD
         if fiber != me:
@@ -54,12 +62,12 @@ def _release(state: int, first: int, threads: int, me: int) -> None:
 
 @hook("emu_block_barrier")
 def _block_barrier(state: int, kind: int, predicate: int, site: int) -> int:
-    """Wait for all threads of the block at one site; count in how many ``predicate`` is not zero."""
+    """Wait for all threads of the block at one site, and count the threads whose ``predicate`` is not zero."""
     me = word(state, at.CURRENT)
     block, threads = word(me, at.OWN_BLOCK), word(state, at.THREADS)
     first, waiting = word(block, at.FIRST_FIBER), word(block, at.BLOCK_WAITING)
     drain(me)
-    _refuse_if_awaited(state, me, site)
+    _check_not_awaited(state, me, site)
     if word(block, at.BLOCK_EXITED):
         _fail_because_of(state, at.BARRIER_EXITED, site, first, threads, at.ENDED)
     if waiting == 0:
@@ -96,7 +104,7 @@ def _grid_barrier(state: int, site: int) -> int:
     drain(me)
     if word(state, at.COOPERATIVE) == 0:
         fail(state, at.GRID_NOT_COOPERATIVE, site, 0)
-    _refuse_if_awaited(state, me, site)
+    _check_not_awaited(state, me, site)
     if word(state, at.LIVE) != threads:
         _fail_because_of(state, at.GRID_EXITED, site, first, threads, at.ENDED)
     if waiting == 0:
@@ -117,7 +125,7 @@ def _grid_barrier(state: int, site: int) -> int:
 
 @hook("emu_sync")
 def _synchronise(state: int, kind: int, mask: int, a: int, b: int, c: int, site: int) -> int:
-    """Barriers and warp operations of all kinds."""
+    """Perform a barrier or a warp operation."""
     if word(word(word(state, at.CURRENT), at.STACK_LOW), 0) != at.CANARY:
         fail(state, at.STACK_OVERFLOW, site, 0)
     if kind >= at.WARP_SYNC and kind <= at.SHUFFLE_XOR:
@@ -130,8 +138,8 @@ def _synchronise(state: int, kind: int, mask: int, a: int, b: int, c: int, site:
 
 
 @helper
-def _refuse_those_who_wait(state: int, me: int) -> None:
-    """Whoever waits for a thread that ends would wait for ever."""
+def _check_nobody_waits(state: int, me: int) -> None:
+    """Fail if another thread waits for this thread, which is about to exit."""
     block, threads = word(me, at.OWN_BLOCK), word(state, at.THREADS)
     if word(block, at.BLOCK_WAITING):
         other = _some_thread(word(block, at.FIRST_FIBER), threads, at.AT_BLOCK)
@@ -155,15 +163,15 @@ def _refuse_those_who_wait(state: int, me: int) -> None:
 
 @hook("emu_exit")
 def _exit(state: int) -> int:
-    """The end of a thread; does not return."""
+    """End the current thread; does not return."""
     me = word(state, at.CURRENT)
     block, warp = word(me, at.OWN_BLOCK), word(me, at.OWN_WARP)
     if word(me, at.BUFFERED) and draw(state) & 3 == 0:
-        give_way(state)
+        yield_to_others(state)
     drain(me)
     if word(word(me, at.STACK_LOW), 0) != at.CANARY:
         fail(state, at.STACK_OVERFLOW, -1, 0)
-    _refuse_those_who_wait(state, me)
+    _check_nobody_waits(state, me)
     live = word(block, at.BLOCK_LIVE) - 1
     set_word(me, at.STATUS, at.ENDED)
     set_word(me, at.WAIT_SITE, -1)
@@ -173,6 +181,6 @@ def _exit(state: int) -> int:
     set_word(state, at.LIVE, word(state, at.LIVE) - 1)
     if live:
         return wait(state)
-    # A new block would use this very stack: it is begun from the launcher's.
+    # A new block reuses this stack, so it is started on the launcher's stack.
     set_word(state, at.BLOCK_ENDED, 1)
     return _switch(me + at.WORD * at.STACK_POINTER, word(state, at.LAUNCHER))

@@ -1,6 +1,6 @@
-"""Fibers: the machine code that leaves one stack for another, and the stacks.
+"""Fibers: machine code that switches from one stack to another.
 
-The system's own swapcontext takes two system calls a switch; this takes some ten instructions.
+A switch takes about ten instructions, whereas the C library's swapcontext makes two system calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpu_pregel.errors import DeviceError
 
 
 class Frame(NamedTuple):
-    """What a saved context looks like: its size in words and where four registers lie."""
+    """Layout of a saved context: its size in words and the positions of four registers."""
 
     words: int
     state: int
@@ -80,7 +80,7 @@ _OTHER_NAMES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 class Fibers(NamedTuple):
-    """The loaded machine code."""
+    """The loaded machine code of the switch."""
 
     switch: int
     start: int
@@ -89,25 +89,25 @@ class Fibers(NamedTuple):
 
 
 def load_fibers() -> Fibers:
-    """Assemble and load the switch; its symbol is ``emu_switch``.
+    """Assemble and load the switch, whose symbol is ``emu_switch``.
 
     Raises
     ------
     DeviceError
-        There is no switch for this kind of processor.
+        The processor architecture is not supported.
     """
     machine = platform.machine().lower()
     machine = _OTHER_NAMES.get(machine, machine)
     if machine not in _PROCESSORS or sys.platform == "win32":
         raise DeviceError(
-            f"device 'emulated' runs on Linux and macOS on x86-64 and aarch64 processors, not on {sys.platform} "
-            f"on {machine}"
+            f"device 'emulated' requires Linux or macOS on an x86-64 or aarch64 processor, not {sys.platform} on "
+            f"{machine}"
         )
     code, frame = _PROCESSORS[machine]
     engine = _load(code)
     switch, start = (int(engine.get_function_address(name)) for name in ("emu_switch", "emu_start"))
     if not switch or not start:
-        raise DeviceError("device 'emulated' could not load its machine code: this LLVM does not assemble it")
+        raise DeviceError("device 'emulated' failed to load its machine code: this version of LLVM cannot assemble it")
     llvm.add_symbol("emu_switch", switch)
     return Fibers(switch, start, frame, engine)
 
@@ -116,7 +116,7 @@ def _load(code: str) -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    # Apple's symbols begin with an underscore.
+    # Symbols have a leading underscore on macOS.
     prefix = "_" if sys.platform == "darwin" else ""
     names = {"switch": f"{prefix}emu_switch", "start": f"{prefix}emu_start"}
     lines = [".text", ".p2align 4", *[f".globl {name}" for name in names.values()], *code.format(**names).splitlines()]

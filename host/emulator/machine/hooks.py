@@ -1,6 +1,6 @@
-"""How hooks are compiled: functions on int64s that kernels and other hooks call by the name of a symbol.
+"""Compilation of hooks: functions of int64s that kernels and other hooks call through a symbol.
 
-They are kept on disk, under a stamp that covers all files that they are made from.
+Compiled hooks are cached on disk under a stamp that covers all of their source files.
 """
 
 from __future__ import annotations
@@ -19,8 +19,17 @@ from numba.core import caching, ccallback
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-HOOK_MODULES = ("scheduler", "buffers", "counts", "races", "accesses", "warps", "barriers", "checks")
-"""Files of this folder that hold hooks, in the order that they need one another."""
+HOOK_MODULES = (
+    "scheduler",
+    "store_buffers",
+    "access_counts",
+    "races",
+    "accesses",
+    "warps",
+    "barriers",
+    "arithmetic_checks",
+)
+"""The modules of this folder that define hooks, in dependency order."""
 _SOURCES = ("layout", "words", "hooks", *HOOK_MODULES)
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
@@ -28,7 +37,7 @@ _OPTIONS = {"error_model": "numpy", "nogil": True}
 
 @functools.cache
 def _stamp() -> str:
-    """Digest of all sources that hooks are made from."""
+    """Return a digest of all source files of the hooks."""
     digest = hashlib.sha256()
     for name in _SOURCES:
         digest.update(name.encode() + b"\0" + Path(__file__).with_name(f"{name}.py").read_bytes())
@@ -36,7 +45,7 @@ def _stamp() -> str:
 
 
 class _Stamped:
-    """Mixed into Numba's cache locators."""
+    """Mixin that gives Numba's cache locators the stamp of the hooks."""
 
     def get_source_stamp(self) -> str:
         return _stamp()
@@ -62,14 +71,14 @@ class _HookCache(caching.FunctionCache):
     _impl_class = _CacheImplementation
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is damaged is as if it were not there."""
+        """Treat a damaged cache entry as missing."""
         with contextlib.suppress(Exception):
             return super().load_overload(sig, target_context)
         return None
 
 
 class Hook(NamedTuple):
-    """A function to be compiled under the name of a symbol."""
+    """A function and the symbol under which it is compiled."""
 
     symbol: str
     function: Callable[..., int]
@@ -77,11 +86,11 @@ class Hook(NamedTuple):
 
 
 HOOKS: list[Hook] = []
-"""In the order of their definition, so that each comes after those it calls."""
+"""All hooks in order of definition, so that each follows the hooks that it calls."""
 
 
 def hook(symbol: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Let code compiled later call this function of int64s, which returns one, by the name ``symbol``."""
+    """Register a function of int64s that returns an int64, so that compiled code can call it as ``symbol``."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         arguments = function.__code__.co_argcount
@@ -92,19 +101,19 @@ def hook(symbol: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 
 
 def external(symbol: str, arguments: int) -> Callable[..., int]:
-    """A function that compiled code calls by the name of a symbol."""
+    """Declare a function that compiled code calls through a symbol."""
     signature = types.int64(*[types.int64] * arguments)
     declared: Callable[..., int] = types.ExternalFunction(symbol, signature)
     return declared
 
 
 def helper(function: Function) -> Function:
-    """Compile a short function that becomes part of the hooks that call it."""
+    """Compile a short function that is inlined into the hooks that call it."""
     return cast(Function, numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
 
 
 def compile_hook(one: Hook) -> int:
-    """Compile a hook, or take it from the disk; make its symbol known and return its address."""
+    """Compile a hook or load it from the cache, register its symbol with LLVM and return its address."""
     callback: Any = ccallback.CFunc(
         one.function, ((types.int64,) * one.arguments, types.int64), {}, {"nopython": True, **_OPTIONS}
     )
@@ -113,9 +122,9 @@ def compile_hook(one: Hook) -> int:
     callback.compile()
     address = int(callback.address)
     llvm.add_symbol(one.symbol, address)
-    _KEPT.append(callback)
+    _COMPILED.append(callback)
     return address
 
 
-_KEPT: list[Any] = []
-"""Compiled code lives as long as the object that holds it."""
+_COMPILED: list[Any] = []
+"""Keeps the owners of the compiled code alive."""

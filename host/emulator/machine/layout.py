@@ -1,6 +1,6 @@
-"""Where things lie in the memory that compiled kernels, hooks and Python share; all of it int64 words.
+"""Layout of the memory that compiled kernels, hooks and Python share, in int64 words.
 
-There is one state block per launch. It points at records: one per resident thread (a fiber), warp, block and region.
+A launch has one state block, which points to records: one per resident thread (fiber), warp, block and region.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ WORD = 8
 
 # --- The state block.
 ARGUMENTS = 0
-"""Address of the kernel's arguments; the one slot that compiled kernels read themselves."""
+"""Address of the kernel's arguments; the only slot that compiled kernels read directly."""
 CURRENT = 1
-"""The thread record of whoever runs now."""
+"""Record of the running thread."""
 RANDOM = 2
 LAUNCHER = 3
 """Stack pointer of the launcher while a thread runs."""
 READY, READY_COUNT = 4, 5
 LIVE = 6
-"""Threads that have started and not ended."""
+"""Number of threads that have started and not exited."""
 STEPS, STEP_LIMIT = 7, 8
 PAUSED, BLOCK_ENDED = 9, 10
 ORDER, NEXT_BLOCK, BLOCKS = 11, 12, 13
-"""Address of the order that blocks start in; how many have; how many there are."""
+"""Address of the start order of blocks; number of blocks started; number of blocks."""
 RESIDENT, THREADS, WARPS = 14, 15, 16
-"""Blocks at a time; threads and warps of each."""
+"""Number of resident blocks; threads and warps per block."""
 BLOCK_RECORDS, FIBER_RECORDS, WARP_RECORDS = 17, 18, 19
 STACKS = 20
 GRID_X, GRID_Y, GRID_Z = 21, 22, 23
@@ -31,37 +31,37 @@ BLOCK_X, BLOCK_Y, BLOCK_Z = 24, 25, 26
 COOPERATIVE = 27
 GRID_WAITING, GRID_SITE = 28, 29
 STAMP = 30
-"""Number of this launch among all, raised at each of its grid barriers: what happened under another is past."""
+"""Increases with each launch and each grid barrier; accesses with different stamps are ordered."""
 REGIONS, REGION_COUNT, SITE_REGIONS = 31, 32, 33
-"""Records of regions; how many; for each site, the region that it found last."""
+"""Region records; their number; per site, the region of its last access."""
 SHARED_REGIONS, SHARED_BYTES = 34, 35
 ENTRY, EXIT, START = 36, 37, 38
 """Addresses of the kernel, of the hook that ends a thread, and of the stub that calls both."""
 FRAME_WORDS, FRAME_STATE, FRAME_ENTRY, FRAME_EXIT, FRAME_START = 39, 40, 41, 42, 43
-"""A saved context: its size in words, and where four registers lie in it."""
+"""A saved context: its size in words, and the positions of four registers."""
 COUNTING, SITE_COUNTS, SITES = 44, 45, 46
 SECTORS, OLD_SECTORS, SECTORS_MASK, SECTORS_USED = 47, 62, 48, 49
 OCCURRENCES = 50
 SHARED_COUNT, LOCAL_COUNT = 51, 52
 LAUNCH = 53
-"""STAMP as it was at the beginning."""
+"""STAMP at the start of the launch."""
 FAULT = 54
 FAULT_SITE, FAULT_THREAD, FAULT_ADDRESS, FAULT_SIZE, FAULT_VALUE = 55, 56, 57, 58, 59
 FAULT_OTHER_THREAD, FAULT_OTHER_SITE = 60, 61
 STATE_WORDS = 64
 
-# --- A thread. The first words are the special registers, by their codes.
+# --- A thread. The first words are the special registers, indexed by code.
 TID, NTID, CTAID, NCTAID = 0, 3, 6, 9
 LANE, WARP_SIZE, ACTIVE_MASK = 12, 13, 14
 MASK_EQ, MASK_LE, MASK_LT, MASK_GE, MASK_GT = 15, 16, 17, 18, 19
 STACK_POINTER, STATUS = 20, 21
 OWN_BLOCK, OWN_WARP = 22, 23
 IDENTITY, INDEX = 24, 25
-"""Number of the thread in the grid, and in its block."""
+"""Linear index of the thread in the grid, and in its block."""
 STACK_LOW, STACK_HIGH = 26, 27
 SHARED_REGION = 28
 WAIT_SITE = 29
-"""Where the thread last let others run."""
+"""Site at which the thread last yielded or waited."""
 OWN_OCCURRENCES = 30
 BUFFERED, BUFFER = 31, 32
 BUFFER_ENTRIES, ENTRY_WORDS = 4, 4
@@ -80,10 +80,10 @@ FIRST_WARP = 10
 BLOCK_REGION = 11
 BLOCK_WORDS = 16
 
-# --- A warp: masks and clocks, then tables with a word per lane.
+# --- A warp: masks and clocks, then tables with one word per lane.
 LANES, WAITING, EXITED = 0, 1, 2
 TIME, FULL_TIME = 3, 4
-"""Warp operations so far, and the last one in which every lane took part."""
+"""Number of warp operations so far, and of the last one in which all lanes took part."""
 WARP_FIBERS = 5
 LANE_MASK = 8
 LANE_SITE = 40
@@ -91,12 +91,12 @@ LANE_A, LANE_B, LANE_C = 72, 104, 136
 LANE_RESULT = 168
 LANE_EPOCH = 200
 CLOCK = 232
-"""32 words per lane: the last warp operation of each other lane that this one knows of."""
+"""32 words per lane: the last warp operation of each other lane that is ordered before this lane."""
 WARP_WORDS = 232 + 32 * 32
 
 # --- A region: an array of the launch, or a block's shared memory.
 BASE, NBYTES, WRITTEN, RACES, SHIFT, FLAGS, REGION_INDEX, SHADOW_BASE = 0, 1, 2, 3, 4, 5, 6, 7
-"""WRITTEN: shadow of the region's first byte. RACES: shadow of the address SHADOW_BASE, an entry per 2**SHIFT bytes."""
+"""WRITTEN: shadow of the region's first byte. RACES: shadow of address SHADOW_BASE, one entry per 2**SHIFT bytes."""
 REGION_WORDS = 8
 RACY, CONSTANT, SHARED = 1, 2, 4
 """Bits of FLAGS."""
@@ -148,10 +148,10 @@ XCHG, ADD, SUB, AND, OR, XOR, MAX, MIN, UMAX, UMIN, FADD = range(11)
 ) = range(1, 27)
 
 OTHER_ACCESS = 4
-"""In the value of a race, what the other thread does stands so many bits up."""
+"""Bit position of the other thread's access in the fault value of a race."""
 
 DONE, INTERRUPTED, FAILED = 0, 1, 2
-"""What emu_run returns."""
+"""Return values of emu_run."""
 
 STACK_BYTES = 64 << 10
 CANARY = 0x5AFE57AC5AFE57AC

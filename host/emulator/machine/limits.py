@@ -1,4 +1,4 @@
-"""What the emulated device has, and the launches that it refuses before any thread runs."""
+"""Limits of the emulated device, and the check of a launch against them before any thread runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = ((1 << 31) - 1, 65535, 65535)
 MAX_STATIC_SHARED = 48 << 10
 MULTIPROCESSORS = 4
-THREADS_EACH, BLOCKS_EACH, SHARED_EACH = 2048, 32, 100 << 10
-"""What a multiprocessor holds at once."""
+MAX_RESIDENT_THREADS, MAX_RESIDENT_BLOCKS, MAX_RESIDENT_SHARED = 2048, 32, 100 << 10
+"""Threads, blocks and bytes of shared memory that a multiprocessor can hold."""
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The shape of a launch, its blocks' static shared memory, and whether all of them run at once."""
+class LaunchShape:
+    """The shape of a launch, the static shared memory per block, and whether all blocks run concurrently."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -27,53 +27,55 @@ class Shape:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks."""
+        """Number of blocks in the grid."""
         return math.prod(self.grid)
 
     @property
     def threads(self) -> int:
-        """Number of threads of a block."""
+        """Number of threads per block."""
         return math.prod(self.block)
 
 
 def cooperative_blocks(threads: int, shared_bytes: int) -> int:
-    """How many blocks of a cooperative launch fit the emulated device."""
-    each = min(BLOCKS_EACH, THREADS_EACH // (-(-threads // 32) * 32))
+    """Return the maximum number of blocks in a cooperative launch."""
+    each = min(MAX_RESIDENT_BLOCKS, MAX_RESIDENT_THREADS // (-(-threads // 32) * 32))
     if shared_bytes:
-        each = min(each, SHARED_EACH // shared_bytes)
+        each = min(each, MAX_RESIDENT_SHARED // shared_bytes)
     return MULTIPROCESSORS * each
 
 
-def check_launch(name: str, shape: Shape, *, grid_barrier: bool = False) -> None:
-    """Refuse what a GPU refuses.
+def check_launch(name: str, shape: LaunchShape, *, grid_barrier: bool = False) -> None:
+    """Raise for a launch that a GPU would refuse.
 
     Raises
     ------
     EmulationError
-        The shape or the shared memory is beyond what the device has, or a grid barrier has no cooperative launch.
+        The launch exceeds a limit of the device, or a kernel with a grid barrier is not launched cooperatively.
     """
     problem = _problem(shape, grid_barrier)
     if problem is not None:
         raise EmulationError(f"kernel {name} cannot be launched: {problem}")
 
 
-def _problem(shape: Shape, grid_barrier: bool) -> str | None:
+def _problem(shape: LaunchShape, grid_barrier: bool) -> str | None:
     blocks, threads, shared_bytes = shape.blocks, shape.threads, shape.shared_bytes
     if not _fits(shape.grid, MAX_GRID):
-        return f"a grid of {_text(shape.grid)} blocks: from 1 to {_text(MAX_GRID)}; with nothing to do, do not launch"
+        return f"a grid of {_text(shape.grid)} blocks: use 1 to {_text(MAX_GRID)}, or skip a launch that has no work"
     if threads > MAX_THREADS or not _fits(shape.block, MAX_BLOCK):
-        return f"a block of {_text(shape.block)} threads: from 1 to {MAX_THREADS}, and at most {_text(MAX_BLOCK)}"
+        return (
+            f"a block of {_text(shape.block)} threads: use 1 to {MAX_THREADS} in total and at most {_text(MAX_BLOCK)}"
+        )
     if blocks * threads >= 1 << 32:
-        return f"{blocks} blocks of {threads} threads: the emulated device numbers threads with 32 bits"
+        return f"{blocks} blocks of {threads} threads: the emulated device supports at most {(1 << 32) - 1:,} threads"
     if shared_bytes > MAX_STATIC_SHARED:
-        return f"{shared_bytes} bytes of static shared memory: a block has at most {MAX_STATIC_SHARED}"
+        return f"{shared_bytes} bytes of static shared memory: the limit is {MAX_STATIC_SHARED} per block"
     if shape.cooperative and blocks > cooperative_blocks(threads, shared_bytes):
         return (
             f"a cooperative launch of {blocks} blocks of {threads} threads with {shared_bytes} bytes of shared memory "
             f"each: only {cooperative_blocks(threads, shared_bytes)} are resident at once"
         )
     if grid_barrier and not shape.cooperative:
-        return "it has a grid barrier: launch it cooperatively"
+        return "it contains a grid barrier: launch it cooperatively"
     return None
 
 

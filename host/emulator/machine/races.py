@@ -1,6 +1,7 @@
-"""Races: two accesses of which one writes, by different threads, not both atomic, and with nothing between that orders.
+"""Race detection: unordered accesses by two threads, of which one writes and at least one is not atomic.
 
-Barriers and warp operations order; fences and atomics do not: what relies on them is to be declared racy.
+Barriers and warp operations order accesses; fences and atomics do not, so arrays that rely on them must be declared
+racy.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ _READ, _WRITE, _ATOMIC = 0, 1, 2
 
 @helper
 def _is_ordered(state: int, me: int, other: int, epochs: int, shared: int) -> bool:
-    """Whether this thread comes after an access of thread ``other`` in the same launch."""
+    """Whether an earlier access by thread ``other`` of the same launch is ordered before this thread."""
     threads = word(state, at.THREADS)
     block = word(me, at.OWN_BLOCK)
     index = other - word(block, at.LINEAR) * threads
     if index < 0 or index >= threads:
-        # What another block did in this shared memory was before this one began.
+        # An earlier block used this shared memory before this block started.
         return shared != 0
     if (epochs >> _LANE_BITS) & _BLOCK_MASK != word(block, at.EPOCH) & _BLOCK_MASK:
         return True
@@ -40,7 +41,7 @@ def _is_ordered(state: int, me: int, other: int, epochs: int, shared: int) -> bo
 def _check_against(
     state: int, me: int, past: int, kind: int, access: int, site: int, address: int, size: int, shared: int
 ) -> None:
-    """Report the access noted at ``past``, of this kind, if it conflicts with the one that is made now."""
+    """Report a race if the access recorded at ``past`` conflicts with the current one."""
     who = word(past, 0)
     if who >> 32 != word(state, at.STAMP) or who & 0xFFFFFFFF == word(me, at.IDENTITY):
         return
@@ -56,7 +57,7 @@ def _check_against(
 
 @hook("emu_race")
 def check_race(state: int, region: int, address: int, size: int, access: int, site: int) -> int:
-    """Check an access against the last ones of each granule that it touches, and note it there."""
+    """Check an access against the last accesses of each granule that it touches, and record it."""
     me = word(state, at.CURRENT)
     warp = word(me, at.OWN_WARP)
     shared = word(region, at.FLAGS) & at.SHARED

@@ -1,30 +1,16 @@
-"""What a launch may touch: its arrays as regions, and the table of them that hooks search."""
+"""The memory regions that a launch may access, and the tables of regions that the hooks search."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from gpu_pregel.host.emulator.machine import layout as at
-
-
-class Shadowed(Protocol):
-    """Memory with shadows: which of its bytes were written, and who used what last."""
-
-    @property
-    def address(self) -> int:
-        """Where it begins."""
-
-    @property
-    def written(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """A one per byte that was written."""
-
-    def races(self, granule: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Words for the last accesses of each ``granule`` bytes."""
+from gpu_pregel.host.emulator.machine.arrays import Allocation
 
 
 @dataclass(frozen=True)
@@ -34,13 +20,13 @@ class Region:
     Parameters
     ----------
     name : str
-        What messages call it.
+        Name of the parameter in messages.
     address, nbytes, itemsize : int
-        Where it lies, and what its elements are.
+        Start address, size, and size of an element in bytes.
     racy : bool
-        Whether the kernel declares that it does without order there.
-    allocation : Shadowed, optional
-        The memory that it is part of; None for constants, which are only read.
+        Whether the region is exempt from race detection.
+    allocation : Allocation, optional
+        The memory that contains the region; None for read-only constants.
     """
 
     name: str
@@ -48,16 +34,16 @@ class Region:
     nbytes: int
     itemsize: int
     racy: bool = False
-    allocation: Shadowed | None = None
+    allocation: Allocation | None = None
 
     @property
     def end(self) -> int:
-        """The first address after it."""
+        """The first address after the region."""
         return self.address + self.nbytes
 
 
 def merged(regions: Sequence[Region]) -> list[Region]:
-    """Regions that share memory, as one: an address does not tell through which of them it was reached."""
+    """Merge overlapping regions, because an address does not identify the parameter through which it was reached."""
     result: list[Region] = []
     for region in sorted((r for r in regions if r.nbytes), key=lambda r: (r.address, -r.nbytes)):
         if not result or region.address >= result[-1].end:
@@ -75,7 +61,7 @@ def merged(regions: Sequence[Region]) -> list[Region]:
 
 
 def region_table(regions: Sequence[Region]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The records of ``regions``, after one that holds nothing."""
+    """Return the records of ``regions``, preceded by an empty record."""
     table = np.zeros((len(regions) + 1, at.REGION_WORDS), np.int64)
     for number, region in enumerate(regions):
         record = table[number + 1]
@@ -95,7 +81,7 @@ def region_table(regions: Sequence[Region]) -> np.ndarray[Any, np.dtype[np.int64
 
 
 class SharedMemory:
-    """Shared memory of all resident blocks, and its shadows."""
+    """The shared memory of all resident blocks, with its shadow memory."""
 
     def __init__(self, places: int, size: int, granule: int) -> None:
         self.stride = -(-size // 256) * 256 + 256

@@ -1,4 +1,4 @@
-"""A launch: checks that a GPU would make, memory for the threads, and the call of the launcher."""
+"""Launches of compiled kernels: checks, memory for the threads, and the call of the scheduler."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ import numpy as np
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.faults import Launch, SiteLike, describe
+from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel, Site
+from gpu_pregel.host.emulator.machine.faults import FaultyLaunch, fault_message
 from gpu_pregel.host.emulator.machine.fibers import Fibers, load_fibers
 from gpu_pregel.host.emulator.machine.hooks import HOOK_MODULES, HOOKS, compile_hook
-from gpu_pregel.host.emulator.machine.limits import Shape, check_launch
+from gpu_pregel.host.emulator.machine.limits import LaunchShape, check_launch
 from gpu_pregel.host.emulator.machine.regions import Region, SharedMemory, merged, region_table
 
 STEP_LIMIT = 1 << 29
-"""After so many changes of threads a launch is taken for endless."""
+"""Number of thread switches after which a launch is assumed not to terminate."""
 
 MAX_SITES = 1 << 16
-"""As many as the shadow of a race has bits for."""
+"""Limited by the bits that race detection stores for a site."""
 
 _SECTORS = 1 << 20
-"""Places in a table of sectors."""
+"""Entries in a table of sectors."""
 _SLACK = 256 << 10
-"""Bytes below the stacks."""
+"""Bytes below the first stack, so that an overflow does no harm before it is detected."""
 
 Words = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Machine(NamedTuple):
-    """The compiled hooks."""
+    """The loaded machine code: the fiber switch and the compiled hooks."""
 
     fibers: Fibers
     addresses: dict[str, int]
@@ -45,13 +46,13 @@ class Machine(NamedTuple):
 
 
 @functools.cache
-def machine() -> Machine:
-    """Compile the hooks, or load them from the disk, and make their symbols known to LLVM's linker.
+def load_machine() -> Machine:
+    """Compile the hooks or load them from the on-disk cache, and register their symbols with LLVM.
 
     Raises
     ------
     DeviceError
-        There is no machine code for this kind of processor.
+        The processor architecture is not supported.
     """
     with _LOCK:
         fibers = load_fibers()
@@ -63,15 +64,15 @@ def machine() -> Machine:
 
 
 @dataclass
-class Counts:
-    """What the launches of one kernel did to global memory: an entry per site, and totals.
+class AccessCounts:
+    """Memory accesses of all launches of one kernel, per site and in total.
 
     Attributes
     ----------
     executions, bytes, sectors : array of int64
-        Accesses by single threads, their bytes, and the 32-byte sectors that warps touched.
+        Per site: accesses by threads, their bytes, and the 32-byte sectors that warps touched.
     shared, local : int
-        Accesses to shared memory, and to the threads' own.
+        Accesses to shared memory and to local memory.
     launches : int
     """
 
@@ -86,15 +87,15 @@ class Counts:
     def __post_init__(self) -> None:
         self.executions, self.bytes, self.sectors = (np.zeros(self.sites, np.int64) for _ in range(3))
 
-    def of_kind(self, kind: str, table: Sequence[SiteLike]) -> tuple[int, int, int]:
-        """Executions, bytes and sectors of the sites of a kind, such as "load"."""
+    def of_kind(self, kind: str, table: Sequence[Site]) -> tuple[int, int, int]:
+        """Return the executions, bytes and sectors of all sites of a kind, such as "load"."""
         places = [number for number, site in enumerate(table) if site.kind == kind]
         executions, octets, sectors = (int(each[places].sum()) for each in (self.executions, self.bytes, self.sectors))
         return executions, octets, sectors
 
 
-class _Memory:
-    """What launches leave for the next one."""
+class _ReusedMemory:
+    """Memory that is kept between launches: the stacks and the tables of sectors."""
 
     def __init__(self) -> None:
         self._stacks: mmap.mmap | None = None
@@ -102,115 +103,100 @@ class _Memory:
         self._sectors_used = 0
 
     def stacks(self, count: int) -> int:
-        """Address of so many stacks; below the first one there is room to overflow until that is noticed."""
+        """Return the address of ``count`` stacks."""
         size = _SLACK + count * at.STACK_BYTES
         if self._stacks is None or len(self._stacks) < size:
-            # Not an array: NumPy asks for huge pages, which would give each thread all of its stack.
+            # Not a NumPy array: NumPy requests huge pages, which would commit each stack completely.
             self._stacks = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         return int(np.frombuffer(self._stacks, np.uint8).ctypes.data) + _SLACK
 
     def use_sectors(self, state: Words) -> None:
-        """Give a launch the tables as the last one left them: no two launches share a key."""
+        """Pass the tables to a launch without clearing them, because keys are unique to a launch."""
         if not self.sectors:
             self.sectors = [np.zeros(_SECTORS, np.int64) for _ in range(2)]
         young, old = self.sectors
         state[at.SECTORS], state[at.OLD_SECTORS] = young.ctypes.data, old.ctypes.data
         state[at.SECTORS_MASK], state[at.SECTORS_USED] = _SECTORS - 1, self._sectors_used
 
-    def leave_sectors(self, state: Words) -> None:
-        """Remember which table is the younger, and how full."""
+    def return_sectors(self, state: Words) -> None:
+        """Record which table is the newer one, and its number of entries."""
         if state[at.SECTORS] != self.sectors[0].ctypes.data:
             self.sectors.reverse()
         self._sectors_used = int(state[at.SECTORS_USED])
 
 
 _LOCK = threading.RLock()
-_MEMORY = _Memory()
+_MEMORY = _ReusedMemory()
 _last_stamp = 0
 _STATE: Words = np.zeros(at.STATE_WORDS, np.int64)
-"""One launch runs at a time, and this is its state block."""
+"""The state block of the current launch; launches run one at a time."""
 
 
 def state_address() -> int:
-    """What the global ``emu_state`` of each compiled kernel is to hold; it never changes."""
+    """Return the address of the state block, which is constant."""
     return int(_STATE.ctypes.data)
 
 
 def run(
-    entry: int,
+    kernel: CompiledKernel,
     arguments: Words,
+    arrays: Sequence[Region] = (),
     *,
     grid: tuple[int, int, int],
     block: tuple[int, int, int],
-    shared_bytes: int = 0,
-    sites: int,
-    arrays: Sequence[Region] = (),
     seed: int = 0,
     launch: int = 0,
     cooperative: bool = False,
-    grid_barrier: bool = False,
-    counts: Counts | None = None,
-    name: str = "kernel",
-    site_table: Sequence[SiteLike] = (),
-    shared_granule: int = 1,
+    counts: AccessCounts | None = None,
     step_limit: int = STEP_LIMIT,
 ) -> None:
-    """Run a kernel from its first thread to its last.
+    """Launch a kernel and wait until all its threads have exited.
 
     Parameters
     ----------
-    entry : int
-        Address of the kernel's ``emu_entry``.
+    kernel : CompiledKernel
     arguments : array of int64
-        What the kernel's parameters are, a word each.
+        One word per parameter of the native code.
+    arrays : sequence of Region
+        All memory that the kernel may access, except shared memory and the threads' stacks.
     grid, block : tuple of three ints
         Shape of the launch.
-    shared_bytes : int
-        Static shared memory of a block.
-    sites : int
-        Numbers of sites are below this.
-    arrays : sequence of Region
-        All that the kernel may touch but shared memory and its own stack.
     seed, launch : int
-        The order of threads, blocks and stores depends on these two alone.
-    cooperative, grid_barrier : bool
-        Whether all blocks run at once; whether the kernel has a barrier of the grid.
-    counts : Counts, optional
-        Where accesses are added up.
-    name, site_table
-        What messages say: the kernel, and for each site its kind, file and line.
-    shared_granule : int
-        Size of the smallest elements in shared memory: 1, 2, 4 or 8.
+        Determine the order in which threads and blocks run and stores become visible.
+    cooperative : bool
+        Whether all blocks run concurrently.
+    counts : AccessCounts, optional
+        Receives the launch's accesses.
     step_limit : int
-        Changes of threads after which the launch is refused as endless.
+        Number of thread switches after which the launch fails as non-terminating.
 
     Raises
     ------
     EmulationError
-        The kernel did what a GPU would fail, or might.
+        The kernel did something that fails, or may fail, on a GPU.
     """
+    sites = len(kernel.sites)
     if sites > MAX_SITES:
-        raise EmulationError(
-            f"kernel {name} has {sites} memory accesses and barriers: at most {MAX_SITES} can be told apart"
-        )
-    shape = Shape(grid, block, shared_bytes, cooperative)
-    check_launch(name, shape, grid_barrier=grid_barrier)
-    loaded = machine()
+        raise EmulationError(f"kernel {kernel.name} has {sites} memory accesses and barriers: the limit is {MAX_SITES}")
+    shape = LaunchShape(grid, block, kernel.shared_bytes, cooperative)
+    check_launch(kernel.name, shape, grid_barrier=kernel.uses_grid_barrier)
+    loaded = load_machine()
     with _LOCK:
-        plan = _Plan(loaded, shape, shared_granule, seed, launch)
-        plan.use(entry, arguments, merged(arrays), sites)
-        _STATE[:] = plan.state
+        records = _LaunchRecords(loaded, shape, kernel.shared_granule, seed, launch)
+        records.use(kernel.entry, arguments, merged(arrays), sites)
+        _STATE[:] = records.state
         _STATE[at.STEP_LIMIT] = step_limit
-        counted = _begin_counts(plan, sites) if counts is not None else None
-        _run_to_the_end(loaded)
+        counted = _begin_counts(records, sites) if counts is not None else None
+        _run_threads(loaded)
         if counts is not None and counted is not None:
             _end_counts(counts, counted)
         if _STATE[at.FAULT]:
-            raise EmulationError(describe(Launch(name, site_table, plan.regions, grid, block, _STATE, plan.fibers)))
+            faulty = FaultyLaunch(kernel.name, kernel.sites, records.regions, grid, block, _STATE, records.fibers)
+            raise EmulationError(fault_message(faulty))
 
 
-def _run_to_the_end(loaded: Machine) -> None:
-    """Run the launch that the state block describes; Python looks in now and then, and so hears of Ctrl-C."""
+def _run_threads(loaded: Machine) -> None:
+    """Run the launch that the state block describes, returning to Python periodically so that Ctrl-C is handled."""
     global _last_stamp
     address = state_address()
     loaded.prepare(address)
@@ -220,13 +206,13 @@ def _run_to_the_end(loaded: Machine) -> None:
     finally:
         _last_stamp = int(_STATE[at.STAMP])
         if _STATE[at.COUNTING]:
-            _MEMORY.leave_sectors(_STATE)
+            _MEMORY.return_sectors(_STATE)
 
 
-class _Plan:
-    """The memory of one launch, and what its state block is to hold."""
+class _LaunchRecords:
+    """The records of one launch, and the initial contents of its state block."""
 
-    def __init__(self, loaded: Machine, shape: Shape, shared_granule: int, seed: int, launch: int) -> None:
+    def __init__(self, loaded: Machine, shape: LaunchShape, shared_granule: int, seed: int, launch: int) -> None:
         random = np.random.default_rng((seed & (1 << 63) - 1, launch))
         blocks, threads = shape.blocks, shape.threads
         resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)))
@@ -252,7 +238,7 @@ class _Plan:
         state[at.FRAME_WORDS : at.FRAME_START + 1] = loaded.fibers.frame
 
     def use(self, entry: int, arguments: Words, regions: list[Region], sites: int) -> None:
-        """Say what runs, and on what."""
+        """Set the kernel, its arguments and the regions it may access."""
         self.arguments, self.regions = np.ascontiguousarray(arguments, np.int64), regions
         self.records = region_table(regions)
         self.site_regions = np.full(max(sites, 1), self.records.ctypes.data, np.int64)
@@ -262,17 +248,17 @@ class _Plan:
         state[at.SITE_REGIONS], state[at.SITES] = self.site_regions.ctypes.data, sites
 
 
-def _begin_counts(plan: _Plan, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
-    """Tables that a launch counts in."""
+def _begin_counts(records: _LaunchRecords, sites: int) -> tuple[Words, np.ndarray[Any, Any]]:
+    """Enable counting and return the tables that receive the counts."""
     _MEMORY.use_sectors(_STATE)
     counted = np.zeros((max(sites, 1), at.COUNT_WORDS), np.int64)
-    occurrences = np.empty(plan.threads * max(sites, 1), np.uint32)
+    occurrences = np.empty(records.threads * max(sites, 1), np.uint32)
     _STATE[at.COUNTING] = 1
     _STATE[at.SITE_COUNTS], _STATE[at.OCCURRENCES] = counted.ctypes.data, occurrences.ctypes.data
     return counted, occurrences
 
 
-def _end_counts(counts: Counts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
+def _end_counts(counts: AccessCounts, counted: tuple[Words, np.ndarray[Any, Any]]) -> None:
     table = counted[0][: counts.sites]
     counts.executions += table[:, at.EXECUTIONS]
     counts.bytes += table[:, at.BYTES]

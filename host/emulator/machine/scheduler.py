@@ -1,6 +1,6 @@
-"""Who runs next: threads are fibers, and each that has to wait switches straight to another, drawn at random.
+"""The scheduler: threads are fibers, and a thread that waits switches directly to another one, chosen at random.
 
-Not here: what threads wait for (barriers.py, warps.py).
+The conditions that threads wait for are in barriers.py and warps.py.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from gpu_pregel.host.emulator.machine.words import fill, set_word, word
 _switch = external("emu_switch", 2)
 
 _PAUSE = (1 << 18) - 1
-"""After so many steps control goes back to Python for a moment, so that Ctrl-C is heard."""
+"""Control returns to Python whenever these bits of the step count are zero, so that Ctrl-C is handled."""
 
 
 @helper
 def draw(state: int) -> int:
-    """A random number of 31 bits (xorshift)."""
+    """Return a random 31-bit number (xorshift)."""
     x = word(state, at.RANDOM)
     x ^= x << 13
     x ^= (x >> 7) & 0x01FFFFFFFFFFFFFF
@@ -28,7 +28,7 @@ def draw(state: int) -> int:
 
 @helper
 def make_ready(state: int, fiber: int) -> None:
-    """Put a thread among those that can run."""
+    """Add a thread to the ready list."""
     count = word(state, at.READY_COUNT)
     set_word(word(state, at.READY), count, fiber)
     set_word(state, at.READY_COUNT, count + 1)
@@ -37,7 +37,7 @@ def make_ready(state: int, fiber: int) -> None:
 
 @helper
 def _take(state: int) -> int:
-    """Draw one of those that can run; there must be one."""
+    """Remove a random thread from the ready list, which must not be empty."""
     ready = word(state, at.READY)
     count = word(state, at.READY_COUNT)
     place = (draw(state) * count) >> 31
@@ -49,7 +49,7 @@ def _take(state: int) -> int:
 
 @hook("emu_next")
 def wait(state: int) -> int:
-    """Leave the processor to another thread; returns when this one, made ready by somebody, is drawn again."""
+    """Switch to another thread; return once this thread is ready again and scheduled."""
     me = word(state, at.CURRENT)
     steps = word(state, at.STEPS) + 1
     set_word(state, at.STEPS, steps)
@@ -65,8 +65,8 @@ def wait(state: int) -> int:
 
 
 @helper
-def give_way(state: int) -> None:
-    """Let others run, if any can."""
+def yield_to_others(state: int) -> None:
+    """Give other ready threads the chance to run."""
     make_ready(state, word(state, at.CURRENT))
     wait(state)
 
@@ -75,7 +75,7 @@ def give_way(state: int) -> None:
 def fail_thread(
     state: int, code: int, site: int, thread: int, address: int, size: int, value: int, other: int, other_site: int
 ) -> int:
-    """Note a fault of ``thread`` and leave its launch for good."""
+    """Record a fault of ``thread`` and abort the launch."""
     set_word(state, at.FAULT, code)
     set_word(state, at.FAULT_SITE, site)
     set_word(state, at.FAULT_THREAD, thread)
@@ -90,21 +90,21 @@ def fail_thread(
 
 @helper
 def fail(state: int, code: int, site: int, value: int) -> int:
-    """Note a fault of the current thread that has to do with no other and with no address."""
+    """Record a fault of the current thread that involves no other thread and no address."""
     thread = word(word(state, at.CURRENT), at.IDENTITY)
     return fail_thread(state, code, site, thread, 0, 0, value, -1, -1)
 
 
 @helper
 def fail_with(state: int, code: int, site: int, value: int, other: int, other_site: int) -> int:
-    """Note a fault of the current thread in which another had part."""
+    """Record a fault of the current thread that involves another thread."""
     thread = word(word(state, at.CURRENT), at.IDENTITY)
     return fail_thread(state, code, site, thread, 0, 0, value, other, other_site)
 
 
 @helper
 def _prepare_thread(state: int, block: int, index: int) -> None:
-    """Fill in what stays the same for all blocks that use one place."""
+    """Initialise the fields of a thread record that are the same for all blocks in its slot."""
     threads = word(state, at.THREADS)
     place = (block - word(state, at.BLOCK_RECORDS)) // (at.BLOCK_WORDS * at.WORD)
     number = place * threads + index
@@ -117,7 +117,7 @@ def _prepare_thread(state: int, block: int, index: int) -> None:
         set_word(fiber, at.NCTAID + axis, word(state, at.GRID_X + axis))
     set_word(fiber, at.LANE, lane)
     set_word(fiber, at.WARP_SIZE, 32)
-    # A thread may count on no other to be converged with it.
+    # No other thread is guaranteed to be converged with this one.
     set_word(fiber, at.ACTIVE_MASK, 1 << lane)
     set_word(fiber, at.MASK_EQ, 1 << lane)
     set_word(fiber, at.MASK_LE, (2 << lane) - 1)
@@ -129,7 +129,7 @@ def _prepare_thread(state: int, block: int, index: int) -> None:
     set_word(fiber, at.INDEX, index)
     low = word(state, at.STACKS) + number * at.STACK_BYTES
     set_word(fiber, at.STACK_LOW, low)
-    # Stacks do not all begin at the same place of the processor's caches.
+    # Stagger the stacks to avoid conflicts in the processor's caches.
     set_word(fiber, at.STACK_HIGH, low + at.STACK_BYTES - (number * 832 & 0x3FC0))
     set_word(low, 0, at.CANARY)
     set_word(fiber, at.SHARED_REGION, word(block, at.BLOCK_REGION))
@@ -138,7 +138,7 @@ def _prepare_thread(state: int, block: int, index: int) -> None:
 
 @hook("emu_prepare")
 def _prepare(state: int) -> int:
-    """Lay out the records of a launch; their memory is all zeros."""
+    """Initialise the records of a launch, which are all zeros."""
     threads, warps = word(state, at.THREADS), word(state, at.WARPS)
     for place in range(word(state, at.RESIDENT)):
         block = word(state, at.BLOCK_RECORDS) + place * at.BLOCK_WORDS * at.WORD
@@ -179,7 +179,7 @@ def _start_shared(state: int, block: int) -> None:
 
 @helper
 def _start_block(state: int, block: int, linear: int) -> None:
-    """Begin the block with number ``linear`` in the place of one that has ended."""
+    """Start block number ``linear`` in the slot of a block that has ended."""
     threads = word(state, at.THREADS)
     nx, ny = word(state, at.GRID_X), word(state, at.GRID_Y)
     x, y, z = linear % nx, linear // nx % ny, linear // (nx * ny)
@@ -213,7 +213,7 @@ def _start_block(state: int, block: int, linear: int) -> None:
 
 @helper
 def _start_blocks(state: int) -> None:
-    """Fill the places of blocks that have ended."""
+    """Start a new block in each free slot."""
     set_word(state, at.BLOCK_ENDED, 0)
     for place in range(word(state, at.RESIDENT)):
         block = word(state, at.BLOCK_RECORDS) + place * at.BLOCK_WORDS * at.WORD
@@ -226,7 +226,7 @@ def _start_blocks(state: int) -> None:
 
 @hook("emu_run")
 def _run(state: int) -> int:
-    """The launcher: run threads until all have ended, or one has a fault, or Python is to look in."""
+    """Run threads until all have exited, one has a fault, or control must return to Python."""
     while True:
         if word(state, at.FAULT):
             return at.FAILED

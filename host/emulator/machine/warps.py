@@ -1,15 +1,15 @@
-"""Warp operations: all lanes of a mask come to one site with the same mask; the last one computes for all."""
+"""Warp operations: all lanes of a mask reach one site with the same mask; the last lane computes all results."""
 
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.buffers import drain
 from gpu_pregel.host.emulator.machine.hooks import helper, hook
 from gpu_pregel.host.emulator.machine.scheduler import fail_thread, fail_with, make_ready, wait
+from gpu_pregel.host.emulator.machine.store_buffers import drain
 from gpu_pregel.host.emulator.machine.words import set_word, trailing_zeros, word
 
 _PREDICATE = 1 << 32
-"""The bit of a result that holds its predicate."""
+"""The bit of a result that contains its predicate."""
 
 
 @helper
@@ -19,14 +19,14 @@ def _fiber(warp: int, lane: int) -> int:
 
 @helper
 def _fail_lane(state: int, code: int, site: int, mask: int, lane: int, other_site: int) -> int:
-    """A fault of the current thread because of another lane, which need not exist."""
+    """Report a fault of the current thread that involves another lane, which may not exist."""
     other = word(word(state, at.CURRENT), at.IDENTITY) - word(word(state, at.CURRENT), at.LANE) + lane
     return fail_with(state, code, site, mask, other, other_site)
 
 
 @helper
 def _check_mask(state: int, me: int, warp: int, mask: int, site: int) -> None:
-    """The caller is in its mask, and each lane in it exists and has not ended."""
+    """Check that the mask includes the caller and that each of its lanes exists and has not exited."""
     lane = word(me, at.LANE)
     if (mask >> lane) & 1 == 0:
         _fail_lane(state, at.NOT_IN_MASK, site, mask, lane, -1)
@@ -40,7 +40,7 @@ def _check_mask(state: int, me: int, warp: int, mask: int, site: int) -> None:
 
 @helper
 def _arrived(state: int, me: int, warp: int, mask: int, site: int) -> int:
-    """The lanes that wait with this one; a lane that waits for it elsewhere is a fault."""
+    """Return the lanes that have arrived; a lane that waits for this one elsewhere is a fault."""
     own = 1 << word(me, at.LANE)
     waiting = mask & word(warp, at.WAITING)
     here = own
@@ -57,7 +57,7 @@ def _arrived(state: int, me: int, warp: int, mask: int, site: int) -> int:
 
 @helper
 def _check_not_at_barrier(state: int, warp: int, missing: int, mask: int, site: int) -> None:
-    """A lane at a barrier of the block waits for this one, so that neither can go on."""
+    """Fail if a missing lane is at a barrier and waits for this one: neither could continue."""
     while missing:
         lane = trailing_zeros(missing)
         missing &= missing - 1
@@ -69,7 +69,7 @@ def _check_not_at_barrier(state: int, warp: int, missing: int, mask: int, site: 
 
 @helper
 def _vote(kind: int, mask: int, ballot: int) -> int:
-    """Result of a vote in which the lanes of ``ballot`` said yes."""
+    """Return the result of a vote in which the lanes of ``ballot`` voted true."""
     if kind == at.BALLOT:
         return ballot
     if kind == at.VOTE_ALL:
@@ -87,7 +87,7 @@ def _vote_of_lanes(warp: int, kind: int, mask: int) -> None:
         left &= left - 1
         ballot |= (1 if word(warp, at.LANE_A + lane) else 0) << lane
     result = _vote(kind, mask, ballot)
-    # Lanes outside the mask may not have taken the result of their own last operation yet.
+    # Lanes outside the mask may not have read the result of their last operation yet.
     for lane in range(32):
         if (mask >> lane) & 1:
             set_word(warp, at.LANE_RESULT + lane, result)
@@ -95,7 +95,7 @@ def _vote_of_lanes(warp: int, kind: int, mask: int) -> None:
 
 @helper
 def _match(warp: int, kind: int, mask: int) -> None:
-    """Each lane learns which lanes hold its value; or, of match.all, whether all do."""
+    """Give each lane the lanes that have the same value, or for match.all whether all have."""
     left = mask
     while left:
         value = word(warp, at.LANE_A + trailing_zeros(left))
@@ -115,7 +115,7 @@ def _match(warp: int, kind: int, mask: int) -> None:
 
 @helper
 def _source(kind: int, lane: int, b: int, c: int) -> int:
-    """The lane that a shuffle reads from, or -1 if its own (PTX, shfl.sync)."""
+    """Return the lane that a shuffle reads from, or -1 for the lane itself (PTX, shfl.sync)."""
     segment, clamp, b = (c >> 8) & 31, c & 31, b & 31
     greatest = (lane & segment) | (clamp & ~segment & 31)
     if kind == at.SHUFFLE_UP:
@@ -149,7 +149,7 @@ def _shuffle(state: int, warp: int, kind: int, mask: int, site: int) -> None:
 
 @helper
 def _order(warp: int, mask: int) -> None:
-    """What the lanes of ``mask`` did so far comes before what any of them does from now on."""
+    """Order all earlier accesses by the lanes of ``mask`` before all later ones."""
     time = word(warp, at.TIME) + 1
     set_word(warp, at.TIME, time)
     for lane in range(32):
@@ -172,7 +172,7 @@ def _order(warp: int, mask: int) -> None:
 
 @helper
 def _complete(state: int, warp: int, kind: int, mask: int, me: int, site: int) -> None:
-    """All are here: compute each lane's result and let the others go on."""
+    """Compute the result of each lane and resume the other lanes."""
     if kind >= at.SHUFFLE_INDEX:
         _shuffle(state, warp, kind, mask, site)
     elif kind >= at.MATCH_ANY:
@@ -189,10 +189,10 @@ def _complete(state: int, warp: int, kind: int, mask: int, me: int, site: int) -
 
 @hook("emu_warp")
 def synchronise_warp(state: int, kind: int, mask: int, a: int, b: int, c: int, site: int) -> int:
-    """A warp operation of the current thread with the other lanes of ``mask``."""
+    """Perform a warp operation of the current thread with the other lanes of ``mask``."""
     me = word(state, at.CURRENT)
     warp, lane = word(me, at.OWN_WARP), word(me, at.LANE)
-    # Votes, matches and shuffles order no memory: what was stored may stay unseen.
+    # Votes, matches and shuffles do not order memory: stores may stay buffered.
     if kind == at.WARP_SYNC:
         drain(me)
     _check_mask(state, me, warp, mask, site)

@@ -1,4 +1,4 @@
-"""Raw memory and bit operations, for code compiled by Numba: addresses are integers, and nothing is checked."""
+"""Unchecked memory accesses and bit operations for code compiled by Numba; addresses are integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTEGER = types.int64
 
 
 def _instruction(arguments: int) -> Callable[[Callable[..., Any]], Callable[..., int]]:
-    """Make ``emit(builder, *values)``, which returns a 64-bit value or None, a function of int64s for compiled code."""
+    """Turn ``emit(builder, *values)``, which returns a 64-bit value or None, into an intrinsic on int64s."""
 
     def decorate(emit: Callable[..., Any]) -> Callable[..., int]:
         def codegen(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
@@ -46,7 +46,7 @@ def _element(builder: Any, base: Any, index: Any) -> Any:
 
 @_instruction(2)
 def word(builder: Any, base: Any, index: Any) -> Any:
-    """The word ``index`` words after ``base``."""
+    """Return the word ``index`` words after ``base``."""
     return builder.load(_element(builder, base, index))
 
 
@@ -80,36 +80,30 @@ write8, write16, write32, write64 = (_writer(bits) for bits in (8, 16, 32, 64))
 
 @_instruction(3)
 def fill(builder: Any, address: Any, size: Any, value: Any) -> None:
-    """Set ``size`` bytes from ``address`` on to ``value``."""
+    """Set ``size`` bytes at ``address`` to ``value``."""
     cgutils.memset(builder, _pointer(builder, address, 8), size, builder.trunc(value, ir.IntType(8)))
 
 
 @_instruction(1)
 def trailing_zeros(builder: Any, value: Any) -> Any:
-    """Number of the lowest bit that is set."""
+    """Return the index of the lowest set bit."""
     return builder.cttz(value, ir.IntType(1)(1))
 
 
-@_instruction(1)
-def population(builder: Any, value: Any) -> Any:
-    """How many bits are set."""
-    return builder.ctpop(value)
-
-
 def _less_unsigned(builder: Any, a: Any, b: Any) -> Any:
-    """1 if ``a`` is below ``b``, both taken as unsigned."""
+    """Return 1 if ``a`` is less than ``b`` as unsigned integers."""
     return builder.zext(builder.icmp_unsigned("<", a, b), _WORD)
 
 
 def _add_float32(builder: Any, a: Any, b: Any) -> Any:
-    """Bits of the sum of two float32s, given as bits."""
+    """Return the bits of the sum of two float32 values, given as bits."""
     short, single = ir.IntType(32), ir.FloatType()
     values = [builder.bitcast(builder.trunc(bits, short), single) for bits in (a, b)]
     return builder.zext(builder.bitcast(builder.fadd(*values), short), _WORD)
 
 
 def _add_float64(builder: Any, a: Any, b: Any) -> Any:
-    """Bits of the sum of two float64s, given as bits."""
+    """Return the bits of the sum of two float64 values, given as bits."""
     values = [builder.bitcast(bits, ir.DoubleType()) for bits in (a, b)]
     return builder.bitcast(builder.fadd(*values), _WORD)
 
@@ -121,7 +115,7 @@ add_float64 = _instruction(2)(_add_float64)
 
 @_numba_intrinsic  # type: ignore[untyped-decorator, unused-ignore]
 def as_float(_context: Any, _bits: Any) -> Any:
-    """The float64 that has these bits."""
+    """Reinterpret an int64 as a float64."""
 
     def codegen(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
         return builder.bitcast(values[0], ir.DoubleType())

@@ -102,16 +102,16 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         ([], 2, "required: {cc,run,runs,generate,convert,info}"),
         (["cc"], 2, "one of the arguments -g -u --grid -f is required"),
         (["cc", "-g", "4", "-u", "4"], 2, "not allowed with"),
-        (["cc", "-g", "four"], 2, "'four' is no whole number"),
+        (["cc", "-g", "four"], 2, "'four' is not a whole number"),
         (["cc", "-g", "-4"], 2, "-4 is below 0"),
         (["cc", "-g", "99"], 2, "scale must be from 0 to 31, not 99"),
         (["cc", "-g", "4", "-n", "0"], 2, "0 is below 1"),
         (["cc", "-g", "4", "--device", "cuda:99"], 2, "device 'cuda:99' cannot be used: "),
         (["cc", "-g", "4", "--device", "tpu"], 2, "there is no device 'tpu'"),
-        (["cc", "-g", "4", "--directed"], 2, "go with -f"),
+        (["cc", "-g", "4", "--directed"], 2, "require -f"),
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
-        (["cc", "-g", "4", "-o", "-", "--json"], 2, "-o - and --json are both for stdout"),
+        (["cc", "-g", "4", "-o", "-", "--json"], 2, "-o - and --json both write to stdout"),
         (["cc", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
         (["generate", "-g", "4", "-o", "graph.xyz"], 2, "graph.xyz"),
         (["convert", "a.el", "b.xyz"], 2, "b.xyz"),
@@ -138,8 +138,8 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
         (["-f", "FOLDER"], 1, "is a folder"),
         (["-f", "FOLDER/graph.docx"], 1, "the suffix '.docx' means no format"),
         (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist' or"),
-        (["-g", "4", "--num-vertices", "3"], 2, "go with -f"),
-        (["-g", "4", "-o", "-", "--json"], 2, "are both for stdout"),
+        (["-g", "4", "--num-vertices", "3"], 2, "require -f"),
+        (["-g", "4", "-o", "-", "--json"], 2, "both write to stdout"),
     ],
 )
 @pytest.mark.parametrize("command", ["cc", "run"])
@@ -155,7 +155,7 @@ def test_what_cannot_be_is_said_before_any_work(
     def work(*_: object) -> None:
         raise AssertionError("work was begun")
 
-    monkeypatch.setattr("gpu_pregel.cli.cc._prepare", work)
+    monkeypatch.setattr("gpu_pregel.cli.algorithm._prepare", work)
     monkeypatch.setattr("gpu_pregel.cli._programs.load_program", work)
     monkeypatch.setattr("gpu_pregel.cli._common.load_graph", work)
     (tmp_path / "graph.docx").write_text("0 1\n")

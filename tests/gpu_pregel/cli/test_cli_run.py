@@ -220,9 +220,13 @@ def test_a_program_that_cannot_be_compiled_names_its_line(programs: str, capsys:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["FILE:nothing", "-g", "4"], 1, "has no nothing: name one of its vertex programs: labels, both, wrong"),
-        (["FILE:number", "-g", "4"], 1, "is no gp.VertexProgram but of type int: name one of its vertex programs"),
-        (["EMPTY:labels", "-g", "4"], 1, "has no labels: it holds no gp.VertexProgram by name"),
+        (
+            ["FILE:nothing", "-g", "4"],
+            1,
+            "does not define nothing: name one of its vertex programs: labels, both, wrong",
+        ),
+        (["FILE:number", "-g", "4"], 1, "is not a gp.VertexProgram but of type int: name one of its vertex programs"),
+        (["EMPTY:labels", "-g", "4"], 1, "does not define labels: it defines no gp.VertexProgram"),
         (["nowhere.py:labels", "-g", "4"], 1, "nowhere.py: there is no such file"),
         (["FOLDER:labels", "-g", "4"], 1, "is a folder"),
         (["FILE:labels", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),

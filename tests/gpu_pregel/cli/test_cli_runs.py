@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: stores are listed, looked at, forked, pruned and emptied."""
+"""``gpu-pregel runs``: list, show, fork, prune and delete runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def count(ctx: Any) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
-    """A store with a run of agents and one of numeric vertices."""
+    """A store with an agent run and a numeric run."""
     path = tmp_path / "runs.db"
     with gp.SQLiteStore(path) as opened:
         agents: dict[str, Any] = {"store": opened, "run_id": "counting", "max_supersteps": 6, "base_every": 2}
@@ -41,13 +41,13 @@ def store(tmp_path: Path) -> str:
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """What a command prints: JSON, if it is asked for it."""
+    """Run a command and return its output, parsed if it is JSON."""
     assert main(["runs", *arguments]) == 0
     out = capsys.readouterr().out
     return json.loads(out) if "--json" in arguments else out
 
 
-def test_runs_are_listed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_runs(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = call(capsys, store).splitlines()
     assert [line.split()[:4] for line in lines] == [
         ["run", "kind", "superstep", "status"],
@@ -58,7 +58,7 @@ def test_runs_are_listed(store: str, capsys: pytest.CaptureFixture[str]) -> None
     assert [run["run"] for run in call(capsys, store, "--json")["runs"]] == ["counting", "numeric"]
 
 
-def test_a_run_is_shown_with_its_history_and_its_values(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_history_and_values(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = call(capsys, store, "show", "counting", "--json", "--values", "--at", "2")
     assert shown["vertices"] == {"'a'": "3", "('b', 1)": "13"}
     assert [step["superstep"] for step in shown["supersteps"]] == list(range(6))
@@ -69,7 +69,7 @@ def test_a_run_is_shown_with_its_history_and_its_values(store: str, capsys: pyte
     assert text.endswith("'a': 6\n('b', 1): 16\n")
 
 
-def test_what_a_held_run_waits_for_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "asks":
             ctx.value = ctx.interrupt({"which": 2})
@@ -91,7 +91,7 @@ def test_what_a_held_run_waits_for_is_shown(tmp_path: Path, capsys: pytest.Captu
     ]
 
 
-def test_a_fork_goes_on_from_where_it_was_made(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fork_continues_from_its_superstep(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, store, "fork", "counting", "--at", "1", "--id", "other") == "other\n"
     with gp.SQLiteStore(store) as opened:
         result = gp.agents.resume(opened, "other", count, max_supersteps=3)
@@ -103,11 +103,11 @@ def test_a_fork_goes_on_from_where_it_was_made(store: str, capsys: pytest.Captur
     assert [run["run"] for run in listed[3:]] == [new, another]
 
 
-def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(capsys, store, "prune", "counting", "--keep", "2") == "superstep 3 is the first that is kept\n"
+def test_prune_and_delete(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, store, "prune", "counting", "--keep", "2") == "superstep 3 is now the oldest\n"
     shown = call(capsys, store, "show", "counting", "--json")
     assert [step["superstep"] for step in shown["supersteps"]][-2:] == [4, 5]
-    assert call(capsys, store, "delete", "counting") == "run 'counting' is removed\n"
+    assert call(capsys, store, "delete", "counting") == "deleted run 'counting'\n"
     assert [run["run"] for run in call(capsys, store, "--json")["runs"]] == ["numeric"]
 
 
@@ -117,15 +117,15 @@ def test_old_supersteps_and_runs_are_removed(store: str, capsys: pytest.CaptureF
         (["nowhere.db"], 1, "nowhere.db"),
         (["STORE", "show", "nobody"], 2, "nobody"),
         (["STORE", "show", "numeric", "--values"], 2, "numeric"),
-        (["STORE", "show", "counting", "--at", "1"], 2, "give --values, too"),
+        (["STORE", "show", "counting", "--at", "1"], 2, "pass --values as well"),
         (["STORE", "fork", "numeric", "--id", ""], 2, "new_id must have from 1 to 200 printable characters"),
         (["STORE", "fork", "counting", "--at", "77"], 2, "no superstep 77"),
         (["STORE", "fork", "numeric", "--at", "0"], 2, "superstep 0"),
-        (["STORE", "fork", "counting", "--id", "numeric"], 2, "there is a run 'numeric'"),
+        (["STORE", "fork", "counting", "--id", "numeric"], 2, "run 'numeric' already exists"),
         (["STORE", "delete", "nobody"], 2, "nobody"),
     ],
 )
-def test_what_cannot_be(
+def test_errors(
     store: str, arguments: list[str], status: int, problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = Path(store).read_bytes()
@@ -137,7 +137,7 @@ def test_what_cannot_be(
     assert not Path("nowhere.db").exists()
 
 
-def test_a_run_that_somebody_holds_is_not_removed(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_claimed_run_is_not_deleted(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     with gp.SQLiteStore(store) as opened, gp.agents.start([Vertex(1, 0)], count, store=opened, run_id="held"):
         assert main(["runs", store, "delete", "held"]) == 1
         told = capsys.readouterr().err

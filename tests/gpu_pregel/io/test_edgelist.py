@@ -94,7 +94,7 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
     ("row numbers of R", "a.csv", 'src,dst\n"1",5,6\n', 1, "names 2 columns, but the first edge has 3", {}),
     ("not text", "a.txt", b"\x1f\x8b\x00\xff\xfe", 1, "1 column ('\\x1f", {}),
     ("too many ids", "a.txt", "0 99999999999\n", None, "renumber=True", {"renumber": False}),
-    ("wrong number of ids", "a.txt", "0 9\n", None, "leave num_vertices out", {"renumber": True, "num_vertices": 3}),
+    ("wrong number of ids", "a.txt", "0 9\n", None, "omit num_vertices", {"renumber": True, "num_vertices": 3}),
 ]
 
 
@@ -241,7 +241,7 @@ def test_endless_line(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch, s
 def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
     monkeypatch.setattr(
-        "gpu_pregel.host.superstep.progress.Progress._update", lambda self, done, size: seen.append((done, size))
+        "gpu_pregel.host.superstep.progress.ProgressBar.update", lambda self, done, size: seen.append((done, size))
     )
     path = put("a.txt", "0 1\n1 2\n")
     gp.read_graph(path, progress=True)

@@ -73,10 +73,10 @@ def test_ids_that_no_column_holds(nodes: list[Any], suffix: str, tmp_path: Path)
     graph = gp.Graph.from_networkx(networkx.path_graph(nodes))
     components = gp.connected_components(graph)
     assert list(components.to_dict()) == nodes
-    with pytest.raises(ArgumentTypeError, match=r"labels\..*: the ids in column 'vertex' make no column of a table"):
+    with pytest.raises(ArgumentTypeError, match=r"labels\..*: the ids in column 'vertex' cannot be stored in a table"):
         components.save(tmp_path / f"labels.{suffix}")
     for call in (components.to_arrow, graph.to_arrow, lambda: graph.save(tmp_path / "graph.parquet")):
-        with pytest.raises(ArgumentTypeError, match=r"the ids in column '\w+' make no column of a table"):
+        with pytest.raises(ArgumentTypeError, match=r"the ids in column '\w+' cannot be stored in a table"):
             call()
     with pytest.raises(ArgumentTypeError, match=r"graph\.pregel: \.pregel files hold ids"):
         graph.save(tmp_path / "graph.pregel")

@@ -19,6 +19,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.formats import Segment
+from gpu_pregel.host.agents.parts import EarlyMessage
 
 pytestmark = pytest.mark.usefixtures("interrupts")
 
@@ -486,7 +487,7 @@ def test_an_answer_given_again_and_a_retry_are_durable_at_once() -> None:
         with gp.agents.start([Vertex("asks")], compute, store=store, run_id="other") as agents:
             agents.step()
             agents.answer("asks", 1)
-            with pytest.raises(ArgumentError, match="waits for no answer"):
+            with pytest.raises(ArgumentError, match="does not wait for an answer"):
                 agents.answer("asks", 2)
 
 
@@ -516,8 +517,7 @@ def test_an_interrupt_between_the_commit_and_its_return_loses_nothing(monkeypatc
 def test_a_failure_of_a_type_that_is_not_known_here_is_told() -> None:
     unknown = encode("x")[:1] + b"\xc8\x00"
     with gp.agents.start([Vertex("a")], echo, retry=ONCE) as agents:
-        agents._policy.send(encode("a"), unknown)
-        agents._master.refresh()
+        agents._master.receive(EarlyMessage(encode("a"), unknown))
         agents.step()
         assert agents.status == "failed"
         assert agents.result().failed["a"].messages == [unknown]

@@ -194,7 +194,7 @@ def test_too_little_is_an_error_with_both_figures_before_anything_is_allocated(
     case.work(graph, device="emulated")
     needed = device.required[0]
     device, graph = use(needed - 1), case.make()
-    figures = r"needs [\d.]+ \w+ of memory on device emulated, and [\d.]+ \w+ are available: use a smaller graph"
+    figures = r"needs [\d.]+ \w+ of memory on device emulated, but only [\d.]+ \w+ are available: use a smaller graph"
     what = f"{graph.num_vertices:,} vertices and {graph.num_edges:,} stored edges"
     with pytest.raises(NotEnoughMemoryError, match=f"{re.escape(what)} {figures}"):
         case.work(graph, device="emulated")
@@ -208,7 +208,9 @@ def test_the_shadows_of_the_emulated_device_count_too(use: Callable[..., Watched
     use()
     graph, small = star(), gp.grid(3)
     monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 100_000)
-    with pytest.raises(NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, and 97\.7 KiB are"):
+    with pytest.raises(
+        NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, but only 97\.7 KiB are"
+    ):
         gp.run(graph, LABELS, device="emulated")
     assert gp.run(small, LABELS, device="emulated").supersteps > 1
 

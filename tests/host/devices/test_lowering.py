@@ -1,4 +1,4 @@
-"""Kernels become LLVM IR without a GPU, and PTX where NVIDIA's compiler is installed."""
+"""Tests of lowering to LLVM IR without a GPU, and to PTX where NVIDIA's compiler is installed."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ def kernel(values: Any, n: Any) -> None:
         values[i] = four_times(values[i]) + twice(values[i])
 
 
-def test_each_module_is_there_once() -> None:
+def test_each_module_is_returned_once() -> None:
     lowered = lower(kernel, (ARRAY, types.int64))
     assert len(lowered.modules) == 3
     assert f'define void @"{lowered.entry}"(' in lowered.modules[0]
     assert sum("define linkonce_odr" in text for text in lowered.modules) == 2
-    assert lowered.argument_types == (ARRAY, types.int64)
 
 
-def test_nothing_is_left_patched() -> None:
-    def places() -> list[Any]:
+def test_patches_are_undone() -> None:
+    def patched() -> list[Any]:
         return [
             dispatcher.get_current_device,
             nvvm.NVVM,
@@ -57,24 +56,24 @@ def test_nothing_is_left_patched() -> None:
             numba.cuda.lowering.get_func_def_lineno,
         ]
 
-    before = places()
+    before = patched()
     lower(kernel, (ARRAY, types.int32))
-    assert places() == before
+    assert patched() == before
     with pytest.raises(Exception, match="nonsense"):
         lower(lambda values: values.nonsense, (ARRAY,))
-    assert places() == before
+    assert patched() == before
 
 
-def test_other_threads_hear_of_the_real_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: "the real one")
-    heard: list[Any] = []
-    with lowering._capability((7, 5)):
-        thread = threading.Thread(target=lambda: heard.append(dispatcher.get_current_device()))
+def test_other_threads_get_the_real_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: "real device")
+    devices: list[Any] = []
+    with lowering._fixed_capability((7, 5)):
+        thread = threading.Thread(target=lambda: devices.append(dispatcher.get_current_device()))
         thread.start()
         thread.join()
         assert dispatcher.get_current_device().compute_capability == (7, 5)
-    assert heard == ["the real one"]
-    assert dispatcher.get_current_device() == "the real one"
+    assert devices == ["real device"]
+    assert dispatcher.get_current_device() == "real device"
 
 
 def test_without_libnvvm(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,18 +88,21 @@ def test_without_libnvvm(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_numba_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "numba.cuda", None)
-    with pytest.raises(MissingPackageError, match=r"pip install gpu-pregel\[emulated\]"):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    with pytest.raises(
+        MissingPackageError,
+        match=r"compiling CUDA kernels needs the package numba_cuda: pip install gpu-pregel\[emulated\]",
+    ):
         lower(kernel, (ARRAY, types.int64))
 
 
-def test_the_package_imports_no_cuda() -> None:
+def test_importing_the_package_does_not_import_numba_cuda() -> None:
     code = "import sys, gpu_pregel, gpu_pregel.host.devices.lowering; print('numba.cuda' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_functions_without_source_have_lines_too() -> None:
+def test_functions_without_source_have_line_numbers() -> None:
     names: dict[str, Any] = {"twice": cuda.jit(device=True, lineinfo=True)(lambda x: x + x)}
     exec(compile("def k(values):\n\n    values[0] = twice(values[1])", "<prompt>", "exec"), names)
     text = lower(names["k"], (ARRAY,)).modules[0]

@@ -33,13 +33,13 @@ def test_this_machine_has_some_memory() -> None:
     require_memory(1, "nothing much")
 
 
-def test_the_smaller_of_machine_and_control_group_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_of_machine", lambda: 100)
-    monkeypatch.setattr(memory, "_of_control_group", lambda: 40)
+def test_the_smaller_machine_memory_and_control_group_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_machine_memory", lambda: 100)
+    monkeypatch.setattr(memory, "_control_group_memory", lambda: 40)
     assert available_memory() == 40
-    with pytest.raises(NotEnoughMemoryError, match="work needs 41 bytes of memory, and 40 bytes are available"):
+    with pytest.raises(NotEnoughMemoryError, match="work needs 41 bytes of memory, but only 40 bytes are available"):
         require_memory(41, "work")
-    monkeypatch.setattr(memory, "_of_control_group", lambda: None)
+    monkeypatch.setattr(memory, "_control_group_memory", lambda: None)
     assert available_memory() == 100
 
 
@@ -50,15 +50,15 @@ def test_files_that_a_control_group_keeps_in_memory_are_no_use_of_it(
     (tmp_path / "job").mkdir()
     monkeypatch.setattr(memory, "_CONTROL_GROUPS", tmp_path)
     monkeypatch.setattr(memory, "_OWN_CONTROL_GROUP", tmp_path / "cgroup")
-    assert memory._of_control_group() is None
+    assert memory._control_group_memory() is None
     (tmp_path / "job" / "memory.max").write_text("1000\n")
     (tmp_path / "job" / "memory.current").write_text("900\n")
-    assert memory._of_control_group() == 100
+    assert memory._control_group_memory() == 100
     (tmp_path / "job" / "memory.stat").write_text("anon 300\nfile 600\nactive_file 400\ninactive_file 150\n")
-    assert memory._of_control_group() == 650
+    assert memory._control_group_memory() == 650
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("5000\n")
-    assert memory._of_control_group() == 650
+    assert memory._control_group_memory() == 650
 
 
 def test_the_error_is_also_a_memory_error() -> None:

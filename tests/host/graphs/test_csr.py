@@ -129,7 +129,7 @@ def test_the_bucket_of_a_hub_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -
     hub = np.zeros(edges, np.uint32)
     monkeypatch.setattr(memory, "available_memory", lambda: host_csr.building_memory(edges, edges) + 1)
     build_csr(leaves[:1000], hub[:1000], None, edges, symmetric=False, threads=1)
-    with pytest.raises(NotEnoughMemoryError, match=r"needs 30\.0 MiB of memory, and 14\.0 MiB are available"):
+    with pytest.raises(NotEnoughMemoryError, match=r"needs 30\.0 MiB of memory, but only 14\.0 MiB are available"):
         build_csr(hub, leaves, None, edges, symmetric=False, threads=1)
 
 
@@ -208,5 +208,5 @@ def test_removing_any_one_edge_breaks_symmetry(graph: Any, choice: int) -> None:
 def test_too_little_memory_is_said_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 3 << 20)
     src = np.zeros(1 << 20, np.uint32)
-    with pytest.raises(NotEnoughMemoryError, match=r"needs 12\.0 MiB of memory, and 3\.0 MiB are available"):
+    with pytest.raises(NotEnoughMemoryError, match=r"needs 12\.0 MiB of memory, but only 3\.0 MiB are available"):
         build_csr(src, src, None, 4, symmetric=True, threads=1)

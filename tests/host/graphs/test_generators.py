@@ -136,7 +136,7 @@ def test_bad_arguments(call: Any, error: type[Exception], message: str) -> None:
 
 def test_a_graph_that_does_not_fit_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 8 << 30)
-    with pytest.raises(NotEnoughMemoryError, match=r"needs \d+\.\d GiB of memory, and 8\.0 GiB are available"):
+    with pytest.raises(NotEnoughMemoryError, match=r"needs \d+\.\d GiB of memory, but only 8\.0 GiB are available"):
         gp.kronecker(28)
     with pytest.raises(NotEnoughMemoryError, match="generating a grid of 1,073,741,824 crossings"):
         gp.grid(1 << 15)

@@ -1,4 +1,4 @@
-"""Tests of how vertices are numbered."""
+"""Tests of vertex numbering."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, GraphError
-from gpu_pregel.host.graphs import numbering as _numbering
+from gpu_pregel.host.graphs import numbering
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from gpu_pregel.host.graphs import numbering as _numbering
         ([b"k"], [b"l"], {}, 2, [b"k", b"l"]),
     ],
 )
-def test_rules(src: Any, dst: Any, options: dict[str, Any], n: int, ids: list[Any] | None) -> None:
+def test_numbering_rules(src: Any, dst: Any, options: dict[str, Any], n: int, ids: list[Any] | None) -> None:
     def column(values: Any) -> Any:
         if not isinstance(values[0], tuple):
             return values
@@ -57,28 +57,28 @@ def _edges(graph: gp.Graph) -> list[tuple[int, int]]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), min_size=1, max_size=60))
-def test_density_is_judged_exactly(edges: list[tuple[int, int]]) -> None:
+def test_density_test_is_exact(edges: list[tuple[int, int]]) -> None:
     src, dst = np.array(edges).T
     distinct = len(np.unique(edges))
     largest = int(np.max(edges))
     for block in (1, 3, 1 << 20):
-        _numbering._FIRST_BLOCK = block
+        numbering._FIRST_BLOCK = block
         try:
-            assert _numbering._is_dense(src, dst, largest) == (largest < 4 * distinct)
+            assert numbering._is_dense(src, dst, largest) == (largest < 4 * distinct)
         finally:
-            _numbering._FIRST_BLOCK = 1 << 20
+            numbering._FIRST_BLOCK = 1 << 20
 
 
-def test_num_vertices_must_fit_renumbered_ids() -> None:
-    with pytest.raises(GraphError, match="num_vertices is 5, but the edges name 2 distinct ids"):
+def test_num_vertices_must_equal_the_number_of_renumbered_ids() -> None:
+    with pytest.raises(GraphError, match="num_vertices is 5, but the edges have 2 distinct ids"):
         gp.Graph.from_edgelist(["a"], ["b"], num_vertices=5)
     assert gp.Graph.from_edgelist(["a"], ["b"], num_vertices=2).num_vertices == 2
 
 
-def test_ids_that_cannot_be_hashed_are_refused() -> None:
+def test_unhashable_ids_are_refused() -> None:
     lists = np.empty(1, object)
     lists[0] = {"a": [1]}
-    with pytest.raises(ArgumentTypeError, match=r"src\[0\] is of type dict, which cannot be hashed"):
+    with pytest.raises(ArgumentTypeError, match=r"src\[0\] is of type dict, which is not hashable"):
         gp.Graph.from_edgelist(lists, lists)
 
 

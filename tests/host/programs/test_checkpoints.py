@@ -1,4 +1,4 @@
-"""Checkpoints of numeric runs in a store: what is written, kept, refused, and left by what goes wrong."""
+"""Checkpoints of numeric runs in a store: what is written, kept, refused, and left after failures."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
-from gpu_pregel.host.programs.checkpoints import Checkpoints, Identity, Start, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
 from gpu_pregel.host.programs.state import Activity
-from gpu_pregel.host.superstep.master import Folded
+from gpu_pregel.host.superstep.journal import Folded
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
 
 
 class State:
-    """What checkpoints ask of a run: its arrays by name, and its aggregates."""
+    """The part of a run that checkpoints use: its arrays by name, and its aggregates."""
 
     def __init__(self, fill: int = 0) -> None:
         self.arrays: dict[str, Any] = {"value0": np.full(3, fill, np.int32), "frontier": np.full(1, fill, np.uint64)}
@@ -42,35 +42,36 @@ def row(step: int) -> dict[str, Any]:
 
 
 def folded(supersteps: int) -> Folded:
-    """The last of so many supersteps."""
+    """The last of a number of supersteps."""
     change = (Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 
 def start(supersteps: int) -> Start:
-    """What a run goes on from after so many."""
+    """The starting point after a number of supersteps."""
     rows = [row(step) for step in range(supersteps)]
     return Start(supersteps, Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
 
 
 def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:
-    """Save the commits of a run of so many supersteps."""
+    """Save the commits of a number of supersteps."""
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep, **options), IDENTITY, resume=False) as saving:
-        assert saving.begin(state) is None
+    with CheckpointedRun(gp.Checkpoint(path, every=every, keep=keep, **options), IDENTITY, resume=False) as saving:
+        journal, begun = saving.begin(state)
+        assert begun is None
         for s in range(1, supersteps + 1):
             state.arrays["value0"][:] = s
-            saving.commit(folded(s), "running")
+            journal.commit(folded(s), "running")
 
 
-def take_up(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[Start | None, State]:
+def restore(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[Start | None, State]:
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path), identity, resume=True, **options) as opened:
-        return opened.begin(state), state
+    with CheckpointedRun(gp.Checkpoint(path), identity, resume=True, **options) as opened:
+        return opened.begin(state)[1], state
 
 
 def kept(path: Any, run_id: str = "run") -> list[int]:
-    """After how many supersteps the checkpoints are that are kept."""
+    """The number of supersteps before each checkpoint that is kept."""
     with gp.SQLiteStore(path) as store:
         return [commit.step + 1 for commit in store.history(run_id) if commit.base]
 
@@ -80,85 +81,86 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
 
 
-def test_what_was_saved_comes_back(path: Path) -> None:
+def test_a_saved_state_is_restored(path: Path) -> None:
     write(path, 3)
-    begun, state = take_up(path)
+    begun, state = restore(path)
     assert begun == start(3)
     assert begun is not None
     assert isinstance(begun.totals[0], np.float32)
     assert state.arrays["value0"].tolist() == [3, 3, 3]
 
 
-def test_a_store_that_is_open_stays_open() -> None:
+def test_an_open_store_stays_open() -> None:
     with gp.MemoryStore() as store:
         write(store, 2, run_id="a")
         write(store, 3, run_id="b")
         assert [run.id for run in store.runs()] == ["a", "b"]
-        with Checkpoints(gp.Checkpoint(store, "a"), IDENTITY, resume=True) as opened:
+        with CheckpointedRun(gp.Checkpoint(store, "a"), IDENTITY, resume=True) as opened:
             state: Any = State()
-            assert opened.begin(state) == start(2)
+            assert opened.begin(state)[1] == start(2)
         assert store.run("a").kind == "numeric"
 
 
 @pytest.mark.parametrize(
     "every, keep, expected", [(1, 1, [7]), (1, 2, [6, 7]), (3, 2, [3, 6]), (2, 9, [2, 4, 6]), (8, 1, [])]
 )
-def test_every_so_many_are_saved_and_the_newest_kept(path: Path, every: int, keep: int, expected: list[int]) -> None:
+def test_cadence_and_number_of_kept_checkpoints(path: Path, every: int, keep: int, expected: list[int]) -> None:
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=every, keep=keep), IDENTITY, resume=False) as saving:
-        saving.begin(state)
+    with CheckpointedRun(gp.Checkpoint(path, every=every, keep=keep), IDENTITY, resume=False) as saving:
+        journal, _ = saving.begin(state)
         for s in range(1, 8):
-            saving.commit(folded(s), "running")
+            journal.commit(folded(s), "running")
         assert kept(path) == expected
-        saving.commit(folded(8), "completed")
+        journal.commit(folded(8), "completed")
         assert kept(path)[-1] == 8
     with gp.SQLiteStore(path) as store:
         assert store.run("run").status == "completed"
 
 
-def test_keeping_goes_on_where_it_was(path: Path) -> None:
+def test_keep_counts_checkpoints_of_earlier_programs(path: Path) -> None:
     write(path, 3, keep=2)
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, every=1, keep=2), IDENTITY, resume=True) as saving:
-        assert saving.begin(state) == start(3)
-        saving.commit(folded(3), "running")  # once more, as after an error: nothing is written
-        saving.commit(folded(4), "running")
+    with CheckpointedRun(gp.Checkpoint(path, every=1, keep=2), IDENTITY, resume=True) as saving:
+        journal, begun = saving.begin(state)
+        assert begun == start(3)
+        journal.commit(folded(3), "running")  # repeated, as after an error: nothing is written
+        journal.commit(folded(4), "running")
     assert kept(path) == [3, 4]
-    assert take_up(path)[0] == start(4)
+    assert restore(path)[0] == start(4)
 
 
-def test_a_new_file_begins_anew(path: Path) -> None:
-    assert take_up(path)[0] is None
+def test_a_new_file_starts_a_new_run(path: Path) -> None:
+    assert restore(path)[0] is None
     assert path.is_file()
-    assert take_up(path)[0] is None
+    assert restore(path)[0] is None
     with pytest.raises(CheckpointError, match="is of another graph"):
-        take_up(path, IDENTITY._replace(edges=9))
+        restore(path, IDENTITY._replace(edges=9))
 
 
-def test_a_relative_path_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_resolved_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with Checkpoints(gp.Checkpoint("here.db", every=1), IDENTITY, resume=False) as saving:
+    with CheckpointedRun(gp.Checkpoint("here.db", every=1), IDENTITY, resume=False) as saving:
         state: Any = State()
-        saving.begin(state)
+        journal, _ = saving.begin(state)
         monkeypatch.chdir("/")
-        saving.commit(folded(1), "running")
+        journal.commit(folded(1), "running")
     assert kept(tmp_path / "here.db") == [1]
 
 
-def test_a_run_that_would_begin_anew_leaves_earlier_checkpoints_alone(path: Path) -> None:
+def test_a_new_run_does_not_overwrite_earlier_checkpoints(path: Path) -> None:
     write(path, 1)
-    with pytest.raises(CheckpointError, match=r"has a run 'run' already: pass resume=True to go on from its newest"):
+    with pytest.raises(CheckpointError, match=r"already has a run 'run': pass resume=True to resume it from its"):
         write(path, 2)
     assert kept(path) == [1]
 
 
-def test_two_programs_do_not_write_one_run(path: Path) -> None:
+def test_two_programs_cannot_write_the_same_run(path: Path) -> None:
     with (
-        Checkpoints(gp.Checkpoint(path), IDENTITY, resume=True),
+        CheckpointedRun(gp.Checkpoint(path), IDENTITY, resume=True),
         pytest.raises(ClaimedError, match=r"run 'run' is claimed by process \d+ on"),
     ):
-        take_up(path)
-    assert take_up(path)[0] is None
+        restore(path)
+    assert restore(path)[0] is None
 
 
 @pytest.mark.parametrize(
@@ -176,10 +178,10 @@ def test_two_programs_do_not_write_one_run(path: Path) -> None:
 def test_another_graph_or_program_is_refused(path: Path, changes: dict[str, Any], problem: str) -> None:
     write(path, 1)
     with pytest.raises(CheckpointError) as caught:
-        take_up(path, IDENTITY._replace(**changes))
+        restore(path, IDENTITY._replace(**changes))
     assert caught.value.path.endswith(f"{path.name}, run 'run', superstep 0")
     assert problem in caught.value.problem
-    assert "name another run_id" in caught.value.problem
+    assert "choose another run_id" in caught.value.problem
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (copy.path, copy.problem, str(copy)) == (caught.value.path, caught.value.problem, str(caught.value))
 
@@ -189,18 +191,18 @@ def test_another_version_and_another_kind_are_refused(path: Path, monkeypatch: p
         patch.setattr(checkpoints, "SCHEMA", 7)
         write(path, 1)
     with pytest.raises(CheckpointError, match="was written by another version"):
-        take_up(path)
+        restore(path)
     with gp.MemoryStore() as store:
         gp.agents.run([], lambda ctx: None, store=store, run_id="run")
-        with pytest.raises(CheckpointError, match="is of a run of agents: name another run_id"):
-            take_up(store)
+        with pytest.raises(CheckpointError, match="is of a run of agents: choose another run_id"):
+            restore(store)
 
 
 def test_more_supersteps_than_the_limit_are_refused(path: Path) -> None:
     write(path, 3)
-    assert take_up(path, max_supersteps=3)[0] == start(3)
+    assert restore(path, max_supersteps=3)[0] == start(3)
     with pytest.raises(CheckpointError, match="holds 3 supersteps, more than max_supersteps=2: raise that"):
-        take_up(path, max_supersteps=2)
+        restore(path, max_supersteps=2)
 
 
 HEADER = {"identity": list(IDENTITY), "plan": [1, 2], "arrays": {"value0": "<i4"}}
@@ -234,16 +236,14 @@ WHOLE = {**HEADER, "arrays": {name: array.dtype.str for name, array in ARRAYS.it
         (WHOLE, {**ARRAYS, "total0": b"", "trace": b""}),
     ],
 )
-def test_made_up_checkpoints_are_refused_though_their_checksums_hold(header: Any, blobs: dict[str, Any]) -> None:
+def test_forged_checkpoints_with_valid_checksums_are_refused(header: Any, blobs: dict[str, Any]) -> None:
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     with gp.MemoryStore() as store:
         claim = store.create("run", "numeric", text, owner="me")
         store.commit(claim, 0, b"", base=text, blobs=blobs)
         store.release(claim)
-        with pytest.raises(
-            (StoreError, CheckpointError), match=r"(does not hold what a checkpoint|that fits this run)"
-        ):
-            take_up(store)
+        with pytest.raises((StoreError, CheckpointError), match=r"(is not a checkpoint|that fits this run)"):
+            restore(store)
 
 
 def damaged(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -254,40 +254,40 @@ def damaged(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: bytes([data[0] ^ 16]) + data[1:]])
-def test_damage_names_run_and_superstep_and_an_older_checkpoint_serves(path: Path, change: Any) -> None:
+def test_damage_is_located_and_an_older_checkpoint_is_usable(path: Path, change: Any) -> None:
     write(path, 2)
     damaged(path, change)
     with pytest.raises(StoreError, match=r"runs\.db, run 'run', superstep 1"):
-        take_up(path)
+        restore(path)
     with gp.SQLiteStore(path) as store:
         older = store.load("run", 0)
         store.fork("run", 0, "older", older.base(), blobs={name: older.blob(name) for name in older.blobs})
     state: Any = State()
-    with Checkpoints(gp.Checkpoint(path, "older"), IDENTITY, resume=True) as opened:
-        assert opened.begin(state) == start(1)
+    with CheckpointedRun(gp.Checkpoint(path, "older"), IDENTITY, resume=True) as opened:
+        assert opened.begin(state)[1] == start(1)
 
 
-def test_a_full_store_leaves_the_older_checkpoint_whole(path: Path) -> None:
+def test_a_full_store_keeps_the_older_checkpoint_intact(path: Path) -> None:
     write(path, 1)
     with gp.SQLiteStore(path) as store:
-        assert store._connection is not None
-        (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
-        store._connection.execute(f"PRAGMA max_page_count = {pages}")
+        assert store._database._connection is not None
+        (pages,) = store._database._connection.execute("PRAGMA page_count").fetchone()
+        store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
         state: Any = State()
-        with Checkpoints(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
-            saving.begin(state)
+        with CheckpointedRun(gp.Checkpoint(store, every=1, keep=1), IDENTITY, resume=True) as saving:
+            journal, _ = saving.begin(state)
             state.arrays = {name: np.resize(array, 100_000) for name, array in state.arrays.items()}
-            with pytest.raises(StoreError, match="has no room left"):
-                saving.commit(folded(2), "running")
+            with pytest.raises(StoreError, match="has no space left"):
+                journal.commit(folded(2), "running")
     assert kept(path) == [1]
-    assert take_up(path)[0] == start(1)
+    assert restore(path)[0] == start(1)
 
 
-def test_what_cannot_be_a_store_is_refused_before_work(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_stores_are_refused_before_work(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("mine" * 1000)
     for store in (tmp_path, tmp_path / "text", tmp_path / "text" / "below", Path("/proc/nothing/here")):
         with pytest.raises((StoreError, ArgumentError, OSError)) as caught:
-            take_up(store)
+            restore(store)
         assert str(store) in str(caught.value)
     assert (tmp_path / "text").read_text() == "mine" * 1000
 

@@ -23,7 +23,7 @@ from benchmarks.__main__ import main  # noqa: E402
 
 @pytest.fixture(scope="module")
 def graph() -> gp.Graph:
-    return traffic.weighted(gp.kronecker(14))
+    return traffic.add_weights(gp.kronecker(14))
 
 
 def test_connected_components(graph: gp.Graph) -> None:
@@ -66,5 +66,5 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_weights_are_the_same_in_both_directions() -> None:
-    matrix = traffic.weighted(gp.grid(5)).to_scipy()
+    matrix = traffic.add_weights(gp.grid(5)).to_scipy()
     assert np.array_equal(matrix.toarray(), matrix.toarray().T)

@@ -1,4 +1,4 @@
-"""What is special to stores in PostgreSQL: connections that are cut, a server that goes away, clocks, versions."""
+"""Stores in PostgreSQL: lost connections, unreachable servers, clocks, privileges and versions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gpu_pregel.errors import (
     MissingPackageError,
     StoreError,
 )
-from gpu_pregel.host.stores import postgres as module
+from gpu_pregel.host.stores import postgres_database as module
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
 from tests.postgres import Cluster, Proxy
-from tests.stores import go, python, race
+from tests.stores import python, race_program, run_together
 
 _numbers = itertools.count()
 
@@ -51,7 +51,7 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
 
 @pytest.fixture
 def far(proxy: Proxy, schema: str) -> Iterator[gp.PostgresStore]:
-    """The same store as ``store``, through the proxy."""
+    """The store of ``store``, opened through the proxy."""
     with gp.PostgresStore(proxy.dsn, schema=schema, patience=10) as opened:
         yield opened
 
@@ -60,13 +60,13 @@ def begin(store: gp.PostgresStore, run_id: str = "run", **options: Any) -> Claim
     return store.create(run_id, "agents", b"base", **{"owner": "first", **options})
 
 
-# A connection that is cut
+# Lost connections
 
 
 def cut_at_commit(proxy: Proxy, moment: str, after: Callable[[], None] = lambda: None) -> None:
-    """Cut the connection once: before the next COMMIT reaches the server, or before its reply comes back.
+    """Cut the connection once, before the next COMMIT reaches the server or before its reply returns.
 
-    ``after`` is called when the connection is made again, before anything goes through it.
+    ``after`` is called after the reconnection, before any data pass through it.
     """
     state = "waiting"
 
@@ -90,14 +90,14 @@ MOMENTS = pytest.mark.parametrize("moment", ["request", "reply"])
 
 
 @MOMENTS
-def test_a_commit_whose_reply_is_lost_is_there_once(
+def test_commit_with_lost_reply_is_applied_once(
     store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
 ) -> None:
     claim = begin(far)
     cut_at_commit(proxy, moment)
     far.commit(claim, 0, b"zero", [b"a", b"b"], base=b"state")
     assert proxy.connections == 2
-    # "Done" needs no second transaction; "repeat" is one.
+    # A commit that succeeded is not repeated.
     assert far.counts.transactions == (2 if moment == "request" else 1)
     assert [(row.step, row.segments) for row in store.history("run")] == [(0, 2)]
     far.commit(claim, 1, b"one")
@@ -105,7 +105,7 @@ def test_a_commit_whose_reply_is_lost_is_there_once(
 
 
 @MOMENTS
-def test_a_commit_whose_reply_is_lost_and_that_is_overtaken(
+def test_commit_with_lost_reply_and_competing_claim(
     store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
 ) -> None:
     def overtake() -> None:
@@ -160,18 +160,18 @@ def test_every_call_survives_a_lost_reply(
     assert [commit.data for commit in store.load("run").commits()] == [b"one"]
 
 
-def test_segments_that_were_flushed_as_the_connection_went_are_not_there_twice(
+def test_flush_with_lost_reply_does_not_duplicate_segments(
     store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy
 ) -> None:
     claim = begin(far)
-    # Another handle of the same claim renews it before this one sees what became of its flush.
+    # Another handle of the claim renews it before this one finds out whether its flush was committed.
     cut_at_commit(proxy, "reply", lambda: store.renew(claim))
     far.flush(claim, 0, [b"a", b"b"])
     far.flush(claim, 0, [b"c"])
     assert list(store.load("run").held()) == [b"a", b"b", b"c"]
 
 
-def test_a_connection_that_the_server_ends_is_made_again(store: gp.PostgresStore, cluster: Cluster) -> None:
+def test_reconnects_after_the_server_terminates_the_connection(store: gp.PostgresStore, cluster: Cluster) -> None:
     claim = begin(store)
     ours = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gpu_pregel'"
     for step in range(3):
@@ -181,19 +181,19 @@ def test_a_connection_that_the_server_ends_is_made_again(store: gp.PostgresStore
         assert store.run("run").head == step
 
 
-def test_a_connection_that_is_cut_again_and_again_is_an_error(far: gp.PostgresStore, proxy: Proxy) -> None:
+def test_repeated_connection_loss_is_an_error(far: gp.PostgresStore, proxy: Proxy) -> None:
     claim = begin(far)
     proxy.watch = lambda to_server, data: b"COMMIT\0" not in data
-    with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* was tried 100 times: its connection"):
+    with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* failed 100 attempts: its connection"):
         far.commit(claim, 0, b"")
     proxy.watch = lambda to_server, data: True
     far.commit(claim, 0, b"")
 
 
-# A server that is away
+# Unreachable servers
 
 
-def test_a_store_that_is_away_for_two_seconds_is_waited_for(far: gp.PostgresStore, proxy: Proxy) -> None:
+def test_waits_for_a_store_that_is_unreachable_for_two_seconds(far: gp.PostgresStore, proxy: Proxy) -> None:
     claim = begin(far)
     proxy.close()
     timer = threading.Timer(2, proxy.reopen)
@@ -205,7 +205,7 @@ def test_a_store_that_is_away_for_two_seconds_is_waited_for(far: gp.PostgresStor
     assert [row.step for row in far.history("run")] == [0]
 
 
-def test_a_server_that_starts_again_loses_nothing(store: gp.PostgresStore, cluster: Cluster) -> None:
+def test_server_restart_loses_no_commit(store: gp.PostgresStore, cluster: Cluster) -> None:
     claim = begin(store)
 
     def restart() -> None:
@@ -227,12 +227,12 @@ def test_a_server_that_starts_again_loses_nothing(store: gp.PostgresStore, clust
     ]
 
 
-def test_a_connection_that_is_of_no_use_any_more_is_made_again(store: gp.PostgresStore) -> None:
+def test_unusable_connection_is_replaced(store: gp.PostgresStore) -> None:
     import psycopg
 
     claim = begin(store)
     store.commit(claim, 0, b"commit 0")
-    connection = store._connection
+    connection = store._database._connection
 
     @contextmanager
     def stuck() -> Iterator[None]:
@@ -242,11 +242,11 @@ def test_a_connection_that_is_of_no_use_any_more_is_made_again(store: gp.Postgre
 
     connection.pipeline = stuck
     store.commit(claim, 1, b"commit 1", [b"segment"])
-    assert store._connection is not connection
+    assert store._database._connection is not connection
     assert [commit.data for commit in store.load("run").commits()] == [b"commit 0", b"commit 1"]
 
 
-def test_patience_ends(proxy: Proxy, schema: str) -> None:
+def test_reconnection_gives_up_after_patience(proxy: Proxy, schema: str) -> None:
     with gp.PostgresStore(proxy.dsn, schema=schema, patience=0.3) as far:
         claim = begin(far)
         proxy.close()
@@ -259,7 +259,7 @@ def test_patience_ends(proxy: Proxy, schema: str) -> None:
         assert far.run("run").head == 0
 
 
-def test_a_server_that_is_not_there_is_told_at_once(proxy: Proxy, schema: str) -> None:
+def test_unreachable_server_fails_fast_when_opened(proxy: Proxy, schema: str) -> None:
     proxy.close()
     start = time.monotonic()
     with pytest.raises(StoreError, match="cannot be reached"):
@@ -268,7 +268,9 @@ def test_a_server_that_is_not_there_is_told_at_once(proxy: Proxy, schema: str) -
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_an_interrupt_while_waiting_leaves_nothing(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
+def test_keyboard_interrupt_while_waiting_writes_nothing(
+    store: gp.PostgresStore, cluster: Cluster, schema: str
+) -> None:
     import psycopg
 
     claim = begin(store)
@@ -284,20 +286,20 @@ def test_an_interrupt_while_waiting_leaves_nothing(store: gp.PostgresStore, clus
     store.commit(claim, 0, b"zero")
 
 
-# Several programs
+# Several processes
 
 
-def test_of_two_processes_that_commit_one_wins(store: gp.PostgresStore, postgres: str, schema: str) -> None:
+def test_one_of_two_committing_processes_wins(store: gp.PostgresStore, postgres: str, schema: str) -> None:
     begin(store)
-    program = race("gp.PostgresStore(where[0], schema=where[1])", 15)
-    outputs = go(*(python(program, postgres, schema, owner) for owner in ("one", "two")))
+    program = race_program("gp.PostgresStore(where[0], schema=where[1])", 15)
+    outputs = run_together(*(python(program, postgres, schema, owner) for owner in ("one", "two")))
     won = [(int(step), owner) for owner, out in zip(("one", "two"), outputs, strict=True) for step in out.split()]
     commits = [(commit.step, commit.data.decode()) for commit in store.load("run").commits()]
     assert sorted(won) == commits
     assert store.run("run").epoch == 31
 
 
-def test_of_several_processes_that_make_a_store_all_use_it(postgres: str, schema: str) -> None:
+def test_several_processes_create_a_store_concurrently(postgres: str, schema: str) -> None:
     program = """
         import sys
         import gpu_pregel as gp
@@ -305,12 +307,12 @@ def test_of_several_processes_that_make_a_store_all_use_it(postgres: str, schema
         with gp.PostgresStore(sys.argv[1], schema=sys.argv[2]) as store:
             store.create(sys.argv[3], "agents", b"", owner="me")
     """
-    go(*(python(program, postgres, schema, name) for name in "abc"))
+    run_together(*(python(program, postgres, schema, name) for name in "abc"))
     with gp.PostgresStore(postgres, schema=schema, create=False) as store:
         assert sorted(row.id for row in store.runs()) == ["a", "b", "c"]
 
 
-def test_a_migration_waits_for_another(cluster: Cluster, schema: str) -> None:
+def test_migration_waits_for_another_one(cluster: Cluster, schema: str) -> None:
     import psycopg
 
     opened: list[gp.PostgresStore] = []
@@ -324,43 +326,43 @@ def test_a_migration_waits_for_another(cluster: Cluster, schema: str) -> None:
     opened[0].close()
 
 
-def test_a_row_that_somebody_holds_for_too_long_is_an_error(postgres: str, cluster: Cluster, schema: str) -> None:
+def test_row_locked_for_too_long_is_an_error(postgres: str, cluster: Cluster, schema: str) -> None:
     import psycopg
 
     with gp.PostgresStore(postgres, schema=schema, patience=0.2) as store:
         claim = begin(store)
         with psycopg.connect(cluster.dsn) as other:
             other.execute(f"UPDATE {schema}.runs SET owner = owner".encode())
-            with pytest.raises(StoreError, match=r"is in use by another program that writes .*: wait for its end"):
+            with pytest.raises(StoreError, match=r"is in use by another program .*: wait until it has finished"):
                 store.commit(claim, 0, b"zero", [b"segment"])
             other.rollback()
         store.commit(claim, 0, b"zero", [b"segment"])
         assert [list(commit.segments()) for commit in store.load("run").commits()] == [[b"segment"]]
 
 
-def test_a_forked_process_connects_anew(postgres: str, schema: str) -> None:
+def test_forked_process_opens_its_own_connection(postgres: str, schema: str) -> None:
     program = """
         import os, sys
         import gpu_pregel as gp
         sys.stdout.write("ready\\n"), sys.stdout.flush(), sys.stdin.readline()
         store = gp.PostgresStore(sys.argv[1], schema=sys.argv[2])
         claim = store.create("run", "agents", b"base", owner="me")
-        own = store._query("SELECT pg_backend_pid()", ())
+        own = store._database.query("SELECT pg_backend_pid()", ())
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
-            assert store._query("SELECT pg_backend_pid()", ()) != own
+            assert store._database.query("SELECT pg_backend_pid()", ()) != own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
         print([commit.data for commit in store.load("run").commits()])
         store.commit(claim, 1, b"from the parent")
-        assert store._query("SELECT pg_backend_pid()", ()) == own
+        assert store._database.query("SELECT pg_backend_pid()", ()) == own
     """
-    assert go(python(program, postgres, schema)) == ["[b'from the child']\n"]
+    assert run_together(python(program, postgres, schema)) == ["[b'from the child']\n"]
 
 
-def test_leases_run_by_the_servers_clock(
+def test_leases_follow_the_server_clock(
     store: gp.PostgresStore, postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin(store, lease_seconds=60)
@@ -378,9 +380,9 @@ def test_leases_run_by_the_servers_clock(
 # Settings
 
 
-def test_durability_is_that_of_each_claim(store: gp.PostgresStore, postgres: str, schema: str) -> None:
+def test_durability_is_set_per_claim(store: gp.PostgresStore, postgres: str, schema: str) -> None:
     def setting(of: gp.PostgresStore) -> str:
-        return str(of._query("SHOW synchronous_commit", ())[0][0])
+        return str(of._database.query("SHOW synchronous_commit", ())[0][0])
 
     durable, quick = begin(store, "a"), begin(store, "b", durability="process")
     for claim, expected in ((durable, "on"), (quick, "off"), (durable, "on")):
@@ -394,27 +396,27 @@ def test_durability_is_that_of_each_claim(store: gp.PostgresStore, postgres: str
                 assert setting(other) == expected
 
 
-def test_isolation_is_not_left_to_the_servers_settings(postgres: str, schema: str) -> None:
+def test_isolation_does_not_depend_on_server_defaults(postgres: str, schema: str) -> None:
     options = "-c default_transaction_isolation=serializable -c default_transaction_read_only=on"
     with gp.PostgresStore(postgres, schema=schema):
         pass
     with gp.PostgresStore(f"{postgres} options='{options}'", schema=schema) as store:
         begin(store)
-        assert store._connection.info.transaction_status.name == "IDLE"
+        assert store._database._connection.info.transaction_status.name == "IDLE"
 
 
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("53100", r"has no room left \(none\): make room on the server's disk, and go on; what was committed stands"),
-        ("25006", r"can only be read \(none\): connect to the primary server"),
-        ("42501", r"is not for this user \(none\): grant it the schema and its tables"),
+        ("53100", r"has no space left \(none\): free space on the server's disk and continue; committed data are safe"),
+        ("25006", r"is read-only \(none\): connect to the primary server"),
+        ("42501", r"denies this user access \(none\): grant access to the schema and its tables"),
         ("XX001", r"cannot be used \(none\)"),
         ("57014", r"cannot be used \(none\)"),
-        ("40001", r"was tried 100 times"),
+        ("40001", r"failed 100 attempts"),
     ],
 )
-def test_what_the_server_refuses_is_told_and_leaves_nothing(
+def test_server_errors_are_translated_and_write_nothing(
     store: gp.PostgresStore, cluster: Cluster, schema: str, code: str, problem: str
 ) -> None:
     claim = begin(store)
@@ -432,7 +434,7 @@ def test_what_the_server_refuses_is_told_and_leaves_nothing(
     assert [list(commit.segments()) for commit in store.load("run").commits()] == [[b"segment"]]
 
 
-def test_a_user_who_may_not_is_told(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
+def test_missing_privileges_are_reported(store: gp.PostgresStore, cluster: Cluster, schema: str) -> None:
     begin(store)
     cluster.execute("CREATE ROLE reader LOGIN")
     cluster.execute(f"GRANT USAGE ON SCHEMA {schema} TO reader")
@@ -441,9 +443,9 @@ def test_a_user_who_may_not_is_told(store: gp.PostgresStore, cluster: Cluster, s
         dsn = cluster.dsn.replace("user=postgres", "user=reader")
         with gp.PostgresStore(dsn, schema=schema) as reader:
             assert [row.id for row in reader.runs()] == ["run"]
-            with pytest.raises(StoreError, match="is not for this user"):
+            with pytest.raises(StoreError, match="denies this user access"):
                 reader.claim("run", owner="reader", takeover=True)
-        with pytest.raises(StoreError, match="is not for this user"):
+        with pytest.raises(StoreError, match="denies this user access"):
             gp.PostgresStore(dsn, schema="another")
     finally:
         cluster.execute("DROP OWNED BY reader")
@@ -453,9 +455,7 @@ def test_a_user_who_may_not_is_told(store: gp.PostgresStore, cluster: Cluster, s
 # Versions and arguments
 
 
-def test_a_store_of_an_older_version_is_brought_up_to_date(
-    postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_of_an_older_version_is_migrated(postgres: str, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with gp.PostgresStore(postgres, schema=schema) as store:
         store.commit(begin(store), 0, b"zero")
         before = store.runs(), store.history("run")
@@ -466,15 +466,19 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(
     monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, more))
     for _ in range(2):
         with gp.PostgresStore(postgres, schema=schema) as store:
-            assert store._query(f"SELECT colour, version FROM {schema}.runs, {schema}.about", ()) == [("grey", 2)]
+            assert store._database.query(f"SELECT colour, version FROM {schema}.runs, {schema}.about", ()) == [
+                ("grey", 2)
+            ]
             assert (store.runs(), store.history("run")) == before
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="has version 2 of the tables, and this release knows 1: use the release"):
+    with pytest.raises(
+        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
+    ):
         gp.PostgresStore(postgres, schema=schema)
 
 
-def test_a_schema_with_other_tables_is_left_alone(postgres: str, cluster: Cluster, schema: str) -> None:
-    with pytest.raises(StoreError, match=r"holds no store: give another schema=, or pass create=True"):
+def test_schema_with_other_tables_is_not_changed(postgres: str, cluster: Cluster, schema: str) -> None:
+    with pytest.raises(StoreError, match=r"is not a store: pass another schema=, or create=True"):
         gp.PostgresStore(postgres, schema=schema, create=False)
     cluster.execute(f"CREATE SCHEMA {schema}")
     cluster.execute(f"CREATE TABLE {schema}.runs (mine int)")
@@ -484,24 +488,24 @@ def test_a_schema_with_other_tables_is_left_alone(postgres: str, cluster: Cluste
     assert cluster.execute(f"SELECT to_regclass('{schema}.about')") == [(None,)]
 
 
-def test_wrong_arguments_are_told(postgres: str) -> None:
+def test_invalid_arguments_are_refused(postgres: str) -> None:
     with pytest.raises(ArgumentTypeError, match="dsn must be a connection string, not 3"):
         gp.PostgresStore(3)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"dsn is no connection string of PostgreSQL \(ProgrammingError\)$"):
+    with pytest.raises(ArgumentError, match=r"dsn is not a connection string of PostgreSQL \(ProgrammingError\)$"):
         gp.PostgresStore("host=localhost passwort=secret")
     for schema in ("", "a b", 'a"; DROP TABLE runs; --', "x" * 64, "ü", 3):
         with pytest.raises(ArgumentError, match="schema must be a name of up to 63 letters, digits and underscores"):
             gp.PostgresStore(postgres, schema=schema)  # type: ignore[arg-type]
 
 
-def test_a_name_says_where_and_not_the_password(cluster: Cluster, schema: str) -> None:
+def test_name_shows_the_server_but_not_the_password(cluster: Cluster, schema: str) -> None:
     with gp.PostgresStore(f"{cluster.dsn} password=secret", schema=schema) as store:
         assert store.name == f"PostgreSQL database postgres at {cluster.folder}, schema {schema}"
     with pytest.raises(StoreError, match=f"schema {schema}: is closed: open it again"):
         store.runs()
 
 
-def test_without_psycopg_there_is_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_psycopg_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingPackageError, match=r"gp\.PostgresStore needs .* pip install gpu-pregel\[postgres\]"):
         gp.PostgresStore("")

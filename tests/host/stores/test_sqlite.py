@@ -1,4 +1,4 @@
-"""What is special to stores in a SQLite file: forced writes, locks, full disks, other versions, damaged files."""
+"""Stores in a SQLite file: forced writes, locks, full disks, permissions, versions and damaged files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, StoreError
-from gpu_pregel.host.stores import sqlite as module
+from gpu_pregel.host.stores import sqlite_database, sqlite_file
 from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.schema import MIGRATIONS
-from tests.stores import check_damaged_copies, go, output, python, race
+from tests.stores import check_damaged_copies, output, python, race_program, run_together
 
 _NOBODY = 65534
 _DAMAGES = int(os.environ.get("GPU_PREGEL_DAMAGES", "100"))
-"""Copies of a store that are damaged: more in a long run."""
+"""Number of damaged copies to test; set it higher for a long run."""
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def begin(store: Any, run_id: str = "run", **options: Any) -> Claim:
 
 
 def everything(store: Any) -> list[Any]:
-    """All that can be read."""
+    """Return everything that can be read from a store."""
     found: list[Any] = store.runs()
     for row in list(found):
         found.append([commit._replace(base=False) for commit in store.history(row.id)])
@@ -54,7 +54,7 @@ def everything(store: Any) -> list[Any]:
 
 
 def state(saved: Any, commits: list[Any]) -> Any:
-    """The base and the commits since; bases here say which commits they stand for, so that any base will do."""
+    """Return the base and the supersteps that lead to it and follow it, the same for any choice of base."""
     return [*range(saved.base_step + 1), *[step for step, *_ in commits]], saved.base()
 
 
@@ -63,7 +63,7 @@ def state(saved: Any, commits: list[Any]) -> Any:
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize(("durability", "expected"), [("machine", 50), ("process", 0)])
-def test_a_commit_is_forced_once(path: Path, durability: str, expected: int) -> None:
+def test_commit_forces_one_write(path: Path, durability: str, expected: int) -> None:
     program = """
         import os, sys
         import gpu_pregel as gp
@@ -92,11 +92,11 @@ def test_a_commit_is_forced_once(path: Path, durability: str, expected: int) -> 
     assert len(re.findall(r"\b(?:fsync|fdatasync|sync_file_range|msync)\(", between)) == expected
 
 
-def test_durability_is_that_of_each_claim(path: Path) -> None:
+def test_durability_is_set_per_claim(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
 
         def synchronous() -> int:
-            return int(store._query("PRAGMA synchronous", ())[0][0])
+            return int(store._database.query("PRAGMA synchronous", ())[0][0])
 
         durable, quick = begin(store, "a"), begin(store, "b", durability="process")
         for claim, level in ((durable, 2), (quick, 1), (durable, 2)):
@@ -106,10 +106,10 @@ def test_durability_is_that_of_each_claim(path: Path) -> None:
         assert synchronous() == 1
         store.delete("b")
         assert synchronous() == 2
-        assert store._query("PRAGMA journal_mode", ()) == [("wal",)]
+        assert store._database.query("PRAGMA journal_mode", ()) == [("wal",)]
 
 
-def test_the_log_stays_small(path: Path) -> None:
+def test_log_stays_small(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store, durability="process")
         for step in range(12):
@@ -119,7 +119,7 @@ def test_the_log_stays_small(path: Path) -> None:
     assert not path.with_name("runs.db-wal").exists()
 
 
-def test_pruned_room_is_given_back(path: Path) -> None:
+def test_compact_returns_pruned_space(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store, durability="process")
         store.commit(claim, 0, b"", [bytes(4 << 20)])
@@ -132,7 +132,7 @@ def test_pruned_room_is_given_back(path: Path) -> None:
         assert store.load("run").base() == b"state"
 
 
-def test_a_thousand_small_supersteps_take_little_room(path: Path) -> None:
+def test_a_thousand_small_supersteps_take_little_space(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store, durability="process")
         for step in range(1000):
@@ -140,13 +140,15 @@ def test_a_thousand_small_supersteps_take_little_room(path: Path) -> None:
     assert path.stat().st_size < 1 << 20
 
 
-# Several programs
+# Several processes
 
 
-def test_of_two_processes_that_commit_one_wins(path: Path) -> None:
+def test_one_of_two_committing_processes_wins(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         begin(store, durability="process")
-    outputs = go(*(python(race("gp.SQLiteStore(where[0])", 25), path, owner) for owner in ("one", "two")))
+    outputs = run_together(
+        *(python(race_program("gp.SQLiteStore(where[0])", 25), path, owner) for owner in ("one", "two"))
+    )
     won = [(int(step), owner) for owner, out in zip(("one", "two"), outputs, strict=True) for step in out.split()]
     with gp.SQLiteStore(path) as store:
         commits = [(commit.step, commit.data.decode()) for commit in store.load("run").commits()]
@@ -155,7 +157,7 @@ def test_of_two_processes_that_commit_one_wins(path: Path) -> None:
     assert [step for step, _ in commits] == list(range(len(commits)))
 
 
-def test_of_two_processes_that_make_a_store_both_use_it(path: Path) -> None:
+def test_several_processes_create_a_file_concurrently(path: Path) -> None:
     program = """
         import sys
         import gpu_pregel as gp
@@ -175,7 +177,7 @@ def test_of_two_processes_that_make_a_store_both_use_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("statement", [0, 1, 2, 3])
-def test_a_process_killed_inside_a_commit_leaves_nothing_of_it(path: Path, statement: int) -> None:
+def test_process_killed_during_a_commit_writes_nothing(path: Path, statement: int) -> None:
     program = """
         import os, signal, sys
         import gpu_pregel as gp
@@ -183,13 +185,13 @@ def test_a_process_killed_inside_a_commit_leaves_nothing_of_it(path: Path, state
         store = SQLiteStore(sys.argv[1])
         claim = store.create("run", "agents", b"base", owner="me")
         store.commit(claim, 0, b"zero")
-        def until_the_end(writes, count):
+        def kill_before(writes, count):
             for number, write in enumerate(writes):
                 if number == count:
                     os.kill(os.getpid(), signal.SIGKILL)
                 yield write
-        apply = super(SQLiteStore, store)._apply
-        store._apply = lambda forced, first, rest: apply(forced, first, until_the_end(rest, int(sys.argv[2])))
+        apply = store._database.apply
+        store._database.apply = lambda forced, first, rest: apply(forced, first, kill_before(rest, int(sys.argv[2])))
         store.commit(claim, 1, b"one", [b"a", b"b", b"c"])
     """
     process = python(program, path, statement)
@@ -199,22 +201,22 @@ def test_a_process_killed_inside_a_commit_leaves_nothing_of_it(path: Path, state
         assert [commit.data for commit in store.load("run").commits()] == [b"zero"]
         assert list(store.load("run").held()) == []
         for table in ("segments", "commits"):
-            assert store._query(f"SELECT COUNT(*) FROM {table} WHERE step = 1", ()) == [(0,)]
+            assert store._database.query(f"SELECT COUNT(*) FROM {table} WHERE step = 1", ()) == [(0,)]
         claim = store.claim("run", owner="next", takeover=True)
         store.commit(claim, 1, b"again")
 
 
-def test_a_forked_process_opens_the_store_anew(path: Path) -> None:
+def test_forked_process_reopens_the_store(path: Path) -> None:
     program = """
         import os, sys
         import gpu_pregel as gp
         store = gp.SQLiteStore(sys.argv[1])
         claim = store.create("run", "agents", b"base", owner="me")
-        own = store._connection
+        own = store._database._connection
         pid = os.fork()
         if pid == 0:
             store.commit(claim, 0, b"from the child")
-            assert store._connection is not own
+            assert store._database._connection is not own
             store.close()
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
@@ -240,7 +242,7 @@ _FORKS = """
 """
 
 
-def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
+def test_fork_while_threads_use_a_store(path: Path) -> None:
     program = """
         def renew():
             while not over:
@@ -257,14 +259,14 @@ def test_a_process_forks_while_its_threads_use_a_store(path: Path) -> None:
     assert output(python(_FORKS + program, path, prefix=("env", "PYTHONWARNINGS=ignore"))) == ""
 
 
-def test_a_process_forks_while_a_store_waits_for_long(path: Path) -> None:
+def test_fork_while_a_store_waits_for_a_lock(path: Path) -> None:
     program = """
         other = sqlite3.connect(sys.argv[1], isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         thread = threading.Thread(target=store.renew, args=(claim,))
         thread.start()
-        while store._lock.acquire(blocking=False):
-            store._lock.release()
+        while store._database.lock.acquire(blocking=False):
+            store._database.lock.release()
         fork()
         other.execute("ROLLBACK")
         thread.join()
@@ -280,7 +282,7 @@ def locked(path: Path) -> Iterator[sqlite3.Connection]:
         yield other
 
 
-def test_another_writer_is_waited_for(path: Path) -> None:
+def test_waits_for_another_writer(path: Path) -> None:
     with gp.SQLiteStore(path, busy_timeout=30) as store:
         claim = begin(store)
         with locked(path) as other:
@@ -292,13 +294,13 @@ def test_another_writer_is_waited_for(path: Path) -> None:
             timer.join()
 
 
-def test_a_writer_that_does_not_end_is_an_error(path: Path) -> None:
+def test_busy_timeout_is_an_error(path: Path) -> None:
     with gp.SQLiteStore(path, busy_timeout=0.1) as store:
         claim = begin(store)
         with locked(path):
-            with pytest.raises(StoreError, match=r"runs\.db: is in use by another program that writes: wait for its"):
+            with pytest.raises(StoreError, match=r"runs\.db: is in use by another program: wait until it has finished"):
                 store.commit(claim, 0, b"zero", [b"segment"])
-            # Readers are not kept out.
+            # A writer does not block readers.
             assert store.run("run").head == -1
             with gp.SQLiteStore(path, read_only=True) as reader:
                 assert [row.id for row in reader.runs()] == ["run"]
@@ -306,16 +308,16 @@ def test_a_writer_that_does_not_end_is_an_error(path: Path) -> None:
         assert [list(commit.segments()) for commit in store.load("run").commits()] == [[b"segment"]]
 
 
-# Room
+# Disk space
 
 
-def test_a_full_store_keeps_what_was_committed(path: Path) -> None:
+def test_full_store_keeps_committed_data(path: Path) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store)
         store.commit(claim, 0, b"zero", [b"segment"])
-        pages = store._query("PRAGMA page_count", ())[0][0]
-        store._query(f"PRAGMA max_page_count = {pages + 3}", ())
-        full = r"runs\.db: has no room left: make room on its disk, and go on; what was committed stands"
+        pages = store._database.query("PRAGMA page_count", ())[0][0]
+        store._database.query(f"PRAGMA max_page_count = {pages + 3}", ())
+        full = r"runs\.db: has no space left: free space on its disk and continue; committed data are safe"
         for attempt in (
             lambda: store.commit(claim, 1, b"one", [b"small", bytes(1 << 20)]),
             lambda: store.flush(claim, 1, [bytes(1 << 20)]),
@@ -327,7 +329,7 @@ def test_a_full_store_keeps_what_was_committed(path: Path) -> None:
         assert [row.id for row in store.runs()] == ["run"]
         assert list(store.load("run").held()) == []
         store.commit(claim, 1, b"one", [b"small"])
-        store._query("PRAGMA max_page_count = 100000", ())
+        store._database.query("PRAGMA max_page_count = 100000", ())
         store.commit(claim, 2, b"two", [bytes(1 << 20)])
         assert [commit.data for commit in store.load("run").commits()] == [b"zero", b"one", b"two"]
 
@@ -336,8 +338,8 @@ def test_a_full_store_keeps_what_was_committed(path: Path) -> None:
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
-    """Root may write everywhere, so become somebody else."""
+def as_unprivileged_user() -> Iterator[None]:
+    """Switch from root, who may write everywhere, to an unprivileged user."""
     if os.geteuid() != 0:
         yield
         return
@@ -350,7 +352,7 @@ def as_nobody() -> Iterator[None]:
 
 @pytest.fixture
 def public(tmp_path: Path) -> Iterator[Path]:
-    """A folder that everybody may read."""
+    """A folder that all users may read."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -358,14 +360,14 @@ def public(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_a_folder_or_file_that_must_not_be_written_can_be_read(public: Path) -> None:
+def test_read_only_folder_or_file_can_be_read(public: Path) -> None:
     path = public / "runs.db"
     with gp.SQLiteStore(path) as store:
         store.release(begin(store))
     path.chmod(0o444)
     public.chmod(0o555)
-    with as_nobody():
-        with pytest.raises(StoreError, match=r"cannot be written to: change its permissions, or pass read_only=True"):
+    with as_unprivileged_user():
+        with pytest.raises(StoreError, match=r"cannot be written: change its permissions, or pass read_only=True"):
             gp.SQLiteStore(path)
         with gp.SQLiteStore(path, read_only=True) as store:
             assert [row.id for row in store.runs()] == ["run"]
@@ -373,21 +375,21 @@ def test_a_folder_or_file_that_must_not_be_written_can_be_read(public: Path) -> 
                 store.claim("run", owner="x")
             with pytest.raises(StoreError, match="was opened with read_only=True"):
                 store.compact()
-        with pytest.raises(StoreError, match=r"cannot be written to, as no files can be made in"):
+        with pytest.raises(StoreError, match=r"cannot be written, as no files can be created in"):
             gp.SQLiteStore(public / "other.db")
     public.chmod(0o755)
     path.chmod(0o666)
-    with as_nobody(), pytest.raises(StoreError, match="cannot be written to, as no files can be made in"):
+    with as_unprivileged_user(), pytest.raises(StoreError, match="cannot be written, as no files can be created in"):
         gp.SQLiteStore(path)
     path.chmod(0o000)
-    with as_nobody(), pytest.raises(StoreError, match="cannot be read: its permissions forbid it"):
+    with as_unprivileged_user(), pytest.raises(StoreError, match="cannot be read: change its permissions"):
         gp.SQLiteStore(path, read_only=True)
 
 
-def test_what_is_no_store_is_refused_and_left_alone(path: Path) -> None:
+def test_other_files_are_refused_and_not_changed(path: Path) -> None:
     path.write_text("a list of groceries, long enough to be mistaken for a header of a hundred bytes" * 3)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"runs\.db: is no SQLite database, or its beginning is damaged"):
+    with pytest.raises(StoreError, match=r"runs\.db: is not a SQLite database, or its header is damaged"):
         gp.SQLiteStore(path)
     assert path.read_bytes() == before
     path.unlink()
@@ -399,26 +401,26 @@ def test_what_is_no_store_is_refused_and_left_alone(path: Path) -> None:
             gp.SQLiteStore(path, read_only=read_only)
     assert path.read_bytes() == before
     path.unlink()
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         gp.SQLiteStore(path, create=False)
-    with pytest.raises(StoreError, match="is not there"):
+    with pytest.raises(StoreError, match="does not exist"):
         gp.SQLiteStore(path, read_only=True)
     path.touch()
     for read_only in (False, True):
-        with pytest.raises(StoreError, match="is empty: it holds no store"):
+        with pytest.raises(StoreError, match="is empty: it is not a store"):
             gp.SQLiteStore(path, read_only=read_only, create=False)
     gp.SQLiteStore(path).close()
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is no file: give the path of one"):
+def test_paths_that_are_not_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreError, match="is not a regular file: give the path of one"):
         gp.SQLiteStore(tmp_path)
-    with pytest.raises(StoreError, match=r"cannot be opened, as there is no folder .*/none: make it"):
+    with pytest.raises(StoreError, match=r"cannot be opened: create the folder .*/none first"):
         gp.SQLiteStore(tmp_path / "none" / "runs.db")
     with closing(socket.socket(socket.AF_UNIX)) as other:
-        os.chdir(tmp_path)
+        monkeypatch.chdir(tmp_path)
         other.bind("socket")
-        with pytest.raises(StoreError, match="is no file"):
+        with pytest.raises(StoreError, match="is not a regular file"):
             gp.SQLiteStore("socket")
     for given, error in (
         (3, ArgumentTypeError),
@@ -434,13 +436,13 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["with space?.db", "100%.db", "#1&x=y.db", "ü.db", os.fsdecode(b"\xff.db")])
 @pytest.mark.parametrize("before", ["", "/"])
-def test_any_path_will_do(tmp_path: Path, name: str, before: str) -> None:
+def test_special_characters_in_paths(tmp_path: Path, name: str, before: str) -> None:
     with gp.SQLiteStore(f"{before}{tmp_path}/{name}") as store:
         begin(store)
         assert [entry for entry in os.listdir(tmp_path) if "-" not in entry] == [name]
 
 
-def test_a_path_is_that_of_the_folder_then(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_is_resolved_when_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     with gp.SQLiteStore("runs.db") as store:
         monkeypatch.chdir("/")
@@ -449,7 +451,7 @@ def test_a_path_is_that_of_the_folder_then(path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("way", ["moved", "removed", "replaced"])
-def test_a_file_that_goes_while_open_is_noticed(path: Path, way: str) -> None:
+def test_file_moved_while_open_is_detected(path: Path, way: str) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store)
         if way == "removed":
@@ -458,11 +460,11 @@ def test_a_file_that_goes_while_open_is_noticed(path: Path, way: str) -> None:
             path.rename(path.with_name("other.db"))
         if way == "replaced":
             path.touch()
-        with pytest.raises(StoreError, match="was moved or removed while it was open: put it back"):
+        with pytest.raises(StoreError, match="was moved or deleted while it was open: restore it"):
             store.commit(claim, 0, b"")
 
 
-def test_a_closed_store_says_so(path: Path) -> None:
+def test_closed_store_is_an_error(path: Path) -> None:
     store = gp.SQLiteStore(path)
     claim = begin(store)
     store.close()
@@ -478,31 +480,33 @@ def test_a_closed_store_says_so(path: Path) -> None:
 MORE = (("ALTER TABLE @runs ADD COLUMN colour {text} NOT NULL DEFAULT 'grey'",),)
 
 
-def test_a_store_of_an_older_version_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_of_an_older_version_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with gp.SQLiteStore(path) as store:
         claim = begin(store)
         store.commit(claim, 0, b"zero")
         before = everything(store)
-    monkeypatch.setattr(module, "MIGRATIONS", MIGRATIONS + MORE)
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", MIGRATIONS + MORE)
     with pytest.raises(StoreError, match="has version 1 of the tables: open it once without read_only=True"):
         gp.SQLiteStore(path, read_only=True)
     for _ in range(2):
         with gp.SQLiteStore(path) as store:
-            assert store._query("PRAGMA user_version", ()) == [(2,)]
-            assert store._query("SELECT colour FROM runs", ()) == [("grey",)]
+            assert store._database.query("PRAGMA user_version", ()) == [(2,)]
+            assert store._database.query("SELECT colour FROM runs", ()) == [("grey",)]
             assert everything(store) == before
     with gp.SQLiteStore(path, read_only=True) as store:
         assert everything(store) == before
     monkeypatch.undo()
-    with pytest.raises(StoreError, match="has version 2 of the tables, and this release knows 1: use the release"):
+    with pytest.raises(
+        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
+    ):
         gp.SQLiteStore(path)
 
 
-def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with gp.SQLiteStore(path) as store:
         begin(store)
         before = everything(store)
-    monkeypatch.setattr(module, "MIGRATIONS", (*MIGRATIONS, *MORE, ("CREATE NONSENSE",)))
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*MIGRATIONS, *MORE, ("CREATE NONSENSE",)))
     with pytest.raises(StoreError, match=r"cannot be used .*NONSENSE"):
         gp.SQLiteStore(path)
     monkeypatch.undo()
@@ -519,7 +523,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
         "DROP TABLE answers",
     ],
 )
-def test_a_store_that_somebody_changed_is_refused(path: Path, statement: str) -> None:
+def test_store_with_changed_tables_is_refused(path: Path, statement: str) -> None:
     with gp.SQLiteStore(path) as store:
         begin(store)
     with closing(sqlite3.connect(path)) as other:
@@ -528,9 +532,9 @@ def test_a_store_that_somebody_changed_is_refused(path: Path, statement: str) ->
         gp.SQLiteStore(path)
 
 
-def test_an_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OLDEST_SQLITE", (99, 0, 0))
-    with pytest.raises(StoreError, match=r"needs SQLite 99\.0\.0 or newer, and this Python has 3\."):
+def test_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_database, "OLDEST_SQLITE", (99, 0, 0))
+    with pytest.raises(StoreError, match=r"needs SQLite 99\.0\.0 or newer, but this Python has 3\."):
         gp.SQLiteStore(path)
 
 
@@ -539,7 +543,7 @@ def test_an_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Any]]:
-    """A store with all there can be in one, and what is read from it."""
+    """The bytes of a store with rows of every kind, and what is read from it."""
     path = tmp_path_factory.mktemp("example") / "runs.db"
     blob = random.Random(1).randbytes
     with gp.SQLiteStore(path) as store:
@@ -558,12 +562,12 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Any]]
     return path.read_bytes(), expected
 
 
-def test_damaged_copies_are_read_rightly_or_refused(example: tuple[bytes, list[Any]], path: Path) -> None:
+def test_damaged_copies_are_read_correctly_or_refused(example: tuple[bytes, list[Any]], path: Path) -> None:
     whole, expected = example
     check_damaged_copies(whole, path, _DAMAGES, everything, expected)
 
 
-def test_a_damaged_store_still_fences(example: tuple[bytes, list[Any]], path: Path) -> None:
+def test_copied_store_still_fences(example: tuple[bytes, list[Any]], path: Path) -> None:
     path.write_bytes(example[0])
     with gp.SQLiteStore(path) as store:
         claim = store.claim("first", owner="x", takeover=True)

@@ -1,4 +1,4 @@
-"""The superstep loop: its phases in order, when a run ends, holds, stops, and what a failing part leaves."""
+"""The superstep loop: the order of its phases, when a run ends, is held or stops, and what a failing phase leaves."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Folded, Master
+from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Master, Start
 
 
 class Countdown:
-    """A policy whose vertices all vote to halt after some supersteps; it writes down what it is asked."""
+    """A policy whose vertices vote to halt after some supersteps; it logs every call."""
 
     def __init__(self, active: list[int], verdicts: Iterable[str] = (), halts: int | None = None) -> None:
         self.log: list[Any] = []
@@ -27,18 +28,18 @@ class Countdown:
             self.fails = ""
             raise OSError(phase)
 
-    def begin(self, superstep: int) -> tuple[int | None, bool]:
-        return self.active[superstep], False
+    def begin(self, superstep: int) -> Start[str]:
+        return Start(self.active[superstep])
 
     def order(self, superstep: int) -> str:
         self.note("order", superstep)
         return f"order {superstep}"
 
-    def execute(self, superstep: int, order: str, most: int) -> list[str]:
-        self.note("execute", superstep, order, most)
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
+        self.note("execute", superstep, order, limit)
         return [order]
 
-    def judge(self, reports: list[str]) -> str:
+    def judge(self, reports: list[str], journal: Journal | None) -> str:
         self.note("judge")
         return next(self.verdicts, COMMIT)
 
@@ -50,15 +51,28 @@ class Countdown:
     def commit(self, folded: Folded) -> None:
         self.note("commit", folded.change)
 
+    def receive(self, part: int) -> None:
+        self.note("receive", part)
+        self.active[1] = part
+
     def status_of(self, end: str) -> str:
         return end
 
+    def close(self) -> None:
+        self.note("close")
 
-class Notes:
-    """A journal into the policy's log."""
+
+class Notes(Journal):
+    """A journal that writes to the policy's log."""
 
     def __init__(self, policy: Countdown) -> None:
         self.policy = policy
+
+    def record(self, *parts: int) -> None:
+        self.policy.note("journal records", *parts)
+
+    def close(self) -> None:
+        self.policy.note("journal closes")
 
     def commit(self, folded: Folded, status: str) -> None:
         self.policy.note("journal", folded.superstep, status)
@@ -76,7 +90,7 @@ def master_of(policy: Countdown, limit: int | None = None) -> Master[str, list[s
     )
 
 
-def test_the_phases_come_in_order_and_the_durable_commit_before_the_visible_one() -> None:
+def test_phases_run_in_order_with_the_durable_commit_before_the_visible_one() -> None:
     policy = Countdown([1, 0])
     assert master_of(policy).run() == "completed"
     assert policy.log == [
@@ -127,7 +141,7 @@ def test_a_held_superstep_keeps_its_order_until_it_commits() -> None:
 
 
 @pytest.mark.parametrize("phase", ["order", "execute", "judge", "fold", "journal", "commit", "end"])
-def test_what_fails_can_be_done_again(phase: str) -> None:
+def test_a_failed_phase_can_be_repeated(phase: str) -> None:
     policy = Countdown([1, 1, 0])
     master = master_of(policy)
     master.step()
@@ -143,7 +157,7 @@ def test_what_fails_can_be_done_again(phase: str) -> None:
     assert executed == {(0, "order 0", 1), (1, "order 1", 1)}
 
 
-def test_a_stop_waits_for_the_next_commit() -> None:
+def test_a_stop_takes_effect_at_the_next_commit() -> None:
     policy = Countdown([1] * 9)
     master = master_of(policy)
     policy.verdicts = iter([AGAIN, COMMIT])
@@ -153,9 +167,9 @@ def test_a_stop_waits_for_the_next_commit() -> None:
     master = master_of(policy)
     execute = policy.execute
 
-    def and_stop(superstep: int, order: str, most: int) -> list[str]:
+    def and_stop(superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
         master.stop()
-        return execute(superstep, order, most)
+        return execute(superstep, order, limit, journal)
 
     policy.execute = and_stop  # type: ignore[method-assign]
     assert not master.step()
@@ -163,7 +177,7 @@ def test_a_stop_waits_for_the_next_commit() -> None:
     assert policy.log[-4:] == [("journal", 0, "stopped"), ("commit", "change 0"), ("commit", 0), ("end", "stopped")]
 
 
-def test_ending_keeps_what_there_is() -> None:
+def test_ending_a_held_run_records_its_superstep() -> None:
     policy = Countdown([1, 1], verdicts=["interrupted"])
     master = master_of(policy)
     master.step()
@@ -174,13 +188,13 @@ def test_ending_keeps_what_there_is() -> None:
     assert not master.step()
 
 
-def test_without_a_journal_several_supersteps_may_be_executed_at_once() -> None:
+def test_without_a_journal_several_supersteps_may_execute_together() -> None:
     policy = Countdown([1, 1, 0])
     Master(policy, max_supersteps=7, observe=lambda kind, facts: None).run()
     assert [facts[-1] for phase, *facts in policy.log if phase == "execute"] == [7, 6]
 
 
-def test_a_run_that_goes_on_begins_where_it_was() -> None:
+def test_a_resumed_run_starts_at_its_superstep() -> None:
     policy = Countdown([1, 1, 1, 0])
     master = Master(
         policy,
@@ -193,14 +207,21 @@ def test_a_run_that_goes_on_begins_where_it_was() -> None:
     assert [row["superstep"] for row in master.trace] == [0, 1, 2]
 
 
-def test_what_came_from_outside_wakes_a_run_that_had_completed() -> None:
+def test_a_part_from_outside_wakes_a_completed_run() -> None:
     policy = Countdown([1, 0, 0])
     master = master_of(policy)
     assert master.run() == "completed"
-    policy.active[1] = 1
-    master.refresh()
+    master.receive(1)
+    assert policy.log[-2:] == [("journal records", 1), ("receive", 1)]
     assert master.run() == "completed"
     assert master.superstep == 2
+
+
+def test_closing_releases_the_partitions_before_the_claim() -> None:
+    policy = Countdown([0])
+    with master_of(policy):
+        pass
+    assert policy.log == [("close",), ("journal closes",)]
 
 
 def test_a_numeric_run_imports_no_agent_module() -> None:

@@ -10,11 +10,11 @@ import pytest
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.superstep import progress
 from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.host.superstep.progress import Progress
+from gpu_pregel.host.superstep.progress import ProgressBar
 
 
 def test_without_a_bar_nothing_is_polled_and_nothing_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("working", shown=False) as bar:
+    with ProgressBar("working", shown=False) as bar:
         assert bar.tick is None
     assert capsys.readouterr() == ("", "")
 
@@ -22,7 +22,7 @@ def test_without_a_bar_nothing_is_polled_and_nothing_printed(capsys: pytest.Capt
 def test_a_bar_is_drawn_on_stderr_once_the_work_is_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Progress("working", shown=True) as bar:
+    with ProgressBar("working", shown=True) as bar:
         assert bar.tick is not None
         monkeypatch.setattr(progress, "_DELAY_SECONDS", 1000)
         bar.tick(1, 10)

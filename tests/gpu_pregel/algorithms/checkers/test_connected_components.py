@@ -27,10 +27,10 @@ def test_the_truth_is_accepted(known: Known, directed: bool) -> None:
     ("labels", "message"),
     [
         ([0, 0, 0, 3], r"shape \(4,\), not \(5,\)"),
-        ([1, 1, 1, 3, 3], "vertex 0 has label 1, which is not its smallest vertex"),
+        ([1, 1, 1, 3, 3], "vertex 0 has label 1, which is not the smallest vertex of its component"),
         ([0, 0, 0, 3, 4], "the edge 3 to 4 joins the labels 3 and 4|the edge 4 to 3 joins the labels 4 and 3"),
-        ([0, 0, 1, 3, 3], "vertex 2 has label 1, which is itself labelled otherwise"),
-        ([0, 0, 0, 0, 0], "vertex 3 is not connected with its label 0"),
+        ([0, 0, 1, 3, 3], "vertex 2 has label 1, which has another label itself"),
+        ([0, 0, 0, 0, 0], "vertex 3 is not connected to its label 0"),
     ],
 )
 def test_faults_are_named(labels: list[int], message: str, directed: bool) -> None:

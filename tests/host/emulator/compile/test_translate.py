@@ -12,9 +12,17 @@ from numba.cuda import libdevicefuncs
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.lowering import lower
-from gpu_pregel.host.emulator.compile import library
-from gpu_pregel.host.emulator.compile.pointers import closing, layout, members, opaque, smallest, split, typed_value
-from gpu_pregel.host.emulator.compile.translate import SharedMemory, translate
+from gpu_pregel.host.emulator.compile import device_library
+from gpu_pregel.host.emulator.compile.ir_text import (
+    closing,
+    members,
+    opaque,
+    size_and_alignment,
+    smallest_number,
+    split,
+    typed_value,
+)
+from gpu_pregel.host.emulator.compile.translate import SharedLayout, translate
 from tests.host.emulator.launcher import SEEDS, compiled, launch, memory, on_device
 
 HEADER = 'target triple = "x86_64-unknown-linux-gnu"'
@@ -70,15 +78,15 @@ def test_operands() -> None:
     ],
 )  # fmt: skip
 def test_layout_of_types(kind: str, expected: tuple[int, int]) -> None:
-    assert layout(kind) == expected
+    assert size_and_alignment(kind) == expected
 
 
 def test_parts_of_types() -> None:
     assert members("{i8, i32, [2 x i8]}") == [(0, "i8"), (4, "i32"), (8, "[2 x i8]")]
     assert members("[3 x i16]") == [(0, "i16"), (2, "i16"), (4, "i16")]
-    assert smallest("[5 x {i64, [2 x i16]}]") == 2
+    assert smallest_number("[5 x {i64, [2 x i16]}]") == 2
     with pytest.raises(ValueError, match="label"):
-        layout("label")
+        size_and_alignment("label")
 
 
 def test_modules_can_be_read_by_llvm() -> None:
@@ -97,7 +105,7 @@ def test_modules_can_be_read_by_llvm() -> None:
 
     array = types.float32[::1]
     lowered = lower(kernel, (types.UniTuple(array, 2), array))
-    shared = SharedMemory()
+    shared = SharedLayout()
     for text in lowered.modules:
         module = translate(text, lowered.entry, shared, HEADER)
         llvm.parse_assembly(module.text).verify()
@@ -147,7 +155,7 @@ def test_functions_of_libdevice_have_the_right_types() -> None:
     names = {"int16": "i16", "int32": "i32", "int64": "i64", "float32": "float", "float64": "double", "none": "void"}
     known = 0
     for name, (result, parameters) in libdevicefuncs.functions.items():
-        text = library.definition(name)
+        text = device_library.definition(name)
         if text is None:
             continue
         known += 1
@@ -158,8 +166,8 @@ def test_functions_of_libdevice_have_the_right_types() -> None:
         assert kinds == ["ptr" if one.is_ptr else names[str(one.ty)] for one in parameters], name
         assert f"define weak_odr {names[str(result)]} @" in text, name
     assert known > 200
-    assert library.definition("__nv_erfcinv") is None
-    assert library.definition("vprintf") is None
+    assert device_library.definition("__nv_erfcinv") is None
+    assert device_library.definition("vprintf") is None
 
 
 def test_functions_of_libdevice_that_are_not_known_are_refused() -> None:

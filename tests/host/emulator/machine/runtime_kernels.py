@@ -1,11 +1,12 @@
-"""Kernels for tests of the emulated device's runtime: LLVM IR written by hand, through a few methods."""
+"""Kernels for tests of the emulated machine, written directly in LLVM IR through a small builder."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import runtime
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray
+from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel, Site
 from gpu_pregel.host.emulator.machine.regions import Region
 
 HOOKS = {
@@ -32,14 +34,8 @@ HOOKS = {
 Value = str | int
 
 
-class Site(NamedTuple):
-    kind: str
-    file: str
-    line: int
-
-
 class Code:
-    """Writes one kernel; each hook is a site of its own, on a line of its own, from line 10 on."""
+    """Builds one kernel; each hook call has its own site and its own line number, starting at line 10."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -92,7 +88,7 @@ class Code:
         return self.register(6)
 
     def everyone(self) -> str:
-        """The thread's number in a grid of one dimension."""
+        """Return the index of the thread in a one-dimensional grid."""
         return self.add(self.binary("mul", self.block(), self.register(3)), self.thread())
 
     # Memory.
@@ -131,7 +127,7 @@ class Code:
 
     @contextmanager
     def repeat(self, times: Value) -> Iterator[str]:
-        """Run the body so often; gives the number of the round."""
+        """Run the body ``times`` times; yields the number of the iteration."""
         self._numbers += 1
         counter, body, after = f"%count{self._numbers}", f"body{self._numbers}", f"after{self._numbers}"
         self.lines += [f"{counter} = alloca i64", f"store i64 0, ptr {counter}", f"br label %{body}", f"{body}:"]
@@ -146,7 +142,7 @@ class Code:
 
     @contextmanager
     def until(self) -> Iterator[list[str]]:
-        """Run the body until the condition that it puts into the list holds."""
+        """Run the body until the condition that it appends to the list holds."""
         self._numbers += 1
         body, after = f"body{self._numbers}", f"after{self._numbers}"
         self.lines += [f"br label %{body}", f"{body}:"]
@@ -155,7 +151,7 @@ class Code:
         self.lines += [f"br i1 {condition[0]}, label %{after}, label %{body}", f"{after}:"]
 
     def leave(self, condition: str) -> None:
-        """End the thread if the condition holds."""
+        """Exit the thread if the condition holds."""
         with self.when(condition):
             self.lines.append("br label %end")
             self.lines.append(f"dead{self._numbers}:")
@@ -170,11 +166,11 @@ class Code:
         )
 
 
-class Kernel:
-    """A loaded kernel."""
+class LoadedKernel:
+    """A kernel loaded into memory."""
 
     def __init__(self, code: Code) -> None:
-        runtime.machine()
+        runtime.load_machine()
         module = llvm.parse_assembly(code.text())
         module.verify()
         target = llvm.Target.from_default_triple().create_target_machine(jit=True, opt=0)
@@ -182,8 +178,8 @@ class Kernel:
         self._engine.finalize_object()
         state = self._engine.get_global_value_address("emu_state")
         ctypes.c_int64.from_address(state).value = runtime.state_address()
-        self.entry = int(self._engine.get_function_address("emu_entry"))
-        self.sites = code.sites
+        entry = int(self._engine.get_function_address("emu_entry"))
+        self.compiled = CompiledKernel("trial", entry, code.sites)
 
 
 def region(array: DeviceArray, name: str, racy: bool = False) -> Region:
@@ -191,34 +187,39 @@ def region(array: DeviceArray, name: str, racy: bool = False) -> Region:
 
 
 def launch(
-    kernel: Kernel | Code,
+    kernel: LoadedKernel | Code,
     *arrays: DeviceArray,
     grid: int | tuple[int, int, int] = 1,
     block: int | tuple[int, int, int] = 32,
     racy: Sequence[int] = (),
     numbers: Sequence[int] = (),
     regions: Sequence[Region] = (),
+    shared_bytes: int = 0,
+    shared_granule: int = 1,
+    grid_barrier: bool = False,
     **options: Any,
 ) -> None:
-    """Launch with arrays called a, b, c…, of which those in ``racy`` are declared so, and then ``numbers``."""
-    kernel = Kernel(kernel) if isinstance(kernel, Code) else kernel
+    """Launch with arrays named a, b, c…, of which those at the positions ``racy`` are racy, followed by ``numbers``."""
+    kernel = LoadedKernel(kernel) if isinstance(kernel, Code) else kernel
     named = [region(array, "abcdefgh"[place], place in racy) for place, array in enumerate(arrays)]
     runtime.run(
-        kernel.entry,
+        replace(
+            kernel.compiled,
+            shared_bytes=shared_bytes,
+            shared_granule=shared_granule,
+            uses_grid_barrier=grid_barrier,
+        ),
         np.array([*(array.address for array in arrays), *numbers, 0], np.int64),
+        [*named, *regions],
         grid=grid if isinstance(grid, tuple) else (grid, 1, 1),
         block=block if isinstance(block, tuple) else (block, 1, 1),
-        sites=len(kernel.sites),
-        arrays=[*named, *regions],
-        name="trial",
-        site_table=kernel.sites,
         **options,
     )
 
 
 @contextmanager
 def refused(*parts: str) -> Iterator[None]:
-    """The launch fails with a message that has all ``parts``."""
+    """Expect the launch to fail with a message that contains all ``parts``."""
     with pytest.raises(EmulationError) as caught:
         yield
     for part in ("kernel trial", *parts):

@@ -35,7 +35,7 @@ def read_next(values: Any, out: Any) -> None:
 
 def test_read_beyond_an_array() -> None:
     message = refused(read_next, on_device(np.arange(32)), memory.empty(32, np.int64))
-    assert "thread 31: reads values[32], beyond its 32 elements" in message
+    assert "thread 31: reads values[32], past the end of its 32 elements" in message
     out = memory.empty(32, np.int64)
     launch(read_next, on_device(np.arange(33)), out)
     assert out.get().tolist() == list(range(1, 33))
@@ -45,7 +45,7 @@ def write_past(out: Any, shift: Any) -> None:
     out[np.uint64(cuda.grid(1) + shift)] = 1  # fault
 
 
-@pytest.mark.parametrize("shift, what", [(8, r"writes out\[3\d\], beyond its 32 elements"), (-1, "writes")])
+@pytest.mark.parametrize("shift, what", [(8, r"writes out\[3\d\], past the end of its 32 elements"), (-1, "writes")])
 def test_write_outside_an_array(shift: int, what: str) -> None:
     assert re.search(what, refused(write_past, memory.empty(32, np.int32), shift))
     out = memory.empty(32, np.int32)
@@ -58,7 +58,7 @@ def add_past(out: Any) -> None:
 
 def test_atomic_beyond_an_array() -> None:
     message = refused(add_past, on_device(np.zeros(31, np.int32)))
-    assert "thread 31: updates atomically out[31], beyond its 31 elements" in message
+    assert "thread 31: atomically updates out[31], past the end of its 31 elements" in message
 
 
 def between_arrays(values: Any, out: Any) -> None:
@@ -87,7 +87,7 @@ def test_unwritten_memory() -> None:
     values = memory.empty(32, np.int32)
     values[:20].fill(1)
     message = refused(read_all, values, memory.empty(32, np.int32))
-    assert re.search(r"reads values\[(2\d|3[01])\], of which it can see no write", message)
+    assert re.search(r"reads values\[(2\d|3[01])\] before a write to it is visible", message)
     values[20:].fill(2)
     launch(read_all, values, memory.empty(32, np.int32))
 
@@ -102,7 +102,7 @@ def shared_unwritten(out: Any, count: Any) -> None:
 
 
 def test_unwritten_shared_memory() -> None:
-    assert "of which it can see no write" in refused(shared_unwritten, memory.empty(64, np.int32), 60, block=64)
+    assert "before a write to it is visible" in refused(shared_unwritten, memory.empty(64, np.int32), 60, block=64)
     launch(shared_unwritten, memory.empty(64, np.int32), 64, block=64)
 
 
@@ -115,7 +115,7 @@ def beyond_shared(out: Any) -> None:
 
 
 def test_write_beyond_shared_memory() -> None:
-    assert "beyond its 256 bytes" in refused(beyond_shared, memory.empty(64, np.int32), block=64)
+    assert "past the end of its 256 bytes" in refused(beyond_shared, memory.empty(64, np.int32), block=64)
     launch(beyond_shared, memory.empty(63, np.int32), block=63)
 
 
@@ -128,7 +128,7 @@ def test_all_threads_increment_one_element() -> None:
     message = refused(count_without_atomics, on_device([0]), grid=2)
     line = line_of(count_without_atomics)
     assert re.search(
-        rf"race: (reads|writes) out\[0\], which .*thread \d+ (reads|writes) at test_defects_memory.py line {line}",
+        rf"data race: (reads|writes) out\[0\], which .*thread \d+ (reads|writes) at test_defects_memory.py line {line}",
         message,
     )
 
@@ -208,7 +208,7 @@ def test_missing_fence_between_data_and_flag() -> None:
             silent += out.get()[0] != 36
     line = line_of(last_block_sums)
     expected = (
-        rf"kernel last_block_sums, \S+ line {line}, block \d, thread 0: reads values\[\d\], of which it can see no"
+        rf"kernel last_block_sums, \S+ line {line}, block \d, thread 0: reads values\[\d\] before a write to it is"
     )
     assert re.match(expected, message)
     # Whoever reads too early is told so: no run ends with another sum.
@@ -233,7 +233,9 @@ def store_against_atomic(out: Any) -> None:
 
 def test_plain_store_against_atomics() -> None:
     message = refused(store_against_atomic, on_device([0]), marks=("# store", "# atomic"))
-    assert re.search(r"race: (writes|updates atomically) out\[0\], which .*thread \d+ (writes|updates)", message)
+    assert re.search(
+        r"data race: (writes|atomically updates) out\[0\], which .*thread \d+ (writes|atomically updates)", message
+    )
 
 
 def exchange_against_atomic(out: Any) -> None:

@@ -47,7 +47,7 @@ def ballot_of_some(out: Any) -> None:
 
 def test_ballot_with_lanes_that_have_ended() -> None:
     message = refused(ballot_of_some, memory.empty(32, np.uint32))
-    assert re.search(r"waits for the lanes 0xffffffff, of which thread (\d|1[0-5]) has ended", message)
+    assert re.search(r"waits for lanes 0xffffffff, but thread (\d|1[0-5]) has exited", message)
 
 
 def ballot_by_outsiders(out: Any) -> None:
@@ -129,7 +129,7 @@ def test_barrier_split_over_branches() -> None:
         with pytest.raises(EmulationError) as raised:
             launch(barrier_in_branches, memory.empty(64, np.int32), block=64, seed=seed)
         message = str(raised.value)
-        assert re.match(r"kernel barrier_in_branches, .* line \d+, block 0, thread \d+: comes to this barrier", message)
+        assert re.match(r"kernel barrier_in_branches, .* line \d+, block 0, thread \d+: reaches this barrier", message)
         assert {int(line) for line in re.findall(r"line (\d+)", message)} == lines
 
 
@@ -263,7 +263,7 @@ def test_float_to_integer_out_of_range(kernel: Any, bad: list[float], good: list
         values = np.full(32, 2.5, dtype)
         values[11] = value
         message = refused(kernel, on_device(values), memory.empty(32, integer))
-        assert f"makes an integer of {float(dtype(value))!r}" in message
+        assert f"converts {float(dtype(value))!r}" in message
     out = memory.empty(len(good), integer)
     launch(kernel, on_device(good, dtype), out, block=len(good))
     assert out.get().tolist() == [int(dtype(value)) for value in good]
@@ -328,12 +328,15 @@ def waits_for_a_plain_load(out: Any) -> None:
 @pytest.mark.parametrize(
     "kernel, what",
     [
-        (reads_the_clock, r"uses llvm\.nvvm\.read\.ptx\.sreg\.clock64, which the emulated device does not know"),
+        (reads_the_clock, r"uses llvm\.nvvm\.read\.ptx\.sreg\.clock64, which the emulated device does not support"),
         (prints, "uses vprintf"),
-        (asks_its_multiprocessor, "has inline assembly that the emulated device does not know: 'mov.u32 .0, %smid;'"),
-        (shared_of_any_size, "shared memory whose size the launch gives"),
-        (recurses, "function factorial calls itself"),
-        (waits_for_a_plain_load, "a loop that never ends"),
+        (
+            asks_its_multiprocessor,
+            "uses the inline assembly 'mov.u32 .0, %smid;', which the emulated device does not support",
+        ),
+        (shared_of_any_size, "dynamic shared memory is not supported: declare a fixed size"),
+        (recurses, "function factorial is recursive, which the emulated device does not support"),
+        (waits_for_a_plain_load, "infinite loop: its condition is loaded only once"),
     ],
 )
 def test_what_the_device_does_not_know(kernel: Any, what: str) -> None:
@@ -375,7 +378,7 @@ def grid_barrier(out: Any) -> None:
         (fill, 32, {"block": 0}, "a block of 0"),
         (much_shared, 1, {}, "65536 bytes of static shared memory"),
         (grid_barrier, 257 * 32, {"grid": 257, "cooperative": True, "block": 1024}, "a cooperative launch of 257"),
-        (grid_barrier, 32, {}, "a grid barrier"),
+        (grid_barrier, 32, {}, "a grid barrier: launch it cooperatively"),
     ],
 )
 def test_launches_that_a_gpu_refuses(kernel: Any, size: int, options: dict[str, Any], what: str) -> None:
@@ -400,7 +403,7 @@ def test_launches_that_a_gpu_accepts(kernel: Any, size: int, options: dict[str, 
 
 def test_host_arrays_are_refused() -> None:
     kernel_of, _ = launch(fill, memory.empty(32, np.int32))
-    from gpu_pregel.host.emulator.machine.arguments import flatten
+    from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 
     for argument, what in (
         (np.zeros(32, np.int32), "not a host array of int32: copy it to the device first"),

@@ -12,7 +12,8 @@ from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine import runtime
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from tests.host.emulator.machine.runtime_kernels import Code, Kernel, Site, launch
+from gpu_pregel.host.emulator.machine.compiled_kernel import Site
+from tests.host.emulator.machine.runtime_kernels import Code, LoadedKernel, launch
 
 FULL = 0xFFFFFFFF
 SEEDS = range(4)
@@ -279,7 +280,7 @@ def test_a_thread_sees_its_own_stores_and_atomics_in_order(memory: EmulatedMemor
     np.testing.assert_array_equal(a.get().reshape(64, 6), np.tile(np.arange(6) + 117, (64, 1)))
 
 
-def _messages(fence: bool) -> Kernel:
+def _messages(fence: bool) -> LoadedKernel:
     """Blocks in pairs: one writes a number and raises a flag, the other waits for the flag and reads the number."""
     code = Code()
     pair = code.element(code.argument(0), code.binary("lshr", code.block(), 1))
@@ -295,10 +296,10 @@ def _messages(fence: bool) -> Kernel:
         with code.until() as condition:
             condition.append(code.compare("eq", code.atomic(at.ADD, flag, 0), 1))
         code.store(code.element(code.argument(2), code.binary("lshr", code.block(), 1)), code.load(pair))
-    return Kernel(code)
+    return LoadedKernel(code)
 
 
-def _received(memory: EmulatedMemory, kernel: Kernel, seed: int) -> list[int]:
+def _received(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[int]:
     numbers, flags, seen = memory.zeros(16, np.int32), memory.zeros(16, np.int32), memory.empty(16, np.int32)
     launch(kernel, numbers, flags, seen, grid=32, block=1, racy=(0,), seed=seed, cooperative=True)
     result: list[int] = seen.get().tolist()
@@ -326,7 +327,7 @@ def test_the_order_depends_on_seed_and_launch_alone(memory: EmulatedMemory) -> N
     code = Code()
     ticket = code.atomic(at.ADD, code.argument(0), 1)
     code.store(code.element(code.argument(1), code.everyone()), ticket)
-    kernel = Kernel(code)
+    kernel = LoadedKernel(code)
 
     def order(seed: int, number: int) -> list[int]:
         tickets = memory.empty(256, np.int32)
@@ -351,10 +352,12 @@ def test_a_launch_of_nothing_leaves_nothing_behind(memory: EmulatedMemory) -> No
 
 
 # --- Counts.
-def _counted(memory: EmulatedMemory, stride: int, size: int = 4, grid: int = 1, block: int = 32) -> runtime.Counts:
+def _counted(
+    memory: EmulatedMemory, stride: int, size: int = 4, grid: int = 1, block: int = 32
+) -> runtime.AccessCounts:
     code = Code()
     code.load(code.element(code.argument(0), code.everyone(), stride), size)
-    counts = runtime.Counts(1)
+    counts = runtime.AccessCounts(1)
     launch(code, memory.zeros(max(stride, size) * grid * block + 64, np.uint8), grid=grid, block=block, counts=counts)
     return counts
 
@@ -374,8 +377,8 @@ def test_rounds_of_a_loop_are_counted_apart(memory: EmulatedMemory) -> None:
     code = Code()
     with code.repeat(10):
         code.load(code.argument(0))
-    counts = runtime.Counts(1)
-    kernel = Kernel(code)
+    counts = runtime.AccessCounts(1)
+    kernel = LoadedKernel(code)
     for seed in SEEDS:
         launch(kernel, memory.zeros(1, np.int32), grid=3, block=64, counts=counts, seed=seed)
     assert (counts.executions[0], counts.sectors[0], counts.launches) == (4 * 3 * 64 * 10, 4 * 3 * 2 * 10, 4)
@@ -383,14 +386,14 @@ def test_rounds_of_a_loop_are_counted_apart(memory: EmulatedMemory) -> None:
 
 def test_sectors_are_remembered_when_a_table_is_full(memory: EmulatedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_SECTORS", 1 << 13)
-    monkeypatch.setattr(runtime, "_MEMORY", runtime._Memory())
+    monkeypatch.setattr(runtime, "_MEMORY", runtime._ReusedMemory())
     code = Code()
     with code.repeat(50):
         code.barrier()
         with code.repeat(20):
             code.store(code.element(code.argument(0), code.thread(), 16), 0)
     for seed in SEEDS:
-        counts = runtime.Counts(2)
+        counts = runtime.AccessCounts(2)
         launch(code, memory.zeros(64 * 4, np.int32), block=64, counts=counts, seed=seed)
         assert counts.sectors[1] == 2 * 16 * 1000
         assert np.count_nonzero(runtime._MEMORY.sectors[0]) == runtime._MEMORY._sectors_used
@@ -402,7 +405,7 @@ def test_counts_of_kinds(memory: EmulatedMemory) -> None:
     code.store(mine, code.load(mine))
     code.atomic(at.ADD, code.argument(1), 1, 8)
     code.store(code.element(code.shared(), code.thread()), 1)
-    counts = runtime.Counts(4)
+    counts = runtime.AccessCounts(4)
     launch(code, memory.zeros(32, np.int32), memory.zeros(1, np.int64), shared_bytes=128, counts=counts)
     assert counts.of_kind("load", code.sites) == (32, 128, 4)
     assert counts.of_kind("store", code.sites) == (32, 128, 4)
@@ -441,7 +444,7 @@ def test_python_is_heard_while_a_kernel_spins(memory: EmulatedMemory) -> None:
     code = Code()
     with code.until() as condition:
         condition.append(code.compare("eq", code.atomic(at.ADD, code.argument(0), 0), 1))
-    kernel = Kernel(code)
+    kernel = LoadedKernel(code)
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -461,7 +464,7 @@ def test_the_largest_launches_run(memory: EmulatedMemory) -> None:
 
 
 def test_more_sites_than_can_be_told_apart() -> None:
-    kernel = Kernel(Code())
-    kernel.sites = [Site("load", "kernel.py", 1)] * ((1 << 16) + 1)
+    kernel = LoadedKernel(Code())
+    kernel.compiled.sites.extend([Site("load", "kernel.py", 1)] * ((1 << 16) + 1))
     with pytest.raises(EmulationError, match="65537 memory accesses and barriers"):
         launch(kernel)

@@ -22,16 +22,16 @@ def test_the_stamp_of_the_cache_covers_all_that_hooks_are_made_from() -> None:
 
 
 def test_hooks_come_from_the_disk_the_second_time() -> None:
-    runtime.machine()
+    runtime.load_machine()
     again = [hooks.Hook(f"{one.symbol}_again", one.function, one.arguments) for one in hooks.HOOKS[:2]]
     for one in again:
         hooks.compile_hook(one)
-    assert all(callback.cache_hits == 1 for callback in hooks._KEPT[-2:])
+    assert all(callback.cache_hits == 1 for callback in hooks._COMPILED[-2:])
 
 
 def test_there_is_no_switch_for_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
-    with pytest.raises(DeviceError, match="not on linux on riscv64"):
+    with pytest.raises(DeviceError, match="processor, not linux on riscv64"):
         fibers.load_fibers()
 
 

@@ -22,7 +22,10 @@ def memory() -> EmulatedMemory:
 # --- Memory.
 def test_beyond_and_before_an_array(memory: EmulatedMemory) -> None:
     a, b = memory.zeros(1024, np.int32), memory.zeros(8, np.int64)
-    for index, text in ((1024, "reads a[1024], beyond its 1024 elements"), (-1, "reads a[-1], before its first")):
+    for index, text in (
+        (1024, "reads a[1024], past the end of its 1024 elements"),
+        (-1, "reads a[-1], before its first element"),
+    ):
         code = Code()
         with code.when(code.compare("eq", code.everyone(), 3 * 32 + 17)):
             code.load(code.element(code.argument(0), index))
@@ -33,14 +36,14 @@ def test_beyond_and_before_an_array(memory: EmulatedMemory) -> None:
 def test_beyond_a_slice_of_an_array(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.element(code.argument(0), code.thread()), 1)
-    with refused("writes a[16], beyond its 16 elements"):
+    with refused("writes a[16], past the end of its 16 elements"):
         launch(code, memory.zeros(64, np.int32)[0:16], block=17)
 
 
 def test_partly_beyond_an_array(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(code.element(code.argument(0), 9), 8)
-    with refused("reads a[9], beyond its 10 elements"):
+    with refused("reads a[9], past the end of its 10 elements"):
         launch(code, memory.zeros(10, np.int32), block=1)
 
 
@@ -48,14 +51,14 @@ def test_in_another_array_than_those_of_the_launch(memory: EmulatedMemory) -> No
     other = memory.zeros(8, np.int32)
     code = Code()
     code.atomic(at.ADD, code.argument(1), 1)
-    with refused("updates atomically", "a"):
+    with refused("atomically updates", "a"):
         launch(code, memory.zeros(1, np.int32), block=1, numbers=[other.address])
 
 
 def test_far_from_all_arrays(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(8)
-    with refused("reads 4 bytes at address 0x8, in no array of this launch", "a["):
+    with refused("reads 4 bytes at address 0x8, outside every array of this launch", "a["):
         launch(code, memory.zeros(1, np.int32), block=1)
     with refused("the launch has no arrays"):
         launch(code, block=1)
@@ -64,14 +67,14 @@ def test_far_from_all_arrays(memory: EmulatedMemory) -> None:
 def test_beyond_shared_memory(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.shared(code.binary("mul", code.thread(), 4)), 0)
-    with refused("thread 16", "writes shared memory[64], beyond its 64 bytes"):
+    with refused("thread 16", "writes shared memory[64], past the end of its 64 bytes"):
         launch(code, memory.zeros(1, np.int32), grid=3, block=17, shared_bytes=64)
 
 
 def test_misaligned(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(code.add(code.argument(0), 2))
-    with refused("reads a[0] with 4 bytes at address 0x", "not a multiple of 4"):
+    with refused("reads a[0], 4 bytes at address 0x", "not a multiple of 4"):
         launch(code, memory.zeros(4, np.int32), block=1)
 
 
@@ -83,7 +86,7 @@ def test_never_written(memory: EmulatedMemory) -> None:
         place = code.element(code.argument(0), code.thread())
         _ = code.atomic(at.ADD, place, 1) if atomic else code.load(place)
         launch(code, a, block=5)
-        with refused("thread 5", "a[5], of which it can see no write"):
+        with refused("thread 5", "a[5] before a write to it is visible"):
             launch(code, a, block=6)
 
 
@@ -107,7 +110,7 @@ def test_constants_are_only_read(memory: EmulatedMemory) -> None:
     launch(code, a, numbers=[int(values.ctypes.data) + 24], regions=[constant])
     assert a.get().tolist() == [3] * 32
     code.store(code.argument(1), 0, 8)
-    with refused("line 12", "writes table[3], which is constant"):
+    with refused("line 12", "writes table[3], which is read-only"):
         launch(code, a, numbers=[int(values.ctypes.data) + 24], regions=[constant])
 
 
@@ -118,7 +121,7 @@ def test_too_much_local_memory(memory: EmulatedMemory) -> None:
         pointer = code.do(f"getelementptr i64, ptr {local}, i64 {place}")
         code.lines.append(f"store volatile i64 1, ptr {pointer}")
     code.sync(at.WARP_SYNC, 1)
-    with refused("needs more than 65536 bytes of local memory"):
+    with refused("needs more than 65536 bytes of local memory, the limit per thread"):
         launch(code, block=1)
 
 
@@ -141,7 +144,7 @@ def test_a_barrier_split_over_branches(memory: EmulatedMemory) -> None:
         code.barrier()
     with code.when(code.compare("eq", odd, 0)):
         code.barrier()
-    with refused("comes to this barrier, but thread", "kernel.py line 1"):
+    with refused("reaches this barrier, but thread", "kernel.py line 1"):
         launch(code, block=64)
 
 
@@ -150,7 +153,7 @@ def test_a_barrier_that_some_threads_never_reach(memory: EmulatedMemory, seed: i
     code = Code()
     with code.when(code.compare("ult", code.thread(), 40)):
         code.barrier()
-    with refused("kernel.py line 10", "waits at a barrier that thread", "has ended"):
+    with refused("kernel.py line 10", "waits at a barrier that thread", "has exited"):
         launch(code, block=64, seed=seed)
 
 
@@ -162,7 +165,7 @@ def test_one_waits_for_one_that_ends(memory: EmulatedMemory, kind: int, seed: in
     with code.when(code.compare("eq", code.everyone(), 0)):
         code.sync(kind, 0b11)
     blocks = 2 if kind == at.GRID_BARRIER else 1
-    with refused("kernel.py line 10, block 0, thread 0: waits", "has ended"):
+    with refused("kernel.py line 10, block 0, thread 0: waits", "has exited"):
         launch(code, grid=blocks, block=2 // blocks, cooperative=True, seed=seed)
 
 
@@ -171,14 +174,14 @@ def test_a_ballot_with_lanes_that_have_ended(memory: EmulatedMemory, seed: int) 
     code = Code()
     with code.when(code.compare("ult", code.thread(), 31)):
         code.sync(at.BALLOT, FULL, 1)
-    with refused("kernel.py line 10", "waits for the lanes 0xffffffff, of which thread 31 has ended"):
+    with refused("kernel.py line 10", "waits for lanes 0xffffffff, but thread 31 has exited"):
         launch(code, seed=seed)
 
 
 def test_lanes_that_do_not_exist(memory: EmulatedMemory) -> None:
     code = Code()
     code.sync(at.BALLOT, FULL, 1)
-    with refused("of which lane 8 does not exist"):
+    with refused("but lane 8 does not exist: the block has too few threads"):
         launch(code, block=40)
 
 
@@ -211,7 +214,7 @@ def test_a_warp_operation_split_over_branches(memory: EmulatedMemory) -> None:
         code.sync(at.SHUFFLE_XOR, FULL, 1, 1, 31)
     with code.when(high):
         code.sync(at.SHUFFLE_XOR, FULL, 1, 1, 31)
-    with refused("waits for it at kernel.py line 1", "all lanes of a mask must come to one operation"):
+    with refused("waits for it at kernel.py line 1", "all lanes of a mask must reach the same operation"):
         launch(code)
 
 
@@ -220,7 +223,7 @@ def test_masks_that_differ(memory: EmulatedMemory) -> None:
     mask = code.do(f"select i1 {first_only(code)}, i64 3, i64 7")
     with code.when(code.compare("ult", code.thread(), 3)):
         code.sync(at.WARP_SYNC, mask)
-    with refused("or with another mask"):
+    with refused("or with a different mask"):
         launch(code)
 
 
@@ -231,7 +234,7 @@ def test_a_warp_operation_against_a_barrier(memory: EmulatedMemory, seed: int) -
     with code.when(low):
         code.sync(at.BALLOT, FULL, 1)
     code.barrier()
-    with refused("neither can go on", "kernel.py line 10", "kernel.py line 11"):
+    with refused("neither can continue", "kernel.py line 10", "kernel.py line 11"):
         launch(code, seed=seed)
 
 
@@ -247,10 +250,10 @@ def test_a_warp_operation_against_a_barrier_whoever_is_first(memory: EmulatedMem
             launch(code, block=2, seed=seed)
         messages.add(str(caught.value))
     assert messages == {
-        "kernel trial, kernel.py line 10, block 0, thread 0: waits for the lanes 0x00000003, but thread 1 waits at the "
-        "barrier at kernel.py line 11: neither can go on",
-        "kernel trial, kernel.py line 11, block 0, thread 1: comes to a barrier, but thread 0 waits for it in the warp "
-        "operation at kernel.py line 10: neither can go on",
+        "kernel trial, kernel.py line 10, block 0, thread 0: waits for lanes 0x00000003, but thread 1 waits at the "
+        "barrier at kernel.py line 11: neither can continue",
+        "kernel trial, kernel.py line 11, block 0, thread 1: reaches a barrier, but thread 0 waits for it in the warp "
+        "operation at kernel.py line 10: neither can continue",
     }
 
 
@@ -267,7 +270,7 @@ def test_a_grid_barrier_split_over_branches(memory: EmulatedMemory) -> None:
     for block in range(2):
         with code.when(code.compare("eq", code.block(), block)):
             code.sync(at.GRID_BARRIER)
-    with refused("comes to this barrier, but block"):
+    with refused("reaches this barrier, but block"):
         launch(code, grid=2, cooperative=True)
 
 
@@ -276,7 +279,7 @@ def test_a_grid_barrier_that_a_block_never_reaches(memory: EmulatedMemory, seed:
     code = Code()
     with code.when(code.compare("ne", code.block(), 2)):
         code.sync(at.GRID_BARRIER)
-    with refused("waits at a barrier that block 2, thread", "has ended"):
+    with refused("waits at a barrier that block 2, thread", "has exited"):
         launch(code, grid=3, cooperative=True, seed=seed)
 
 
@@ -293,7 +296,7 @@ def test_deadlock(memory: EmulatedMemory) -> None:
     for lane in range(3):
         with code.when(code.compare("eq", code.thread(), lane)):
             code.sync(at.WARP_SYNC, 1 << lane | 1 << (lane + 1) % 3)
-    with refused("deadlock, nobody can go on", "thread 0 at a warp operation at kernel.py line 10", "line 12"):
+    with refused("deadlock, no thread can continue", "thread 0 at a warp operation at kernel.py line 10", "line 12"):
         launch(code, block=3)
 
 
@@ -301,7 +304,7 @@ def test_a_spin_that_never_ends(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("eq", code.block(), 0)), code.until() as condition:
         condition.append(code.compare("eq", code.atomic(at.ADD, code.argument(0), 0), 1))
-    with refused("does not end: block 0, thread", "still runs at kernel.py line 10"):
+    with refused("does not terminate: block 0, thread", "is still running at kernel.py line 10"):
         launch(code, memory.zeros(1, np.int32), grid=2, step_limit=1000)
 
 
@@ -340,7 +343,7 @@ def test_division_that_is_defined(memory: EmulatedMemory) -> None:
 def test_shifts(memory: EmulatedMemory, amount: int, bits: int) -> None:
     code = Code()
     code.call("emu_check_shift", amount, bits, code.site("check"))
-    with refused(f"shifts by {amount}, the width or more"):
+    with refused(f"shifts by {amount}, which is not less than the width of the integer"):
         launch(code)
 
 
@@ -367,7 +370,7 @@ def _convert(value: float, bits: int, signed: int) -> Code:
     ],
 )
 def test_floats_that_no_integer_holds(value: float, bits: int, signed: int) -> None:
-    with refused(f"makes an integer of {value!r}"):
+    with refused(f"converts {value!r}"):
         launch(_convert(value, bits, signed))
 
 
@@ -394,10 +397,10 @@ def test_what_translation_should_never_emit(memory: EmulatedMemory) -> None:
     unknown_atomic.atomic(11, unknown_atomic.argument(0), 0)
     small_atomic.atomic(at.ADD, small_atomic.argument(0), 0, 2)
     a = memory.zeros(1, np.int32)
-    with refused("synchronises in an unknown way (16)"):
+    with refused("unknown kind of synchronisation (16)"):
         launch(unknown_sync, a)
     for code in (unknown_atomic, small_atomic):
-        with refused("unknown kind or size"):
+        with refused("atomic operation of unknown kind or size"):
             launch(code, a)
 
 

@@ -10,7 +10,7 @@ import pytest
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from tests.host.emulator.machine.runtime_kernels import Code, Kernel, first_only, launch, refused
+from tests.host.emulator.machine.runtime_kernels import Code, LoadedKernel, first_only, launch, refused
 
 FULL = 0xFFFFFFFF
 
@@ -24,7 +24,7 @@ def test_unordered_updates_of_one_element(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.argument(0), code.add(code.load(code.argument(0)), 1))
     for seed in range(3):
-        with refused("race", "a[0]", "kernel.py line 1", "which", "thread ", "declare a racy"):
+        with refused("data race", "a[0]", "kernel.py line 1", "which", "thread ", "declare a racy"):
             launch(code, memory.zeros(1, np.int32), grid=2, seed=seed)
         launch(code, memory.zeros(1, np.int32), grid=2, seed=seed, racy=(0,))
         launch(code, memory.zeros(1, np.int32), block=1, seed=seed)
@@ -39,11 +39,11 @@ def test_a_race_names_both_threads_and_lines(memory: EmulatedMemory) -> None:
     for seed in range(4):
         with pytest.raises(EmulationError) as caught:
             launch(code, memory.zeros(1, np.int32), grid=3, seed=seed)
-        assert str(caught.value).split(" and nothing")[0] in (
-            "kernel trial, kernel.py line 10, block 2, thread 6: race: writes a[0], which block 0, thread 3 reads at "
-            "kernel.py line 11,",
-            "kernel trial, kernel.py line 11, block 0, thread 3: race: reads a[0], which block 2, thread 6 writes at "
-            "kernel.py line 10,",
+        assert str(caught.value).split(" and the two")[0] in (
+            "kernel trial, kernel.py line 10, block 2, thread 6: data race: writes a[0], which block 0, thread 3 reads "
+            "at kernel.py line 11,",
+            "kernel trial, kernel.py line 11, block 0, thread 3: data race: reads a[0], which block 2, thread 6 writes "
+            "at kernel.py line 10,",
         )
 
 
@@ -53,7 +53,7 @@ def test_an_atomic_against_a_plain_store(memory: EmulatedMemory) -> None:
         code.store(code.argument(0), 5)
     with code.when(first_only(code)):
         code.atomic(at.ADD, code.argument(0), 1)
-    with refused("race", "a[0]"):
+    with refused("data race", "a[0]"):
         launch(code, memory.zeros(1, np.int32))
 
 
@@ -82,7 +82,7 @@ def _neighbours(order: Callable[[Code], object]) -> Code:
     ],
 )
 def test_what_orders(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
-    kernel = Kernel(_neighbours(order))
+    kernel = LoadedKernel(_neighbours(order))
     for seed in range(4):
         b = memory.empty(64, np.int32)
         launch(kernel, memory.zeros(64, np.int32), b, block=64, seed=seed)
@@ -100,9 +100,9 @@ def test_what_orders(memory: EmulatedMemory, order: Callable[[Code], object]) ->
     ],
 )
 def test_what_does_not_order(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
-    kernel = Kernel(_neighbours(order))
+    kernel = LoadedKernel(_neighbours(order))
     for seed in range(4):
-        with refused("race"):
+        with refused("data race"):
             launch(kernel, memory.zeros(64, np.int32), memory.empty(64, np.int32), block=64, seed=seed)
 
 
@@ -125,7 +125,7 @@ def test_order_is_passed_on_from_lane_to_lane(memory: EmulatedMemory) -> None:
 
     for seed in range(4):
         launch(relay(0b110), memory.zeros(1, np.int32), seed=seed)
-        with refused("race"):
+        with refused("data race"):
             launch(relay(0b1100), memory.zeros(1, np.int32), seed=seed)
 
 
@@ -137,7 +137,7 @@ def test_warps_are_not_ordered_by_warp_operations(memory: EmulatedMemory, seed: 
     code.sync(at.WARP_SYNC, FULL)
     with code.when(first_only(code)):
         code.load(code.argument(0))
-    with refused("race"):
+    with refused("data race"):
         launch(code, memory.zeros(1, np.int32), block=64, seed=seed)
 
 
@@ -147,7 +147,7 @@ def test_a_write_after_reads_by_another_and_by_itself(memory: EmulatedMemory, se
     code.load(code.argument(0))
     with code.when(code.compare("eq", code.block(), 0)):
         code.store(code.argument(0), 1)
-    with refused("race", "block 0", "block 1"):
+    with refused("data race", "block 0", "block 1"):
         launch(code, memory.zeros(1, np.int32), grid=2, block=1, seed=seed)
 
 
@@ -156,7 +156,7 @@ def test_blocks_are_not_ordered_by_block_barriers(memory: EmulatedMemory) -> Non
     code.store(code.element(code.argument(0), code.everyone()), 1)
     code.barrier()
     code.load(code.element(code.argument(0), code.binary("xor", code.everyone(), 32)))
-    with refused("race", "block 0", "block 1"):
+    with refused("data race", "block 0", "block 1"):
         launch(code, memory.zeros(64, np.int32), grid=2)
 
 
@@ -166,7 +166,7 @@ def test_a_missing_barrier_in_shared_memory(memory: EmulatedMemory) -> None:
     code.barrier()
     code.load(code.element(code.shared(), code.binary("xor", code.thread(), 32)))
     code.store(code.element(code.shared(), code.thread()), 2)
-    with refused("race", "shared memory[", "put a barrier between"):
+    with refused("data race", "shared memory[", "put a barrier between them"):
         launch(code, grid=4, block=64, shared_bytes=256, shared_granule=4)
 
 
@@ -192,6 +192,6 @@ def test_arguments_that_share_memory(memory: EmulatedMemory) -> None:
     code.load(code.element(code.argument(0), code.binary("xor", code.thread(), 1)))
     code.store(code.element(code.argument(1), code.thread()), 1)
     a = memory.zeros(32, np.int32)
-    with refused("race", "a/b["):
+    with refused("data race", "a/b["):
         launch(code, a, a)
     launch(code, a, a, racy=(1,))

@@ -1,7 +1,7 @@
-"""LLVM IR of the functions that kernels call and NVIDIA links in: libdevice, and atomics that take a loop.
+"""LLVM IR definitions of the functions that NVIDIA links into kernels: libdevice, and atomics that need a loop.
 
-Functions with one right result have it here too; others (exponentials, trigonometry) are the host's, within the last
-place or two of the GPU's.
+Functions with an exactly rounded result return it here too; others (exponentials, trigonometry) use the host's math
+library and may differ from the GPU in the last one or two places.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOST_OTHER = {
     "yn": ("number", ("i32", "number")),
     "ilogb": ("i32", ("number",)),
 }
-"""Results and parameters of the other functions that the host has under the same name."""
+"""Result and parameter types of the other functions in the host's math library."""
 _INTRINSIC_2 = {"copysign": "copysign", "fmax": "maximumnum", "fmin": "minimumnum"}
 _ROUND = {"rn": "roundeven", "rz": "trunc", "rd": "floor", "ru": "ceil"}
 _INTEGER_2 = {
@@ -50,7 +50,7 @@ _CLASSES = {
 
 
 def definition(name: str) -> str | None:
-    """LLVM IR of a function by its name, or None if it is not known; it may need others, declared with it."""
+    """Return the LLVM IR of a function with declarations of its callees, or None if it is not supported."""
     if name.startswith("__nv_"):
         return _libdevice(name)
     if name == "cudaCGGetIntrinsicHandle":
@@ -61,13 +61,13 @@ def definition(name: str) -> str | None:
 
 
 @functools.cache
-def _mathematics() -> ctypes.CDLL:
+def _math_library() -> ctypes.CDLL:
     return ctypes.CDLL("libm.so.6")
 
 
 def host_address(name: str) -> int | None:
-    """Address of one of the host's mathematical functions."""
-    return ctypes.cast(getattr(_mathematics(), name), ctypes.c_void_p).value
+    """Return the address of a function in the host's math library."""
+    return ctypes.cast(getattr(_math_library(), name), ctypes.c_void_p).value
 
 
 CALLED_BY_LLVM = tuple(
@@ -75,7 +75,7 @@ CALLED_BY_LLVM = tuple(
     for name in ("fmod", "fma", "ceil", "floor", "trunc", "rint", "nearbyint", "round", "roundeven")
     for suffix in ("", "f")
 )
-"""What LLVM may make of an instruction that the processor does not have."""
+"""Functions that LLVM may call for an instruction that the processor lacks."""
 
 
 def _define(result: str, name: str, parameters: list[str], body: str) -> str:
@@ -84,7 +84,7 @@ def _define(result: str, name: str, parameters: list[str], body: str) -> str:
 
 
 HOST = "emu.host."
-"""The host's functions go by names of their own, which LLVM thinks nothing of."""
+"""Prefix of the host's functions, so that LLVM does not recognise and replace them."""
 _HOST_EFFECTS = "memory(none) nounwind willreturn"
 
 
@@ -108,11 +108,11 @@ def _libdevice(name: str) -> str | None:
             continue
         if text := _number_function(name, stem, kind):
             return text
-    return _integer_function(name, base) or _conversion(name, base) or _rounded(name, base)
+    return _integer_function(name, base) or _bit_function(name, base) or _conversion(name, base) or _rounded(name, base)
 
 
 def _number_function(name: str, stem: str, kind: str) -> str | None:
-    """A function of floats or doubles, named without the suffix f."""
+    """Return a floating-point function; ``stem`` is its name without the suffix f."""
     suffix = _SUFFIX[kind]
     if stem in _INTRINSIC_1:
         return _forward(name, kind, f"llvm.{stem}.{suffix}", [kind])
@@ -133,7 +133,7 @@ def _number_function(name: str, stem: str, kind: str) -> str | None:
 
 
 def _composed(name: str, stem: str, kind: str) -> str | None:
-    """A function of floats or doubles that is no single one of the host's."""
+    """Return a floating-point function that consists of several instructions."""
     suffix = _SUFFIX[kind]
     if stem == "fdivide":
         return _define(kind, name, [kind, kind], f"  %r = fdiv {kind} %a, %b\n  ret {kind} %r")
@@ -165,6 +165,18 @@ def _integer_function(name: str, base: str) -> str | None:
         kind = "i32" if base == "abs" else "i64"
         body = f"  %r = call {kind} @llvm.abs.{kind}({kind} %a, i1 false)\n  ret {kind} %r"
         return _define(kind, name, [kind], body) + f"declare {kind} @llvm.abs.{kind}({kind}, i1)\n"
+    if base in _HIGH:
+        extend, width = _HIGH[base]
+        kind, wide = f"i{width}", f"i{2 * width}"
+        body = (
+            f"  %x = {extend} {kind} %a to {wide}\n  %y = {extend} {kind} %b to {wide}\n  %p = mul {wide} %x, %y\n"
+            f"  %h = lshr {wide} %p, {width}\n  %r = trunc {wide} %h to {kind}\n  ret {kind} %r"
+        )
+        return _define(kind, name, [kind, kind], body)
+    return None
+
+
+def _bit_function(name: str, base: str) -> str | None:
     if base in ("brev", "brevll"):
         kind = "i32" if base == "brev" else "i64"
         return _forward(name, kind, f"llvm.bitreverse.{kind}", [kind])
@@ -183,14 +195,6 @@ def _integer_function(name: str, base: str) -> str | None:
         body = f"  %c = call {kind} @llvm.{intrinsic}.{kind}({kind} %a{flag})\n{narrow}"
         declared = f"declare {kind} @llvm.{intrinsic}.{kind}({kind}{', i1' if flag else ''})\n"
         return _define("i32", name, [kind], body) + declared
-    if base in _HIGH:
-        extend, width = _HIGH[base]
-        kind, wide = f"i{width}", f"i{2 * width}"
-        body = (
-            f"  %x = {extend} {kind} %a to {wide}\n  %y = {extend} {kind} %b to {wide}\n  %p = mul {wide} %x, %y\n"
-            f"  %h = lshr {wide} %p, {width}\n  %r = trunc {wide} %h to {kind}\n  ret {kind} %r"
-        )
-        return _define(kind, name, [kind, kind], body)
     return None
 
 
@@ -231,7 +235,7 @@ def _conversion(name: str, base: str) -> str | None:
 
 
 def _to_integer(name: str, kind: str, integer: str, sign: str, rounding: str) -> str:
-    """A conversion that saturates, as the GPU's does."""
+    """Return a saturating conversion to an integer."""
     suffix = _SUFFIX[kind]
     convert = f"llvm.fpto{sign}i.sat.{integer}.{suffix}"
     body = (
@@ -243,7 +247,7 @@ def _to_integer(name: str, kind: str, integer: str, sign: str, rounding: str) ->
 
 
 def _rounded(name: str, base: str) -> str | None:
-    """Arithmetic rounded to nearest; other directions are not known here."""
+    """Return an arithmetic function that rounds to nearest; other rounding modes are not supported."""
     match = re.fullmatch(r"([df])(add|sub|mul|div|rcp|sqrt)_rn|(f)(rsqrt)_rn|(fmaf?)_rn", base)
     if match is None:
         return None
@@ -303,7 +307,7 @@ def _loop(name: str, kind: str, step: str, condition: str) -> str:
 
 
 def _extreme(name: str, kind: str, ignores_nan: bool, which: str) -> str:
-    """As Numba-CUDA has it: nothing is stored where the old value, or with NaN ignored the new one, is NaN."""
+    """Return an atomic min or max that treats NaN as Numba-CUDA does: variants that ignore NaN never store one."""
     order = {("max", False): "olt", ("min", False): "ogt", ("max", True): "ult", ("min", True): "ugt"}
     test = f"  %better = fcmp {order[which, ignores_nan]} {kind} %old.f, %b\n"
     if ignores_nan:

@@ -1,4 +1,4 @@
-"""Counts of accesses: how often, how many bytes, and how many 32-byte sectors the instructions of warps touch."""
+"""Counters of accesses, of bytes, and of the 32-byte sectors that the instructions of a warp touch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECTOR_SHIFT = 5
 
 @helper
 def _mix(a: int, b: int) -> int:
-    """A hash of two words."""
+    """Return a hash of two words."""
     x = (a ^ (b * -7046029254386353131)) * -4658895280553007687
     x ^= (x >> 32) & 0xFFFFFFFF
     x *= -7723592293110705685
@@ -20,7 +20,7 @@ def _mix(a: int, b: int) -> int:
 
 @helper
 def _place_of(table: int, mask: int, key: int) -> int:
-    """Where ``key`` stands in a table, or the free place where it belongs."""
+    """Return the position of ``key`` in a hash table, or the free position where it would be inserted."""
     place = (key >> 20) & mask
     while word(table, place) != key and word(table, place) != 0:
         place = (place + 1) & mask
@@ -29,10 +29,10 @@ def _place_of(table: int, mask: int, key: int) -> int:
 
 @hook("emu_is_new")
 def _is_new(state: int, key: int) -> int:
-    """Put ``key`` into the set; 1 if it was not there.
+    """Add ``key`` to the set; return 1 if it is new.
 
-    There are two tables: when the younger is half full the older is emptied and they change places, so that what is
-    still in use is not forgotten.
+    The set consists of two tables. When the newer one is half full, the older one is cleared and the two are swapped,
+    so that recent keys remain in the set.
     """
     mask = word(state, at.SECTORS_MASK)
     young = word(state, at.SECTORS)
@@ -65,7 +65,7 @@ def count_access(state: int, flags: int, address: int, size: int, site: int) -> 
     write32(counter, occurrence + 1)
     warp = word(me, at.IDENTITY) - word(me, at.LANE)
     group = _mix((word(state, at.LAUNCH) << 32) ^ warp, (site << 40) ^ occurrence)
-    # What is aligned to its size never lies across two sectors.
+    # An access aligned to its size never crosses a sector boundary.
     touched = _is_new(state, _mix(group, address >> _SECTOR_SHIFT))
     mine = word(state, at.SITE_COUNTS) + site * at.COUNT_WORDS * at.WORD
     set_word(mine, at.EXECUTIONS, word(mine, at.EXECUTIONS) + 1)

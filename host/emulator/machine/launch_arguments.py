@@ -1,44 +1,42 @@
-"""Arguments of a launch: checked against what the kernel declares, and laid out as its machine code expects them."""
+"""Launch arguments: checked against the kernel's declaration and converted to the words that its code expects."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.regions import Region
 
-if TYPE_CHECKING:
-    from gpu_pregel.host.emulator.compile.kernel import CompiledKernel
-
-Slots = np.ndarray[Any, np.dtype[np.int64]]
+Words = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def flatten(kernel: CompiledKernel, arguments: Sequence[Any]) -> tuple[Slots, list[Region]]:
-    """Return a word for each parameter of the kernel's machine code, and the arrays among the arguments.
+def flatten(kernel: CompiledKernel, arguments: Sequence[Any]) -> tuple[Words, list[Region]]:
+    """Return a word for each parameter of the kernel's native code, and a region for each array.
 
     Raises
     ------
     ArgumentTypeError
-        An argument is not of the declared type; the parameter is named.
+        An argument does not have the declared type; the message names the parameter.
     """
     if len(arguments) != len(kernel.argument_types):
         raise ArgumentTypeError(
             f"kernel {kernel.name} takes {len(kernel.argument_types)} arguments "
             f"({', '.join(kernel.parameters)}), not {len(arguments)}"
         )
-    flat = _Flat(kernel.name)
+    flat = _ArgumentWords(kernel.name)
     for name, kind, argument in zip(kernel.parameters, kernel.argument_types, arguments, strict=True):
         flat.racy = name in kernel.racy
         flat.add(name, kind, argument)
     return np.array(flat.words, np.int64), flat.regions
 
 
-class _Flat:
-    """Takes in arguments one by one."""
+class _ArgumentWords:
+    """Accumulates the words and the regions of a launch's arguments."""
 
     def __init__(self, kernel: str) -> None:
         self.words: list[int] = []
@@ -47,7 +45,7 @@ class _Flat:
         self._kernel = kernel
 
     def add(self, name: str, kind: Any, argument: Any) -> None:
-        """Add an argument of the declared type ``kind``."""
+        """Append an argument of the declared type ``kind``."""
         if hasattr(kind, "dtype") and hasattr(kind, "layout"):
             self._array(name, kind, argument)
         elif hasattr(kind, "types") or hasattr(kind, "count"):
@@ -113,7 +111,7 @@ def _signed(word: int) -> int:
 
 
 def _dtype(kind: Any) -> np.dtype[Any]:
-    """NumPy's name for one of Numba's types of numbers."""
+    """Return the NumPy dtype of a Numba number type."""
     name = str(kind)
     return np.dtype("bool" if name.startswith("bool") else name)
 

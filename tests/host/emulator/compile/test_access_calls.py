@@ -118,7 +118,7 @@ def test_local_arrays_are_left_alone(dtype: Any) -> None:
     assert made.local_bytes == 16 * np.dtype(dtype).itemsize
     assert counts is not None
     assert counts.of_kind("store", made.sites)[0] == 32
-    place = r"kernel kernel, test_instrument.py line \d+, block 0, thread \d+: "
+    place = r"kernel kernel, test_access_calls.py line \d+, block 0, thread \d+: "
     with pytest.raises(EmulationError, match=rf"{place}reads"):
         launch(kernel, on_device(np.arange(16), dtype), out, 17)
 
@@ -132,7 +132,7 @@ def test_writes_beyond_local_arrays() -> None:
 
     values = on_device(np.arange(20) % 18)
     launch(kernel, values, memory.empty(1, np.int64), 15, block=1)
-    place = r"kernel kernel, test_instrument.py line \d+, block 0, thread 0: "
+    place = r"kernel kernel, test_access_calls.py line \d+, block 0, thread 0: "
     with pytest.raises(EmulationError, match=rf"{place}writes"):
         launch(kernel, values, memory.empty(1, np.int64), 18, block=1)
 
@@ -150,7 +150,7 @@ def test_large_local_arrays_are_refused() -> None:
             own[k] = out[k]
         out[0] = own[n // 2] + own[n]
 
-    with pytest.raises(EmulationError, match=r"kernel kernel, .*: its local arrays take 65536 bytes"):
+    with pytest.raises(EmulationError, match=r"kernel kernel, .*: local arrays need 65536 bytes per thread"):
         launch(kernel, on_device([0, 1]), 2, block=1)
     out = on_device([7, 1])
     launch(smaller, out, 2, block=1)
@@ -167,7 +167,9 @@ def test_constant_tables() -> None:
     made, _ = launch(kernel, out)
     assert out.get().tolist() == [int(TABLE[i % 8]) + int(TABLE[i // 8]) for i in range(32)]
     assert [site.kind for site in made.sites if site.kind != "check"] == ["store"]
-    with pytest.raises(EmulationError, match=r"kernel kernel, test_instrument.py line \d+, block 2, thread \d+: reads"):
+    with pytest.raises(
+        EmulationError, match=r"kernel kernel, test_access_calls.py line \d+, block 2, thread \d+: reads"
+    ):
         launch(kernel, memory.empty(96, np.int64), grid=3)
 
 

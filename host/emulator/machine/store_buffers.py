@@ -1,4 +1,4 @@
-"""Store buffers: what a thread has stored and others do not see yet. Entries never overlap, and leave in any order."""
+"""Store buffers: stores that other threads cannot see yet. Entries never overlap and drain in any order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu_pregel.host.emulator.machine.words import (
 
 @helper
 def read_bits(address: int, size: int) -> int:
-    """What memory holds in ``size`` bytes, zero-extended."""
+    """Return ``size`` bytes of memory, zero-extended."""
     if size == 4:
         return read32(address)
     if size == 8:
@@ -32,7 +32,7 @@ def read_bits(address: int, size: int) -> int:
 
 @helper
 def write_bits(address: int, size: int, bits: int) -> None:
-    """Write ``size`` bytes."""
+    """Write the low ``size`` bytes of ``bits``."""
     if size == 4:
         write32(address, bits)
     elif size == 8:
@@ -45,7 +45,7 @@ def write_bits(address: int, size: int, bits: int) -> None:
 
 @helper
 def all_written(shadow: int, size: int) -> int:
-    """1 if ``size`` bytes are marked as written."""
+    """Return 1 if all ``size`` bytes are marked as written."""
     if size == 4:
         return 1 if read32(shadow) == 0x01010101 else 0
     if size == 8:
@@ -55,7 +55,7 @@ def all_written(shadow: int, size: int) -> int:
 
 @hook("emu_drain_one")
 def drain_one(fiber: int, place: int) -> int:
-    """Let one buffered store reach memory."""
+    """Write one buffered store to memory."""
     count = word(fiber, at.BUFFERED) - 1
     buffer = fiber + at.BUFFER * at.WORD
     entry = buffer + place * at.ENTRY_WORDS * at.WORD
@@ -71,14 +71,14 @@ def drain_one(fiber: int, place: int) -> int:
 
 @helper
 def drain(fiber: int) -> None:
-    """Let all of a thread's stores reach memory."""
+    """Write all of a thread's buffered stores to memory."""
     while word(fiber, at.BUFFERED):
         drain_one(fiber, word(fiber, at.BUFFERED) - 1)
 
 
 @helper
 def drain_overlapping(fiber: int, address: int, size: int) -> None:
-    """Let those stores reach memory that touch any of ``size`` bytes."""
+    """Write the buffered stores that overlap ``size`` bytes at ``address`` to memory."""
     place = word(fiber, at.BUFFERED) - 1
     while place >= 0:
         entry = fiber + (at.BUFFER + place * at.ENTRY_WORDS) * at.WORD
@@ -88,9 +88,9 @@ def drain_overlapping(fiber: int, address: int, size: int) -> None:
         place -= 1
 
 
-@hook("emu_drain_somebody")
-def drain_somebody(state: int) -> int:
-    """Let one store of a thread drawn at random reach memory: none stays buffered for ever."""
+@hook("emu_drain_random")
+def drain_random(state: int) -> int:
+    """Write one store of a random thread to memory, so that no store stays buffered forever."""
     threads = word(state, at.RESIDENT) * word(state, at.THREADS)
     number = (draw(state) * threads) >> 31
     fiber = word(state, at.FIBER_RECORDS) + number * at.FIBER_WORDS * at.WORD

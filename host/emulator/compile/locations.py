@@ -1,10 +1,13 @@
-"""Where in the source an instruction stands: LLVM's debug locations, resolved, and the table of numbered sites."""
+"""Source locations of LLVM instructions, resolved from the debug metadata of a printed module."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+from gpu_pregel.errors import EmulationError
 
 _METADATA = re.compile(r"!(\d+) = (?:distinct )?!(DI\w+)\((.*)\)$")
 _ATTACHED = re.compile(r"!dbg !(\d+)")
@@ -12,20 +15,18 @@ _NUMBER = re.compile(r"\b(line|scope|inlinedAt|file): !?(\d+)")
 _PATH = re.compile(r'\b(filename|directory): "([^"]*)"')
 
 
-@dataclass(frozen=True)
-class Site:
-    """An instruction of a kernel that the runtime is told of: "load", "store", "atomic", "sync", "fence" or "check"."""
-
-    kind: str
-    file: str
-    line: int
+def located_error(kernel: str, location: tuple[str, int], problem: str) -> EmulationError:
+    """Return an error whose message names the kernel, the file and the line."""
+    file, line = location
+    return EmulationError(f"kernel {kernel}, {os.path.basename(file)} line {line}: {problem}")
 
 
 @dataclass
 class Locations:
-    """Finds file and line of an instruction in a printed module."""
+    """Finds the file and line of each instruction in a printed module."""
 
     lines: Iterable[str]
+    kernel: str
     fallback: tuple[str, int]
     _nodes: dict[str, tuple[str, str]] = field(default_factory=dict)
     _found: dict[str, tuple[str, int] | None] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class Locations:
                 self._nodes[match[1]] = (match[2], match[3])
 
     def start_function(self, header: str) -> None:
-        """Instructions without a location stand at the beginning of their function."""
+        """Use the function's first line for instructions that precede its first debug location."""
         self._last = None
         if match := _ATTACHED.search(header):
             kind, content = self._nodes.get(match[1], ("", ""))
@@ -46,7 +47,7 @@ class Locations:
                 self.fallback = (self._file(fields.get("file", "")), int(fields.get("line", 0)))
 
     def of(self, instruction: str) -> tuple[str, int]:
-        """File and line of an instruction; of one before it, if it has none itself."""
+        """Return the file and line of an instruction, or of the preceding one if it has no debug location."""
         if match := _ATTACHED.search(instruction):
             if match[1] not in self._found:
                 self._found[match[1]] = self._resolve(match[1])
@@ -54,8 +55,12 @@ class Locations:
                 self._last = place
         return self._last or self.fallback
 
+    def error(self, instruction: str, problem: str) -> EmulationError:
+        """Return an error that names the location of an instruction."""
+        return located_error(self.kernel, self.of(instruction), problem)
+
     def _resolve(self, number: str) -> tuple[str, int] | None:
-        """The innermost location that is not in Numba's own files."""
+        """Return the innermost location outside Numba's own files."""
         while number:
             kind, content = self._nodes.get(number, ("", ""))
             if kind != "DILocation":

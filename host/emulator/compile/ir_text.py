@@ -1,6 +1,6 @@
-"""Text of LLVM IR: typed pointers made opaque, sizes of types, operands told apart.
+"""Parsing of LLVM IR text: opaque pointers, operands, and the layout of types.
 
-Numba-CUDA writes the IR of LLVM 7 for NVVM (``i32*``); llvmlite reads that of today (``ptr``).
+Numba-CUDA emits the typed pointers of LLVM 7 for NVVM (``i32*``); llvmlite reads opaque pointers (``ptr``).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 NAME = r'(?:"[^"]*"|[\w.$-]+)'
-"""A name without its % or @."""
+"""A name without its % or @ prefix."""
 VALUE = rf"(?:[%@]{NAME}|[\w.+-]+)"
 """A local or global name, or a simple constant."""
 
@@ -18,51 +18,56 @@ _SHARED = "addrspace(3)"
 
 
 def opaque(line: str) -> str:
-    """Write every pointer type of a line as ``ptr``; only shared memory keeps its address space."""
+    """Replace every pointer type of a line by ``ptr``; only shared memory keeps its address space."""
     if "*" not in line and "addrspace(" not in line:
         return line
     out: list[str] = []
-    # For each token: where the type begins that ends with it.
+    # For each token: the index at which the type that ends with it begins.
     begins: list[int] = []
     opened: list[int] = []
     for token in _TOKEN.findall(line):
-        begin = len(out)
+        begin, text = len(out), token
         if token in _OPENING:
             opened.append(begin)
         elif token in _CLOSING and opened:
             begin = opened.pop()
             if token == ")" and begin:
-                begin = begins[_solid(out, begin - 1)]
+                begin = begins[_last_solid(out, begin - 1)]
         elif token == "*":
-            last = _solid(out, len(out) - 1)
-            space = ""
-            if out[last].startswith("addrspace("):
-                space = f" {_SHARED}" if out[last] == _SHARED else ""
-                last = _solid(out, last - 1)
-            begin = begins[last]
+            begin, text = _pointer_type(out, begins)
             del out[begin:], begins[begin:]
-            token = f"ptr{space}"
-        elif token.startswith("addrspace(") and token != _SHARED and _declares(out):
+        elif _is_address_space_of_global(out, token):
             continue
-        out.append(token)
+        out.append(text)
         begins.append(begin)
     return "".join(out)
 
 
-def _solid(tokens: list[str], index: int) -> int:
-    """The last token up to ``index`` that is no white space."""
+def _pointer_type(tokens: list[str], begins: list[int]) -> tuple[int, str]:
+    """Return where the type before a ``*`` begins, and the opaque pointer type that replaces it."""
+    last = _last_solid(tokens, len(tokens) - 1)
+    if not tokens[last].startswith("addrspace("):
+        return begins[last], "ptr"
+    space = f" {_SHARED}" if tokens[last] == _SHARED else ""
+    return begins[_last_solid(tokens, last - 1)], f"ptr{space}"
+
+
+def _last_solid(tokens: list[str], index: int) -> int:
+    """Return the index of the last token up to ``index`` that is not white space."""
     while index > 0 and tokens[index].isspace():
         index -= 1
     return index
 
 
-def _declares(tokens: list[str]) -> bool:
-    """Whether an address space that comes next is that of a global variable, not of a pointer."""
-    return any(token == "=" for token in tokens) and tokens[0].startswith("@")
+def _is_address_space_of_global(tokens: list[str], token: str) -> bool:
+    """Whether ``token`` is the address space of a global variable other than shared memory."""
+    if not token.startswith("addrspace(") or token == _SHARED:
+        return False
+    return "=" in tokens and tokens[0].startswith("@")
 
 
 def split(text: str) -> list[str]:
-    """Split at commas that stand outside of brackets and quotes."""
+    """Split at the commas outside brackets and quotes."""
     parts: list[str] = []
     depth = begin = 0
     quoted = False
@@ -83,7 +88,7 @@ def split(text: str) -> list[str]:
 
 
 def closing(text: str, begin: int) -> int:
-    """Position of the bracket that closes the one at ``begin``."""
+    """Return the position of the bracket that closes the one at ``begin``."""
     depth = 0
     quoted = False
     for position in range(begin, len(text)):
@@ -119,13 +124,13 @@ def typed_value(text: str) -> tuple[str, str]:
 _SIMPLE_BYTES = {"float": 4, "double": 8, "half": 2, "ptr": 8, "bfloat": 2}
 
 
-def layout(kind: str) -> tuple[int, int]:
-    """Size and alignment in bytes of a type.
+def size_and_alignment(kind: str) -> tuple[int, int]:
+    """Return the size and the alignment of a type in bytes.
 
     Raises
     ------
     ValueError
-        A type that kernels have no use for.
+        The type is not supported.
     """
     kind = kind.strip()
     if kind in _SIMPLE_BYTES:
@@ -138,37 +143,37 @@ def layout(kind: str) -> tuple[int, int]:
     if kind.startswith("ptr") or kind.endswith("*"):
         return 8, 8
     if match := re.fullmatch(r"<(\d+) x (\w+)>", kind):
-        size = int(match[1]) * layout(match[2])[0]
+        size = int(match[1]) * size_and_alignment(match[2])[0]
         return size, size
     if match := re.fullmatch(r"\[(\d+) x (.*)\]", kind):
-        size, alignment = layout(match[2])
+        size, alignment = size_and_alignment(match[2])
         return int(match[1]) * size, alignment
     if kind.startswith("{"):
         offset, alignment = 0, 1
         for position, member in members(kind):
-            size, own = layout(member)
+            size, own = size_and_alignment(member)
             offset, alignment = position + size, max(alignment, own)
         return -(-offset // alignment) * alignment, alignment
     raise ValueError(kind)
 
 
-def smallest(kind: str) -> int:
-    """Size in bytes of the smallest number in a type."""
+def smallest_number(kind: str) -> int:
+    """Return the size of the smallest number in a type, in bytes."""
     kind = kind.strip()
     if kind.startswith(("[", "{")):
-        return min((smallest(member) for _, member in members(kind)[:64]), default=8)
-    return layout(kind)[0]
+        return min((smallest_number(member) for _, member in members(kind)[:64]), default=8)
+    return size_and_alignment(kind)[0]
 
 
 def members(kind: str) -> list[tuple[int, str]]:
-    """Offset and type of each member of a struct or an array."""
+    """Return the offset and the type of each member of a struct or an array."""
     if match := re.fullmatch(r"\[(\d+) x (.*)\]", kind.strip()):
-        size, _ = layout(match[2])
+        size, _ = size_and_alignment(match[2])
         return [(index * size, match[2]) for index in range(int(match[1]))]
     offset = 0
     found = []
     for member in split(kind.strip()[1:-1]):
-        size, alignment = layout(member)
+        size, alignment = size_and_alignment(member)
         offset = -(-offset // alignment) * alignment
         found.append((offset, member))
         offset += size

@@ -1,0 +1,100 @@
+"""The command of an algorithm, such as ``gpu-pregel cc``, made from its entry in the registry."""
+
+from __future__ import annotations
+
+import argparse
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from gpu_pregel.algorithms.registry import Algorithm
+from gpu_pregel.cli import _common
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.graphs.graph import Graph
+    from gpu_pregel.host.graphs.results import VertexResult
+
+
+def add_parser(commands: Any, algorithm: Algorithm) -> None:
+    """Add the command of an algorithm to the command line."""
+    note = f" ({algorithm.note})" if algorithm.note else ""
+    parser = commands.add_parser(
+        algorithm.command,
+        help=f"find the {algorithm.title} of a graph",
+        description=f"Find the {algorithm.title}{note} of a graph that is read from a file or generated.",
+        epilog=f"example: gpu-pregel {algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet",
+    )
+    _common.add_generator_options(parser, files=True)
+    _common.add_read_options(parser)
+    _common.add_run_options(parser)
+    _common.add_device_option(parser)
+    _common.add_trials_option(parser)
+    parser.add_argument("-v", action="store_true", help="verify the result with the algorithm's checker")
+    _common.add_result_option(parser)
+    parser.set_defaults(run=lambda options: run(options, algorithm))
+
+
+def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
+    """Load a graph, run the algorithm, verify its result and write it, as the options say."""
+    device = _common.chosen_device(options)
+    _common.check_files(options)
+    with _common.announce_compilation():
+        with _common.stopwatch() as preparing:
+            _prepare(algorithm, device)
+        _common.say_seconds("prepare", preparing.seconds)
+        with _common.stopwatch() as loading:
+            graph, name = _common.load_graph(options)
+        _common.say("graph", f"{name}: {graph.describe()}")
+        _common.say_seconds("load", loading.seconds)
+        trials = []
+        for _ in range(options.n):
+            result = algorithm.load()(graph, **device, progress=_common.show_progress())
+            trials.append(result.stats["seconds"])
+            _common.say_seconds(algorithm.result.lower(), trials[-1], _details(result))
+        if options.n > 1:
+            _common.say_seconds("median", median(trials), f" of {options.n} trials")
+    _common.say("answer", result.describe())
+    if options.v:
+        _verify(algorithm, graph, result)
+    _common.write_result(result, options.o)
+    if options.json:
+        seconds = {"prepare": preparing.seconds, "load": loading.seconds, "trials": trials}
+        _common.print_json(
+            {
+                "graph": name,
+                **_common.summary(graph),
+                **result.summary(),
+                "verified": bool(options.v),
+                "device": result.stats["device"],
+                "threads": result.stats["threads"],
+                "seconds": {**seconds, "phases" if _has_phases(result) else "supersteps": list(result.trace)},
+            }
+        )
+
+
+def _prepare(algorithm: Algorithm, device: dict[str, Any]) -> None:
+    """Compile the kernels, or load them from the cache, so that the trials do not include the time."""
+    import numpy as np
+
+    import gpu_pregel as gp
+
+    ids = np.arange(2, dtype=np.uint32)
+    weight = np.ones(2, np.float32) if "weights" in algorithm.requires else None
+    graph = gp.Graph.from_edgelist(ids, ids[::-1], weight, directed="directed" in algorithm.requires)
+    algorithm.load()(graph, **device)
+
+
+def _has_phases(result: VertexResult) -> bool:
+    return bool(result.trace) and "phase" in result.trace[0]
+
+
+def _details(result: VertexResult) -> str:
+    if not _has_phases(result):
+        return f"  ({len(result.trace):,} supersteps)"
+    parts = (f"{row['phase']} {1000 * row['seconds']:.2f}" for row in result.trace)
+    return f"  ({', '.join(parts)} ms)"
+
+
+def _verify(algorithm: Algorithm, graph: Graph, result: VertexResult) -> None:
+    with _common.stopwatch() as checking:
+        algorithm.load_checker()(graph, result.to_numpy())
+    _common.say_seconds("verified", checking.seconds)

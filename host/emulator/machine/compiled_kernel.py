@@ -1,0 +1,63 @@
+"""A compiled kernel as the emulated machine runs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Site:
+    """A source location at which a kernel calls the machine.
+
+    Attributes
+    ----------
+    kind : {"load", "store", "atomic", "sync", "fence", "check"}
+    file : str
+    line : int
+    """
+
+    kind: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel as native code.
+
+    Attributes
+    ----------
+    name : str
+        Name of the Python function.
+    entry : int
+        Address of ``void emu_entry(int64 state)``.
+    sites : list of Site
+        Indexed by the site numbers that the code passes to the machine.
+    shared_bytes : int
+        Static shared memory per block.
+    shared_granule : int
+        Size of the smallest element type in shared memory: 1, 2, 4 or 8.
+    local_bytes : int
+        Size of a thread's local arrays, which are on its stack.
+    uses_grid_barrier : bool
+        Whether the kernel needs a cooperative launch.
+    parameters : tuple of str
+        Names of the parameters.
+    argument_types : tuple
+        Numba types of the parameters.
+    racy : frozenset of str
+        Array parameters that are exempt from race detection.
+    """
+
+    name: str
+    entry: int
+    sites: list[Site]
+    shared_bytes: int = 0
+    shared_granule: int = 1
+    local_bytes: int = 0
+    uses_grid_barrier: bool = False
+    parameters: tuple[str, ...] = ()
+    argument_types: tuple[Any, ...] = ()
+    racy: frozenset[str] = frozenset()
+    _engine: Any = field(repr=False, default=None)

@@ -1,0 +1,253 @@
+"""The journal of a run: what the master writes to a store, and when.
+
+Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 20 ms
+old, until one of them must be durable before work continues, or until the superstep is committed or held; a quick
+superstep is one transaction. A format, which belongs to the kind of vertices, turns parts and commits into bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
+from gpu_pregel.host.stores.leases import Lease
+
+FLUSH_AFTER = 0.02
+"""Seconds that a part may wait for others."""
+
+
+class Folded(NamedTuple):
+    """The outcome of a superstep once all reports are folded; it is committed as a whole.
+
+    Attributes
+    ----------
+    superstep : int
+    active : int
+        Vertices that are active next.
+    halted : bool
+        Whether the user's program ends the run here.
+    change : object
+        What the policy commits; each policy has a class of its own for it.
+    row : dict
+        Of the trace.
+    """
+
+    superstep: int
+    active: int
+    halted: bool
+    change: Any
+    row: dict[str, Any]
+
+
+class Answer(NamedTuple):
+    """The answer to an interrupt of a vertex of the held superstep; ``number`` counts its interrupts from 0."""
+
+    vertex: bytes
+    number: int
+    data: bytes
+
+
+class Written(NamedTuple):
+    """A commit as bytes.
+
+    Attributes
+    ----------
+    data : bytes
+        The commit itself.
+    segments : sequence of bytes
+        The parts of the superstep that are not in the store yet.
+    base : bytes or None
+        The whole state after the superstep.
+    blobs : mapping of str to buffer, optional
+        Arrays that are stored with the base.
+    """
+
+    data: bytes
+    segments: Sequence[bytes]
+    base: bytes | None = None
+    blobs: Mapping[str, Any] | None = None
+
+
+class Format(Protocol):
+    """How a kind of vertices writes its parts and its commits."""
+
+    def pack(self, parts: Sequence[Any]) -> list[bytes]:
+        """Parts as segments."""
+
+    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Any], *, with_base: bool) -> Written:
+        """Supersteps as one commit, the one of the last, with the parts that are not in the store yet."""
+
+
+class Journal:
+    """Writes a run to a store under a claim, and keeps the claim alive.
+
+    Parameters
+    ----------
+    lease : Lease
+    format : Format
+    head : int
+        The superstep committed last, -1 before the first.
+    status : str
+        The status of the run in the store.
+    every : int
+        Commit after this many supersteps, and when the run ends.
+    base_every : int
+        Write a base with every commit of this number.
+    since_base : int
+        Commits since the last base.
+    keep : int, optional
+        Number of bases to keep; older ones are pruned. Default: all.
+    bases : iterable of int
+        The supersteps of the bases in the store, oldest first; needed with ``keep``.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        format: Format,
+        *,
+        head: int,
+        status: str = "running",
+        every: int = 1,
+        base_every: int = 1,
+        since_base: int = 0,
+        keep: int | None = None,
+        bases: Iterable[int] = (),
+    ) -> None:
+        self._lease, self._store, self._claim, self._format = lease, lease.store, lease.claim, format
+        self._head, self._status = head, status
+        self._every, self._base_every, self._since_base = every, base_every, since_base
+        self._keep, self._bases = keep, list(bases)
+        self._parts: list[Any] = []
+        self._oldest: float | None = None
+        self._urgent = False
+        self._supersteps: list[Folded] = []
+        """Supersteps since the last commit."""
+
+    # While a superstep runs.
+
+    def add(self, parts: Sequence[Any], *, urgent: bool = False) -> None:
+        """Take parts of the superstep that runs; urgent ones are durable before further attempts begin."""
+        self._parts += parts
+        self._urgent |= urgent
+        if self._oldest is None and parts:
+            self._oldest = time.monotonic()
+
+    @property
+    def due(self) -> float | None:
+        """When the parts are to be flushed, by the monotonic clock; None if there are none."""
+        return None if self._oldest is None else self._oldest + FLUSH_AFTER
+
+    def flush_if_due(self, at_once: bool = False) -> None:
+        """Flush if the parts are due or urgent, or if ``at_once`` is true."""
+        if self._oldest is None:
+            return
+        if at_once or self._urgent or time.monotonic() >= self._oldest + FLUSH_AFTER:
+            self.flush()
+
+    def flush(self, status: str | None = None) -> None:
+        """Write the parts, and the run's status if one is given."""
+        parts = self._take()
+        if not parts and status is None:
+            return
+        try:
+            self._store.flush(self._claim, self._head + 1, self._format.pack(parts) if parts else [], status)
+        except BaseException:
+            self._give_back(parts)
+            raise
+
+    def record(self, *parts: Any) -> None:
+        """Make parts from outside durable before this returns; what cannot be written is dropped."""
+        for part in parts:
+            if isinstance(part, Answer):
+                self._store.answer(self._claim.run_id, self._head + 1, *part)
+        others = [part for part in parts if not isinstance(part, Answer)]
+        self.add(others)
+        try:
+            self.flush()
+        except BaseException:
+            del self._parts[len(self._parts) - len(others) :]
+            raise
+
+    def _take(self) -> list[Any]:
+        parts, self._parts, self._oldest, self._urgent = self._parts, [], None, False
+        return parts
+
+    def _give_back(self, parts: list[Any]) -> None:
+        """Keep parts that were not written for the next flush."""
+        if parts:
+            self._parts = parts + self._parts
+            self._urgent = True
+            self._oldest = self._oldest or time.monotonic()
+
+    # Between supersteps.
+
+    def commit(self, folded: Folded, status: str) -> None:
+        """Make a superstep durable, after which the run has ``status``; repeating it changes nothing."""
+        step = folded.superstep
+        if step <= self._head:
+            return
+        if not self._supersteps or self._supersteps[-1].superstep < step:
+            self._supersteps.append(folded)
+        if status == "running" and (step + 1) % self._every:
+            return
+        with_base = self._since_base + 1 >= self._base_every
+        parts = self._take()
+        try:
+            written = self._format.pack_commit(self._supersteps, parts, with_base=with_base)
+            self._store.commit(
+                self._claim,
+                step,
+                written.data,
+                written.segments,
+                status,
+                base=written.base,
+                blobs=written.blobs,
+                after=self._head,
+            )
+        except BaseException:
+            if self._is_committed(step):  # the connection was lost after the commit
+                self._committed(step, status, with_base)
+            else:
+                self._give_back(parts)
+            raise
+        self._committed(step, status, with_base)
+        self._prune()
+
+    def _committed(self, step: int, status: str, with_base: bool) -> None:
+        self._head, self._status = step, status
+        self._supersteps.clear()
+        self._since_base = 0 if with_base else self._since_base + 1
+        if with_base and self._keep is not None:
+            self._bases.append(step)
+
+    def _prune(self) -> None:
+        """Remove bases beyond those that are kept, and the commits before them."""
+        if self._keep is not None and len(self._bases) > self._keep:
+            self._bases = self._bases[-self._keep :]
+            self._store.prune(self._claim.run_id, before=self._bases[0])
+
+    def _is_committed(self, step: int) -> bool:
+        """Whether the store has a superstep under this claim, as far as the store can be read."""
+        with suppress(StoreError, ArgumentError):  # it is unreachable, or the run was deleted
+            row = self._store.run(self._claim.run_id)
+            return row.head == step and row.epoch == self._claim.epoch
+        return False
+
+    def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
+        """Write the parts of a superstep that is held, and the run's status."""
+        self.flush(status)
+        self._status = status
+
+    def close(self) -> None:
+        """Write the parts and release the claim, so that any program may resume the run at once."""
+        try:
+            if not self._lease.is_released:
+                # Another program has the run, or the store cannot take the parts: they are computed again.
+                with suppress(FencedError, StoreError, AgentError):
+                    self.flush("stopped" if self._status == "running" else None)
+        finally:
+            self._lease.release()

@@ -1,0 +1,146 @@
+"""Tests of the registry of algorithms: complete entries, and an algorithm added by one file and one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from inspect import Parameter, signature
+from pathlib import Path
+
+import pytest
+
+import gpu_pregel as gp
+from benchmarks.peers import PEERS
+from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, exported_names
+from gpu_pregel.host.graphs.results import VertexResult
+
+PACKAGE = Path(gp.__file__).parent
+
+EVERY_ALGORITHM = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda entry: entry.name)
+
+
+@EVERY_ALGORITHM
+def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) -> None:
+    function = algorithm.load()
+    assert getattr(gp, algorithm.name) is function
+    assert issubclass(getattr(gp, algorithm.result), VertexResult)
+    graph, *options = signature(function).parameters.values()
+    assert graph.name == "graph"
+    assert {"device", "threads", "progress"} <= {option.name for option in options}
+    assert all(option.kind is Parameter.KEYWORD_ONLY for option in options)
+    assert algorithm.load_checker().__doc__
+    assert set(algorithm.requires) <= {"undirected", "directed", "weights"}
+    assert set(algorithm.peers) <= set(PEERS)
+
+
+def test_names_and_commands_are_distinct() -> None:
+    assert len({entry.command for entry in ALGORITHMS}) == len(ALGORITHMS)
+    assert len(exported_names()) == 2 * len(ALGORITHMS)
+    assert not set(exported_names()) & set(gp._HOMES)
+
+
+HOPS = '''
+"""Hops: the number of edges on a shortest path from vertex 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import VerificationError
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.run import run
+
+
+@dataclass(frozen=True, repr=False)
+class Hops(VertexResult):
+    """The distance of each vertex from vertex 0.
+
+    Attributes
+    ----------
+    hops : int64[n]
+        The number of edges; -1 for unreachable vertices.
+    """
+
+    hops: Any
+
+    value_name = "hops"
+
+    @property
+    def _values(self) -> np.ndarray[Any, Any]:
+        return to_host(self.hops)
+
+
+_PROGRAM = VertexProgram(
+    value=np.int64,
+    init=lambda ctx: 0 if ctx.vertex == 0 else -1,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, ctx: value + 1,
+    combine="min",
+    apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+)
+
+
+def hops(graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Hops:
+    """Find the number of edges from vertex 0 to each vertex."""
+    found = run(graph, _PROGRAM, device=device, threads=threads, progress=progress)
+    return Hops(graph=graph, stats=found.stats, trace=found.trace, hops=found.values)
+
+
+def check_hops(graph: Graph, hops: Any) -> None:
+    """Raise ``VerificationError`` unless ``hops`` agrees with SciPy's shortest paths."""
+    from scipy.sparse.csgraph import shortest_path
+
+    expected = shortest_path(graph.to_scipy(), unweighted=True, indices=0)
+    wrong = np.where(np.isinf(expected), -1, expected) != hops
+    if wrong.any():
+        raise VerificationError(f"vertex {int(wrong.argmax())} has a wrong number of hops")
+'''
+
+HOPS_ENTRY = '    Algorithm("hops", "Hops", "hops", checker="hops"),\n'
+
+PROGRAM = """if True:
+    import gpu_pregel as gp
+    from gpu_pregel.algorithms.registry import ALGORITHMS
+
+    assert "hops" in dir(gp) and "Hops" in gp.__all__
+    assert [entry.name for entry in ALGORITHMS] == ["connected_components", "hops"]
+    path = gp.Graph.from_edgelist([0, 1, 4], [1, 2, 3])
+    for device in ("cpu", "emulated"):
+        found = gp.hops(path, device=device)
+        assert type(found) is gp.Hops
+        assert found.to_dict() == {0: 0, 1: 1, 2: 2, 3: -1, 4: -1}
+"""
+
+
+def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:
+    """The example of CONTRIBUTING, in a copy of the package."""
+    copy = tmp_path / "gpu_pregel"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("host", "kernels", "__pycache__"))
+    for name in ("host", "kernels"):
+        (copy / name).symlink_to((PACKAGE / name).resolve())
+    (copy / "algorithms" / "hops.py").write_text(HOPS)
+    registry = copy / "algorithms" / "registry.py"
+    text = registry.read_text()
+    assert text.count("\nALGORITHMS = (\n") == 1
+    begin, end = text.split("\nALGORITHMS = (\n")
+    registry.write_text(f"{begin}\nALGORITHMS = (\n" + end.replace("\n)\n", f"\n{HOPS_ENTRY})\n", 1))
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True, timeout=300
+        )
+
+    run("-c", PROGRAM)
+    assert "find the hops of a graph" in run("-m", "gpu_pregel", "--help").stdout
+    done = run("-m", "gpu_pregel", "hops", "-g", "8", "-v", "-o", "hops.csv")
+    assert "verified" in done.stderr
+    assert (tmp_path / "hops.csv").read_text().startswith('"vertex","hops"\n0,0\n')

@@ -1,0 +1,82 @@
+"""The agent benchmark as a program: its report without a peer and with one that returns a wrong result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+if not (ROOT / "benchmarks" / "__main__.py").exists():
+    pytest.skip("the benchmarks are part of a checkout, not of the package", allow_module_level=True)
+if str(ROOT) not in sys.path:
+    sys.path.append(str(ROOT))
+
+from benchmarks.__main__ import main  # noqa: E402
+from benchmarks.peers.langgraph import LangGraph  # noqa: E402
+
+
+def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
+    output = folder / "agents.json"
+    sizes = [
+        "--trials",
+        "3",
+        "--runs",
+        "2",
+        "--steps",
+        "20",
+        "--saved-steps",
+        "5",
+        "--fan-out",
+        "10",
+        "--vertices",
+        "50",
+    ]
+    status = main(["agents", *sizes, "--folder", str(folder), "-o", str(output)])
+    return status, json.loads(output.read_text())
+
+
+def test_report_without_peer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LangGraph, "why_unavailable", lambda: "out of town")
+    status, report = run_agents(tmp_path)
+    assert (status, report["errors"], report["stepped_aside"]) == (0, [], {"langgraph": "out of town"})
+    assert report["parameters"] == {
+        "trials": 3,
+        "runs": 2,
+        "steps": 20,
+        "saved_steps": 5,
+        "fan_out": 10,
+        "vertices": 50,
+    }
+    names = [figure["name"] for figure in report["figures"]]
+    assert names[1:4] == ["fan-out to 10, in process", "fan-out to 10, 2 workers", "50 vertices send, in process"]
+    for figure in report["figures"]:
+        assert len(figure["ours"]["trials"]) == (1 if figure["unit"] == "B" else 3)
+        assert figure["ours"]["median"] == np.median(figure["ours"]["trials"]) > 0
+        assert (figure["theirs"], figure["ratio"]) == ({}, None)
+    printed = capsys.readouterr()
+    assert "langgraph is skipped: out of town" in printed.err
+    assert "start-up of 2 workers" in printed.out
+
+
+def test_wrong_result_of_peer_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = iter([list(range(1, 11))] * 3 + [[0]])
+    monkeypatch.setattr(LangGraph, "why_unavailable", lambda: None)
+    monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
+    monkeypatch.setattr(LangGraph, "fan_out", lambda count: lambda: next(results))
+    status, report = run_agents(tmp_path)
+    (error,) = report["errors"]
+    assert status == 1
+    assert error.startswith("fan-out to 10: theirs: WrongResultError: [0] instead of [1, 2, 3")
+    loop, fan_out, *_ = report["figures"]
+    assert loop["ratio"] == loop["ours"]["median"] / loop["theirs"]["median"]
+    assert (fan_out["theirs"], fan_out["ratio"]) == ({}, None)
+    assert f"ERROR {error}" in capsys.readouterr().out

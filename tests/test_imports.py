@@ -1,0 +1,113 @@
+"""Tests of the imports between modules: no circles, and no imports from a higher room.
+
+Every import counts, including those under ``TYPE_CHECKING`` and in functions.
+"""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "gpu_pregel"
+
+ROOMS = [
+    ("gpu_pregel.errors",),
+    ("gpu_pregel.kernels",),
+    ("gpu_pregel.host.arguments",),
+    ("gpu_pregel.host.emulator",),
+    ("gpu_pregel.host.devices",),
+    ("gpu_pregel.host.stores",),
+    ("gpu_pregel.host.superstep",),
+    ("gpu_pregel.host.graphs",),
+    ("gpu_pregel.host.programs", "gpu_pregel.host.agents"),
+    ("gpu_pregel",),
+]
+"""From the bottom; rooms of one line do not import each other."""
+
+KNOWN_CIRCLES = {"gpu_pregel.host.agents.codec", "gpu_pregel.host.emulator"}
+"""Prefixes of modules whose circles and upward imports remain to be removed."""
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for folder in (PACKAGE, PACKAGE / "host", PACKAGE / "kernels"):
+        for path in folder.resolve().rglob("*.py"):
+            parts = (
+                *folder.relative_to(PACKAGE.parent).parts,
+                *path.relative_to(folder.resolve()).with_suffix("").parts,
+            )
+            found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def imports(path: Path, names: set[str]) -> set[str]:
+    """The modules among ``names`` that a file imports anywhere."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}, line {node.lineno}: a relative import"
+            # ``from package import module`` imports the module, any other name the package.
+            full = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in names else str(node.module) for name in full}
+    return found & names
+
+
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    files = modules()
+    assert len(files) > 100
+    return {name: imports(path, set(files)) for name, path in files.items()}
+
+
+def room(module: str) -> tuple[int, str]:
+    for level, prefixes in enumerate(ROOMS):
+        for prefix in prefixes:
+            if f"{module}.".startswith(f"{prefix}."):
+                return level, prefix
+    raise AssertionError(f"{module} is in no room")
+
+
+def is_known(module: str) -> bool:
+    return any(f"{module}.".startswith(f"{prefix}.") for prefix in KNOWN_CIRCLES)
+
+
+def test_no_module_imports_itself_through_others(graph: dict[str, set[str]]) -> None:
+    checked = {name: found for name, found in graph.items() if not is_known(name)}
+    try:
+        TopologicalSorter(checked).prepare()
+    except CycleError as error:
+        pytest.fail("circle of imports: " + " <- ".join(error.args[1]))
+
+
+def test_no_module_imports_from_a_higher_room(graph: dict[str, set[str]]) -> None:
+    upward = []
+    for name, found in graph.items():
+        level, own = room(name)
+        for imported in found:
+            other, prefix = room(imported)
+            if (other > level or (other == level and prefix != own)) and not is_known(name):
+                upward.append(f"{name} imports {imported}")
+    assert not upward
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import a.b", {"a.b"}),
+        ("from a import b", {"a.b"}),
+        ("from a import b, c", {"a", "a.b"}),
+        ("from a.b import c", {"a.b"}),
+        ("if TYPE_CHECKING:\n    from a.b import c", {"a.b"}),
+        ("def f():\n    import a", {"a"}),
+        ("import os", set()),
+    ],
+)
+def test_every_kind_of_import_counts(source: str, found: set[str], tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    assert imports(path, {"a", "a.b"}) == found
