@@ -93,55 +93,69 @@ def build_csr(
     if n == 0 or len(src) == 0:
         empty = None if weight is None else np.empty(0, weight.dtype)
         return CSR(np.zeros(n + 1, INDPTR_DTYPE), np.empty(0, INDEX_DTYPE), empty)
-    src, dst = read_only(src), read_only(dst)
-    weight = None if weight is None else read_only(weight)
+    edges = (read_only(src), read_only(dst), None if weight is None else read_only(weight))
     shift = _bucket_shift(n, stored)
-    buckets = ((n - 1) >> shift) + 1
-    keep_loops = not drop_self_loops
+    buckets = _deal_to_buckets(edges, n, shift, (symmetric, not drop_self_loops), threads, tick)
+    return _sort_buckets(buckets, n, shift, drop_duplicates, threads, _stage(tick, 2, 2))
 
-    # Pass 1: deal the edges out to buckets, each part of the input to places of its own.
+
+class _Buckets(NamedTuple):
+    """Edges by buckets of consecutive sources, unsorted within each; bucket b begins at ``starts[b]``."""
+
+    starts: Array
+    local: Array
+    """Each edge's source, as its number within the bucket, uint16."""
+    indices: Array
+    weights: Array | None
+
+
+def _deal_to_buckets(
+    edges: tuple[Array, Array, Array | None],
+    n: int,
+    shift: int,
+    options: tuple[bool, bool],
+    threads: int,
+    tick: Tick | None,
+) -> _Buckets:
+    """Pass 1: count the edges of each bucket, then distribute them; each part of the input has its own positions.
+
+    ``options`` are ``symmetric`` and whether self-loops are kept.
+    """
+    src, dst, weight = edges
+    buckets = ((n - 1) >> shift) + 1
     parts = min(len(src), max(threads, -(-len(src) // _EDGES_PER_PART)))
     counts = np.zeros((parts, buckets), np.int64)
-    parallel(
-        csr_cpu.count_buckets,
-        parts,
-        1,
-        *(src, dst, symmetric, keep_loops, shift, counts),
-        threads=threads,
-        tick=_stage(tick, 0, 1),
-    )
+    arguments = (src, dst, *options, shift, counts)
+    parallel(csr_cpu.count_buckets, parts, 1, *arguments, threads=threads, tick=_stage(tick, 0, 1))
     ends = np.cumsum(counts.T.reshape(-1))
     positions = np.ascontiguousarray((ends - counts.T.reshape(-1)).reshape(buckets, parts).T)
     starts = np.append(positions[0], ends[-1])
     total = int(ends[-1])
-    _require_sorting_memory(n, total, np.diff(starts), weight_bytes, threads)
+    _require_sorting_memory(n, total, np.diff(starts), 0 if weight is None else weight.dtype.itemsize, threads)
     indices = np.empty(total, INDEX_DTYPE)
     weights = None if weight is None else np.empty(total, weight.dtype)
     local = np.empty(total, np.uint16)
-    parallel(
-        csr_cpu.deal_to_buckets,
-        parts,
-        1,
-        *(src, dst, weight, symmetric, keep_loops, shift, positions, indices, weights, local),
-        threads=threads,
-        tick=_stage(tick, 1, 1),
-    )
+    arrays = (src, dst, weight, *options, shift, positions, indices, weights, local)
+    parallel(csr_cpu.deal_to_buckets, parts, 1, *arrays, threads=threads, tick=_stage(tick, 1, 1))
+    return _Buckets(starts, local, indices, weights)
 
-    # Pass 2: sort each bucket where it lies.
+
+def _sort_buckets(buckets: _Buckets, n: int, shift: int, drop_duplicates: bool, threads: int, tick: Tick | None) -> CSR:
+    """Pass 2: sort each bucket in place."""
+    starts, local, indices, weights = buckets
     indptr = np.zeros(n + 1, INDPTR_DTYPE)
-    kept = np.empty(buckets, np.int64)
+    kept = np.empty(len(starts) - 1, np.int64)
     largest = int(np.diff(starts).max())
     parallel(
         csr_cpu.sort_buckets,
-        buckets,
+        len(kept),
         1,
         *(starts, shift, _id_bits(n), drop_duplicates, largest, local, indices, weights, indptr[1:], kept),
         threads=threads,
-        tick=_stage(tick, 2, 2),
+        tick=tick,
     )
-    del local
     np.cumsum(indptr, out=indptr)
-    if int(kept.sum()) < total:
+    if int(kept.sum()) < int(starts[-1]):
         _close_gaps(starts, kept, indices)
         if weights is not None:
             _close_gaps(starts, kept, weights)
@@ -185,24 +199,14 @@ def transpose(csr: CSR, *, threads: int) -> CSR:
 
 
 def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
-    """Raise ``GraphError`` if ``csr`` is none, or is not symmetric though it should be; return if rows are sorted.
+    """Raise ``GraphError`` if ``csr`` is invalid, or not symmetric where it must be; return whether rows are sorted.
 
-    One pass over the arrays. Symmetry is told by sums of hashes, which differ for all but one in 2^64 faulty graphs.
+    Reads the arrays once. Symmetry is checked by sums of hashes, which miss 1 in 2^64 asymmetric graphs.
     """
+    _check_lengths(csr)
     indptr, indices, weights = csr
     n = len(indptr) - 1
-    if n < 0:
-        raise GraphError("indptr is empty: it needs n + 1 entries, [0] for a graph without vertices")
-    if n > MAX_VERTICES:
-        raise GraphError(f"{n:,} vertices are more than the {MAX_VERTICES:,} that vertex numbers of 32 bits allow")
-    if indptr[0] != 0 or indptr[-1] != len(indices):
-        raise GraphError(
-            f"indptr must begin with 0 and end with the number of stored edges, {len(indices):,}, "
-            f"but runs from {indptr[0]:,} to {indptr[-1]:,}"
-        )
-    if weights is not None and len(weights) != len(indices):
-        raise GraphError(f"weights has {len(weights):,} entries and indices {len(indices):,}: one weight per edge")
-    faults, (forward, backward) = _look_through(csr, threads=threads)
+    faults, (forward, backward) = _check_rows(csr, threads=threads)
     decreasing, outside, unsorted = faults
     if decreasing < n:
         raise GraphError(
@@ -221,13 +225,30 @@ def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
     return bool(unsorted == n)
 
 
+def _check_lengths(csr: CSR) -> None:
+    """Raise ``GraphError`` if the lengths of the arrays do not fit together."""
+    indptr, indices, weights = csr
+    n = len(indptr) - 1
+    if n < 0:
+        raise GraphError("indptr is empty: it needs n + 1 entries, [0] for a graph without vertices")
+    if n > MAX_VERTICES:
+        raise GraphError(f"{n:,} vertices are more than the {MAX_VERTICES:,} that vertex numbers of 32 bits allow")
+    if indptr[0] != 0 or indptr[-1] != len(indices):
+        raise GraphError(
+            f"indptr must begin with 0 and end with the number of stored edges, {len(indices):,}, "
+            f"but runs from {indptr[0]:,} to {indptr[-1]:,}"
+        )
+    if weights is not None and len(weights) != len(indices):
+        raise GraphError(f"weights has {len(weights):,} entries and indices {len(indices):,}: one weight per edge")
+
+
 def hash_edges(csr: CSR, *, threads: int) -> int:
-    """The sum, in 64 bits, of a hash of each stored edge and its weight; one pass over the arrays."""
-    return _look_through(csr, threads=threads)[1][0]
+    """The sum, in 64 bits, of a hash of each stored edge and its weight. Reads the arrays once."""
+    return _check_rows(csr, threads=threads)[1][0]
 
 
-def _look_through(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
-    """What ``check_rows`` finds in the whole CSR: the first vertex with each fault, and both sums of hashes."""
+def _check_rows(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
+    """Run ``check_rows`` over the whole CSR: the first vertex with each fault, and both sums of hashes."""
     indptr, indices, weights = csr
     n = len(indptr) - 1
     chunks = -(-n // _VERTEX_CHUNK)

@@ -17,7 +17,7 @@ from gpu_pregel.host.programs.fingerprint import Fingerprint
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
 from gpu_pregel.kernels.library.jit_cpu import device, jit_program
-from gpu_pregel.kernels.programs import program_cpu
+from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
@@ -70,11 +70,11 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
         return {
             "init": kernel("init", program_cpu.make_init(functions)),
             "signal": None if functions.per_edge else kernel("signal", program_cpu.make_signal(functions)),
-            "pull": kernel("pull", program_cpu.make_pull(functions, has_weights=has_weights)),
-            "slot": kernel("slot", program_cpu.make_slot(functions)),
+            "pull": kernel("pull", pull_cpu.make_pull(functions, has_weights=has_weights)),
+            "slot": kernel("slot", pull_cpu.make_slot(functions)),
             "push": None
             if functions.message.is_tuple
-            else kernel("push", program_cpu.make_push(functions, has_weights=has_weights)),
+            else kernel("push", push_cpu.make_push(functions, has_weights=has_weights)),
             "apply": kernel("apply", program_cpu.make_apply(functions, always=program.active == "always")),
         }
 
@@ -88,20 +88,20 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     :func:`compile_program`, found by the CPU's compiler.
     """
     from gpu_pregel.kernels.library import jit_cuda
-    from gpu_pregel.kernels.programs import edges_cuda, program_cuda
+    from gpu_pregel.kernels.programs import array_types_cuda, program_cuda, pull_cuda, push_cuda
 
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
-        shapes = program_cuda.make_shapes(functions, offset, weight)
+        arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
-            "init": program_cuda.make_init(functions, shapes),
-            "signal": None if functions.per_edge else program_cuda.make_signal(functions, shapes),
-            "pull": edges_cuda.make_pull(functions, shapes),
-            "slot": edges_cuda.make_slot(functions, shapes),
-            "push": None if functions.message.is_tuple else edges_cuda.make_push(functions, shapes),
-            "apply": program_cuda.make_apply(functions, shapes, always=program.active == "always"),
+            "init": program_cuda.make_init(functions, arrays),
+            "signal": None if functions.per_edge else program_cuda.make_signal(functions, arrays),
+            "pull": pull_cuda.make_pull(functions, arrays),
+            "slot": pull_cuda.make_slot(functions, arrays),
+            "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
+            "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
         }
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())

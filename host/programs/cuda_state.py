@@ -19,10 +19,12 @@ from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
-from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.edges_cuda import HUB_EDGES, WORDS_PER_WARP
-from gpu_pregel.kernels.programs.program_cuda import FIGURES, MAX_BLOCKS, NO_LIMIT, ROW, ROWS, WARPS
+from gpu_pregel.kernels.programs.figures_cuda import FIGURES, NO_LIMIT, ROW, ROWS
+from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
+from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 

@@ -106,6 +106,53 @@ def _sort_by_digit(
             out_order[place] = order[i]
 
 
+@inline
+def _load_keys(local: Any, indices: Any, begin: Any, size: Any, keys: Any, order: Any) -> None:
+    """Write the keys of a bucket's edges: the source's number within the bucket above the destination."""
+    for i in range(size):
+        keys[i] = (np.uint64(local[begin + i]) << np.uint64(32)) | np.uint64(indices[begin + i])
+        if order is not None:
+            order[i] = i
+
+
+@inline
+def _load_weights(weights: Any, begin: Any, size: Any, keys: Any, order: Any, moved: Any) -> None:
+    """Copy a bucket's weights in the order of its sorted ``keys``; weights of equal keys ascend."""
+    for i in range(size):
+        moved[i] = weights[begin + order[i]]
+    run = 0
+    for i in range(1, size + 1):
+        if i == size or keys[i] != keys[run]:
+            if i - run > 1:
+                moved[run:i].sort()
+            run = i
+
+
+@inline
+def _store_edges(
+    keys: Any,
+    moved: Any,
+    begin: Any,
+    size: Any,
+    drop_duplicates: Any,
+    indices: Any,
+    weights: Any,
+    first_vertex: Any,
+    degrees: Any,
+) -> Any:
+    """Write a bucket's sorted edges back and count them by source; return how many were kept."""
+    place = begin
+    for i in range(size):
+        if drop_duplicates and i > 0 and keys[i] == keys[i - 1]:
+            continue
+        indices[place] = np.uint32(keys[i])
+        if weights is not None:
+            weights[place] = moved[i]
+        degrees[first_vertex + np.int64(keys[i] >> np.uint64(32))] += 1
+        place += 1
+    return place - begin
+
+
 @jit
 def sort_buckets(
     work: Any,
@@ -120,9 +167,9 @@ def sort_buckets(
     degrees: Any,
     kept: Any,
 ) -> None:
-    """Sort each bucket by (source, destination, weight) in place, drop repeated edges if asked, count the degrees.
+    """Sort each bucket by (source, destination, weight) in place, drop duplicate edges if asked, count the degrees.
 
-    ``starts[b]`` is where bucket b begins, ``kept[b]`` becomes the number of its edges that remain, at its front.
+    Bucket b begins at ``starts[b]``; its first ``kept[b]`` edges remain.
     """
     n = len(degrees)
     passes = (id_bits + DIGIT_BITS - 1) // DIGIT_BITS
@@ -143,40 +190,19 @@ def sort_buckets(
     while bucket < last:
         begin = starts[bucket]
         size = starts[bucket + 1] - begin
-        for i in range(size):
-            keys[i] = (np.uint64(local[begin + i]) << np.uint64(32)) | np.uint64(indices[begin + i])
-            if weights is not None:
-                order[i] = i
+        _load_keys(local, indices, begin, size, keys, order)
         for digit in range(passes):
             _sort_by_digit(keys, order, size, digit * bits, bits, spare, spare_order, count)
             keys, spare = spare, keys
             if weights is not None:
                 order, spare_order = spare_order, order
         _sort_by_digit(keys, order, size, 32, shift, spare, spare_order, count)
-
         if weights is not None:
-            for i in range(size):
-                moved[i] = weights[begin + spare_order[i]]
-            run = 0
-            for i in range(1, size + 1):
-                if i == size or spare[i] != spare[run]:
-                    if i - run > 1:
-                        moved[run:i].sort()
-                    run = i
-
+            _load_weights(weights, begin, size, spare, spare_order, moved)
         first_vertex = bucket << shift
         for u in range(first_vertex, min(first_vertex + (1 << shift), n)):
             degrees[u] = 0
-        place = begin
-        for i in range(size):
-            if drop_duplicates and i > 0 and spare[i] == spare[i - 1]:
-                continue
-            indices[place] = np.uint32(spare[i])
-            if weights is not None:
-                weights[place] = moved[i]
-            degrees[first_vertex + np.int64(spare[i] >> np.uint64(32))] += 1
-            place += 1
-        kept[bucket] = place - begin
+        kept[bucket] = _store_edges(spare, moved, begin, size, drop_duplicates, indices, weights, first_vertex, degrees)
         bucket, last = claim(work)
 
 
@@ -191,14 +217,30 @@ def expand_sources(work: Any, indptr: Any, src: Any) -> None:
         first, last = claim(work)
 
 
+@inline
+def _is_sorted_at(indices: Any, weights: Any, e: Any) -> Any:
+    """Whether stored edge ``e`` follows the one before it in the order of (destination, weight)."""
+    if indices[e - 1] != indices[e]:
+        return indices[e - 1] < indices[e]
+    return weights is None or not weights[e - 1] > weights[e]
+
+
+@inline
+def _hash_weight(weight_bits: Any, e: Any) -> Any:
+    """A hash of the edge's weight; 0 in a graph without weights."""
+    if weight_bits is None:
+        return np.uint64(0)
+    return mix(np.uint64(weight_bits[e]) + np.uint64(0x9E3779B97F4A7C15))
+
+
 @jit
 def check_rows(work: Any, indptr: Any, indices: Any, weights: Any, weight_bits: Any, faults: Any, hashes: Any) -> None:
-    """Look through a CSR for faults, one row of ``faults`` and ``hashes`` per chunk of vertices.
+    """Check the rows of a CSR; writes one row of ``faults`` and ``hashes`` per chunk of vertices.
 
     ``faults``: first vertex whose row ends before it begins or outside ``indices``, first vertex with a neighbour
-    at or beyond n, first vertex whose row is not sorted by (destination, weight); n where there is none.
-    ``hashes``: sum over the edges of a hash of (u, v, weight), and of (v, u, weight): equal if, but for an accident
-    of one in 2^64, every edge is there in both directions.
+    at or beyond n, first vertex whose row is not sorted by (destination, weight); n if there is none.
+    ``hashes``: the sum over all edges of a hash of (u, v, weight), and of (v, u, weight). They are equal if every
+    edge is stored in both directions, and otherwise with a probability of 1 in 2^64.
     """
     n = len(indptr) - 1
     chunk = work[2]
@@ -220,15 +262,9 @@ def check_rows(work: Any, indptr: Any, indices: Any, weights: Any, weight_bits: 
                 if v >= n:
                     outside = min(outside, u)
                     break
-                if e > begin:
-                    before = indices[e - 1]
-                    if before > v:
-                        unsorted = min(unsorted, u)
-                    elif weights is not None and before == v and weights[e - 1] > weights[e]:
-                        unsorted = min(unsorted, u)
-                salt = np.uint64(0)
-                if weights is not None:
-                    salt = mix(np.uint64(weight_bits[e]) + np.uint64(0x9E3779B97F4A7C15))
+                if e > begin and not _is_sorted_at(indices, weights, e):
+                    unsorted = min(unsorted, u)
+                salt = _hash_weight(weight_bits, e)
                 low = np.uint64(u)
                 high = np.uint64(v)
                 forward += mix(((low << np.uint64(32)) | high) ^ salt)

@@ -17,6 +17,8 @@ from numba import cuda
 BLOCK = 256
 """Threads of a block, unless a kernel says otherwise."""
 WARP = 32
+WARPS = BLOCK // WARP
+"""Warps of such a block."""
 OFFSETS = object()
 """In a signature: positions of edges, uint32 where they all fit and int64 elsewhere, as the array that is given."""
 

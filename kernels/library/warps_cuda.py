@@ -104,3 +104,14 @@ def owner_of(position: Any, upto: Any) -> Any:
             owner = np.uint32(owner + step)
         step = np.uint32(step >> np.uint32(1))
     return owner
+
+
+@device
+def sum_of_warp(value: Any) -> Any:
+    """The sum of ``value`` over all lanes; only lane 0 gets it."""
+    lane = lane_number()
+    distance = np.uint32(WARP // 2)
+    while distance > np.uint32(0):
+        value += shuffle(value, lane + distance)
+        distance = np.uint32(distance >> np.uint32(1))
+    return value

@@ -125,18 +125,22 @@ def aggregated_type(names: tuple[str, ...]) -> Any:
 
 @functools.cache
 def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
-    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: what a program's function gets as ``ctx``."""
+    """``context(v, i, n, superstep, out_degrees, in_degrees, aggregates)``: the ``ctx`` of a program's functions.
+
+    It describes vertex ``v`` of ``n``, whose degrees are at position ``i`` of the arrays.
+    """
     if not names:
         aggregated = "None"
         namespace: dict[str, Any] = {}
     else:
         aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
         namespace = {"Aggregated": aggregated_type(names)}
+    degrees = "int64(out_degrees[i]), int64(in_degrees[i])"
     source = (
-        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
-        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
+        "def context(v, i, n, superstep, out_degrees, in_degrees, aggregates):\n"
+        f"    return VertexContext(int64(v), superstep, int64(n), {degrees}, {aggregated})\n"
     )
-    return generated(jit, "context", source, VertexContext=VertexContext, **namespace)
+    return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
 
 
 @functools.cache
@@ -150,23 +154,3 @@ def make_weight(jit: Jit, has_weights: bool) -> Any:
         return np.float32(1)
 
     return jit(loaded if has_weights else one)
-
-
-def make_folding(jit: Jit, aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
-    """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
-
-    They keep a block's aggregates in registers, as a tuple. ``aggregators`` are those of ``Functions``.
-    """
-    count = len(aggregators)
-    names: dict[str, Any] = {}
-    loads, terms = [], []
-    for k, (_, function, combine, dtype, _) in enumerate(aggregators):
-        names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
-        loads.append(f"partials[{k}][block]")
-        terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")
-    stores = "".join(f"    partials[{k}][block] = sums[{k}]\n" for k in range(count)) or "    pass\n"
-    loaded, folded = (f"({', '.join(parts)},)" if count else "0" for parts in (loads, terms))
-    begin = f"def begin(partials, block):\n    return {loaded}\n"
-    fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
-    finish = "def finish(partials, block, sums):\n" + stores
-    return generated(jit, "begin", begin), generated(jit, "fold", fold, **names), generated(jit, "finish", finish)

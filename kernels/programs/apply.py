@@ -1,0 +1,81 @@
+"""How one vertex applies a message, for the kernels of the CPU and of CUDA.
+
+Each ``make_…`` takes the decorator that compiles device functions for one of them and returns a function that kernels
+call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    Jit,
+    generated,
+    make_cast,
+    make_changed,
+    make_differs,
+    make_get,
+    make_put,
+)
+
+
+def make_take_message(jit: Jit, functions: Functions, *, always: bool) -> Any:
+    """``take_message(inbox, v)``: whether v applies a message, and the message; empties v's inbox.
+
+    A message equal to the identity counts as none, unless vertices ``always`` apply.
+    """
+    identity = functions.identity
+    get, put = make_get(jit, functions.message), make_put(jit, functions.message)
+    cast, differs = make_cast(jit, functions.message), make_differs(jit, functions.message)
+
+    def take_message(inbox: Any, v: Any) -> Any:
+        message = cast(get(inbox, v))
+        has_message = always or differs(message, identity)
+        if has_message:
+            put(inbox, v, identity)
+        return has_message, message
+
+    return jit(take_message)
+
+
+def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *, always: bool) -> Any:
+    """``update(values, v, message, ctx, sums)``: apply a message; whether v is active, and the aggregates with v's."""
+    apply: Any = functions.apply
+    is_active: Any = functions.is_active
+    get, put, cast = (make(jit, functions.value) for make in (make_get, make_put, make_cast))
+    changed = make_changed(jit, functions.value, bits_of_float)
+    by_bits = is_active is None
+
+    def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+        old = get(values, v)
+        new = cast(apply(old, message, ctx))
+        put(values, v, new)
+        active = True
+        if not always:
+            active = changed(old, new) if by_bits else is_active(old, new, ctx) != 0
+        return active, fold(sums, old, new, ctx)
+
+    return jit(update)
+
+
+def make_folding(jit: Jit, aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """``begin(partials, block)``, ``fold(sums, old, new, ctx)`` and ``finish(partials, block, sums)``.
+
+    They keep a block's aggregates in registers, as a tuple. ``aggregators`` are those of ``Functions``.
+    """
+    count = len(aggregators)
+    names: dict[str, Any] = {}
+    loads, terms = [], []
+    for k, (_, function, combine, dtype, _) in enumerate(aggregators):
+        names |= {f"function{k}": function, f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype)}
+        loads.append(f"partials[{k}][block]")
+        terms.append(f"type{k}(combine{k}(sums[{k}], type{k}(function{k}(old, new, ctx))))")
+    stores = "".join(f"    partials[{k}][block] = sums[{k}]\n" for k in range(count)) or "    pass\n"
+    loaded, folded = (f"({', '.join(parts)},)" if count else "0" for parts in (loads, terms))
+    begin = f"def begin(partials, block):\n    return {loaded}\n"
+    fold = f"def fold(sums, old, new, ctx):\n    return {folded}\n"
+    finish = "def finish(partials, block, sums):\n" + stores
+    return generated(jit, "begin", begin), generated(jit, "fold", fold, **names), generated(jit, "finish", finish)

@@ -1,0 +1,53 @@
+"""The types of the arrays that the CUDA kernels of a vertex program take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba.cuda import types
+
+from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
+from gpu_pregel.kernels.programs.fields import Functions
+
+
+@dataclass(frozen=True)
+class ArrayTypes:
+    """Numba's types of the arrays of a run."""
+
+    offset: Any
+    """The unsigned integer type in which positions of edges are computed."""
+    offsets: Any
+    vertices: Any
+    weights: Any
+    has_weights: bool
+    values: Any
+    messages: Any
+    inbox: Any
+    aggregates: Any
+    control: Any
+
+
+def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> ArrayTypes:
+    """The types for edge positions of dtype ``offset`` (uint32 or int64) and weights of dtype ``weight``, if any."""
+
+    def array(dtype: Any) -> Any:
+        return numba.from_dtype(np.dtype(dtype))[::1]
+
+    def arrays(dtypes: Any) -> Any:
+        return types.Tuple(tuple(array(dtype) for dtype in dtypes))
+
+    return ArrayTypes(
+        offset=types.uint32 if offset.itemsize == 4 else types.uint64,
+        offsets=array(offset),
+        vertices=array(np.uint32),
+        weights=array(np.float32 if weight is None else weight),
+        has_weights=weight is not None,
+        values=arrays(functions.value.dtypes),
+        messages=arrays(functions.message.dtypes),
+        inbox=arrays(inbox_dtypes(functions.message)),
+        aggregates=arrays(dtype for _, _, _, dtype, _ in functions.aggregators),
+        control=array(np.int64),
+    )

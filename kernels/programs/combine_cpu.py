@@ -1,0 +1,47 @@
+"""Atomic combination of messages on the CPU, by compare-and-swap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, load
+from gpu_pregel.kernels.library.bits_cpu import bits_of_float, float_of_bits
+from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.programs.fields import Functions, make_cast
+
+
+def make_combine_at(functions: Functions) -> Any:
+    """``combine_at(inbox_bits, v, message)``: combine a message into v's inbox; return whether the inbox changed.
+
+    The inbox of floats or bools is passed as unsigned integers of the same size.
+    """
+    combine, cast = functions.combine, make_cast(device, functions.message)
+    kind = functions.message.dtypes[0].kind
+
+    @device
+    def combine_floats(bits: Any, message: Any) -> Any:
+        return bits_of_float(cast(combine(float_of_bits(bits), message)))
+
+    @device
+    def combine_bools(bits: Any, message: Any) -> Any:
+        return np.uint8(1) if cast(combine(bits != 0, message)) else np.uint8(0)
+
+    @device
+    def combine_integers(bits: Any, message: Any) -> Any:
+        return cast(combine(bits, message))
+
+    combined = {"f": combine_floats, "b": combine_bools}.get(kind, combine_integers)
+
+    def combine_at(inbox_bits: Any, v: Any, message: Any) -> Any:
+        old = load(inbox_bits, v)
+        while True:
+            new = combined(old, message)
+            if new == old:
+                return False
+            if compare_and_swap(inbox_bits, v, old, new):
+                return True
+            old = load(inbox_bits, v)
+
+    return device(combine_at)

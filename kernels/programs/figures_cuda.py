@@ -1,0 +1,233 @@
+"""A superstep's figures on CUDA: active vertices and edges, vertices that applied, and aggregates.
+
+Each block writes its figures; the last block to finish adds them up in the order of the blocks and writes a row of
+``control``. A row that ends the run, or the direction, sets the done flag, at which kernels launched for later rows
+return immediately. The host reads ``control`` once for many supersteps.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
+from gpu_pregel.kernels.library.bits_cuda import bits_of_float
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS, device
+from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle, sum_of_warp
+from gpu_pregel.kernels.programs.apply import make_folding
+from gpu_pregel.kernels.programs.fields import generated
+
+DONE, FINISHED, ROWS, ROW = 0, 1, 2, 4
+"""Positions in ``control``, int64: the done flag, number of finished blocks, number of rows, and the first row."""
+FIGURES = 3
+"""Figures of a row before its aggregates: active vertices, active edges, vertices that applied."""
+NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
+"""The ``edge_limit`` of kernels after which the direction cannot change."""
+RACY = ("control", "counts", "partials", "seen", "totals")
+"""Arrays that the last block writes, or reads after other blocks wrote them, ordered by fences and a counter."""
+
+
+@device
+def is_beyond_the_end(control: Any, row: Any) -> Any:
+    """Whether a superstep was launched after one, of a row before ``row``, that set the done flag."""
+    return row > 0 and control[np.uint32(DONE)] != 0
+
+
+@dataclass(frozen=True)
+class _Folding:
+    """Device functions over a tuple of aggregates."""
+
+    start: Any
+    """``start()``: the identities."""
+    fold: Any
+    """``fold(sums, old, new, ctx)``."""
+    over_warp: Any
+    """``over_warp(sums)``: lane 0 gets those of all lanes."""
+    merge: Any
+    load: Any
+    store: Any
+    publish: Any
+    """``publish(control, place, totals, seen, sums)``: what ``apply`` saw is now seen by senders, and ``sums`` by the
+    next ``apply``; the row gets their bits."""
+
+
+def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
+    names: dict[str, Any] = {"bits_of_float": bits_of_float, "types": types}
+    starts, merged, loaded, stores, published = [], [], [], [], []
+    for k, (_, _, combine, dtype, identity) in enumerate(aggregators):
+        names |= {f"combine{k}": combine, f"type{k}": numba.from_dtype(dtype), f"identity{k}": identity}
+        starts.append(f"identity{k}")
+        merged.append(f"type{k}(combine{k}(a[{k}], b[{k}]))")
+        loaded.append(f"arrays[{k}][i]")
+        stores.append(f"    arrays[{k}][i] = sums[{k}]\n")
+        number = f"types.float64(sums[{k}])" if dtype.kind == "f" else f"sums[{k}]"
+        bits = f"bits_of_float({number})" if dtype.kind == "f" else number
+        published.append(
+            f"    seen[{k}][0] = totals[{k}][0]\n    totals[{k}][0] = sums[{k}]\n"
+            f"    control[place + {k}] = types.int64({bits})\n"
+        )
+
+    def made(name: str, arguments: str, body: str) -> Any:
+        return generated(device, name, f"def {name}({arguments}):\n{body}", **names)
+
+    def tuple_of(parts: list[str]) -> str:
+        return f"    return ({', '.join(parts)},)\n" if parts else "    return 0\n"
+
+    merge = made("merge", "a, b", tuple_of(merged))
+
+    @device
+    def over_warp(sums: Any) -> Any:
+        lane = lane_number()
+        distance = np.uint32(WARP // 2)
+        while distance > np.uint32(0):
+            sums = merge(sums, shuffle(sums, lane + distance))
+            distance = np.uint32(distance >> np.uint32(1))
+        return sums
+
+    @device
+    def nothing_to_do(sums: Any) -> Any:
+        return sums
+
+    return _Folding(
+        start=made("start", "", tuple_of(starts)),
+        fold=make_folding(device, aggregators)[1],
+        over_warp=over_warp if aggregators else nothing_to_do,
+        merge=merge,
+        load=made("load", "arrays, i", tuple_of(loaded)),
+        store=made("store", "arrays, i, sums", "".join(stores) or "    pass\n"),
+        publish=made("publish", "control, place, totals, seen, sums", "".join(published) or "    pass\n"),
+    )
+
+
+@device
+def _sum_block(figures: Any, active: Any, edges: Any, applied: Any) -> None:
+    """Sum the figures of the block's warps into ``figures``; ``active`` and ``applied`` count for lane 0 only."""
+    if np.uint32(cuda.threadIdx.x) < np.uint32(FIGURES):
+        figures[np.uint32(cuda.threadIdx.x)] = 0
+    cuda.syncthreads()
+    edges = sum_of_warp(edges)
+    if lane_number() == np.uint32(0):
+        fetch_and_add(figures, 0, active)
+        fetch_and_add(figures, 1, edges)
+        fetch_and_add(figures, 2, applied)
+
+
+@device
+def _finish_block(figures: Any, counts: Any, control: Any) -> Any:
+    """Write the block's figures to memory; return whether this block is the last one to do so."""
+    is_last = cuda.shared.array(1, types.uint32)
+    thread, block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
+    cuda.syncthreads()
+    if thread < np.uint32(FIGURES):
+        counts[block * np.uint32(FIGURES) + thread] = figures[thread]
+    # The last block may read the figures only after every block has written its own.
+    cuda.threadfence()
+    cuda.syncthreads()
+    if thread == np.uint32(0):
+        is_last[0] = fetch_and_add(control, FINISHED, 1) == np.uint64(blocks - np.uint32(1))
+    cuda.syncthreads()
+    return is_last[0] != np.uint32(0)
+
+
+@device
+def _sum_blocks(figures: Any, counts: Any) -> None:
+    """Sum the figures of all blocks into ``figures``."""
+    thread, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.gridDim.x)
+    if thread < np.uint32(FIGURES):
+        figures[thread] = 0
+    cuda.syncthreads()
+    place = thread
+    while place < np.uint32(blocks * np.uint32(FIGURES)):
+        fetch_and_add(figures, place % np.uint32(FIGURES), counts[place])
+        place = np.uint32(place + np.uint32(BLOCK))
+
+
+@functools.lru_cache(maxsize=8)
+def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """``start()``, ``fold(…)`` and ``finish(…)``, which ends a superstep.
+
+    Lane 0 passes the number of vertices of its warp that are ``active`` and that ``applied``; each lane its own
+    ``edges``. Cached, so that ``init`` and ``apply`` of a program, and all programs without aggregators, share one.
+    """
+    folding = _make_folding(aggregators)
+    over_warp, store, publish = folding.over_warp, folding.store, folding.publish
+    sum_warps, total_of = _make_sums(folding)
+    width = FIGURES + len(aggregators)
+    has_aggregates = len(aggregators) > 0
+
+    @device
+    def finish(
+        active: Any,
+        edges: Any,
+        applied: Any,
+        sums: Any,
+        row: Any,
+        edge_limit: Any,
+        seen: Any,
+        totals: Any,
+        counts: Any,
+        partials: Any,
+        control: Any,
+    ) -> None:
+        figures = cuda.shared.array(FIGURES, types.int64)
+        thread = np.uint32(cuda.threadIdx.x)
+        _sum_block(figures, active, edges, applied)
+        sums = over_warp(sums)
+        if has_aggregates and lane_number() == np.uint32(0):
+            warp = np.uint32(thread >> np.uint32(5))
+            store(partials, np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + warp), sums)
+        if not _finish_block(figures, counts, control):
+            return
+        cuda.threadfence()
+        _sum_blocks(figures, counts)
+        if has_aggregates:
+            sum_warps(partials)
+        cuda.syncthreads()
+        if thread == np.uint32(0):
+            place = np.uint32(ROW + row * width)
+            for k in range(FIGURES):
+                control[place + np.uint32(k)] = figures[np.uint32(k)]
+            if has_aggregates:
+                publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, total_of(partials))
+            control[np.uint32(ROWS)] = row + 1
+            control[np.uint32(FINISHED)] = 0
+            control[np.uint32(DONE)] = figures[0] == 0 or figures[1] > edge_limit
+
+    return folding.start, folding.fold, finish
+
+
+def _make_sums(folding: _Folding) -> tuple[Any, Any]:
+    """``sum_warps(partials)`` and then, on one thread, ``total_of(partials)``: fold the aggregates of all warps.
+
+    The first writes one partial result per warp of the last block behind those of the grid.
+    """
+    start, merge, over_warp = folding.start, folding.merge, folding.over_warp
+    load, store = folding.load, folding.store
+
+    @device
+    def sum_warps(partials: Any) -> None:
+        thread = np.uint32(cuda.threadIdx.x)
+        count = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(WARPS))
+        sums = start()
+        place = thread
+        while place < count:
+            sums = merge(sums, load(partials, place))
+            place = np.uint32(place + np.uint32(BLOCK))
+        sums = over_warp(sums)
+        if lane_number() == np.uint32(0):
+            store(partials, np.uint32(count + np.uint32(thread >> np.uint32(5))), sums)
+
+    @device
+    def total_of(partials: Any) -> Any:
+        count = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(WARPS))
+        sums = load(partials, count)
+        for k in range(1, WARPS):
+            sums = merge(sums, load(partials, np.uint32(count + np.uint32(k))))
+        return sums
+
+    return sum_warps, total_of

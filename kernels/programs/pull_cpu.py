@@ -1,0 +1,116 @@
+"""The pull kernel of a vertex program on the CPU, and the slot kernel that merges what was pulled in parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
+from gpu_pregel.kernels.library.bits_cpu import get_bit
+from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put, make_weight
+from gpu_pregel.kernels.programs.rows_cpu import local_number, row_range
+
+EDGES_AHEAD = 256
+"""Prefetch distance for neighbours: with the processor's own prefetching alone, a quarter of the time is lost."""
+
+
+def make_pull(functions: Functions, *, has_weights: bool) -> Any:
+    """Dense side: combine the messages of the in-neighbours, computed once per source or once per edge."""
+    return _make_pull_edges(functions, has_weights=has_weights) if functions.per_edge else _make_pull_signals(functions)
+
+
+def _make_pull_signals(functions: Functions) -> Any:
+    """Dense side, where a source sends the same message along all its edges: combine the in-neighbours' signals."""
+    combine, identity = functions.combine, functions.identity
+    get, put = make_get(device, functions.message), make_put(device, functions.message)
+    cast = make_cast(device, functions.message)
+    can_exit, absorbing = _early_exit(functions)
+
+    def pull(work: Any, begins: Any, ends: Any, in_indices: Any, origin: Any, signals: Any, inbox: Any) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                message = identity
+                begin, end = row_range(begins, ends, i)
+                for e in range(begin, end):
+                    prefetch(in_indices, e + EDGES_AHEAD)
+                    # An atomic load keeps LLVM from emitting vector gathers, which take twice as long here.
+                    message = cast(combine(message, get(signals, local_number(load(in_indices, e), origin))))
+                    if can_exit and message == absorbing:
+                        break
+                put(inbox, i, message)
+            first, last = claim(work)
+
+    return pull
+
+
+def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
+    """Dense side, where each edge has its own message: compute and combine those of the active in-neighbours."""
+    send, combine, identity = functions.send, functions.combine, functions.identity
+    get, put = make_get(device, functions.value), make_put(device, functions.message)
+    cast, context = make_cast(device, functions.message), make_context(device, functions.names)
+    weight_of = make_weight(device, has_weights)
+    can_exit, absorbing = _early_exit(functions)
+
+    def pull(
+        work: Any,
+        begins: Any,
+        ends: Any,
+        in_indices: Any,
+        in_weights: Any,
+        origin: Any,
+        n: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        all_active: Any,
+        inbox: Any,
+    ) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                message = identity
+                begin, end = row_range(begins, ends, i)
+                for e in range(begin, end):
+                    prefetch(in_indices, e + EDGES_AHEAD)
+                    u = np.int64(load(in_indices, e))
+                    source = local_number(u, origin)
+                    if all_active or get_bit(frontier, source):
+                        ctx = context(u, source, n, superstep, out_degrees, in_degrees, aggregates)
+                        sent = cast(send(get(values, source), weight_of(in_weights, e), ctx))
+                        message = cast(combine(message, sent))
+                        if can_exit and message == absorbing:
+                            break
+                put(inbox, i, message)
+            first, last = claim(work)
+
+    return pull
+
+
+def _early_exit(functions: Functions) -> tuple[bool, Any]:
+    """Whether reading a row can stop early, and the message at which it stops."""
+    if functions.absorbing is None:
+        return False, functions.identity
+    return True, functions.absorbing
+
+
+def make_slot(functions: Functions) -> Any:
+    """Dense side of several partitions: combine one partition's messages into the inboxes of their owners."""
+    combine, cast = functions.combine, make_cast(device, functions.message)
+    get, put = make_get(device, functions.message), make_put(device, functions.message)
+
+    def dense_slot(work: Any, rows: Any, mirrors: Any, origin: Any, inbox: Any) -> None:
+        first, last = claim(work)
+        while first < last:
+            for i in range(first, last):
+                v = local_number(np.int64(rows[i]), origin)
+                put(inbox, v, cast(combine(get(inbox, v), get(mirrors, i))))
+            first, last = claim(work)
+
+    return dense_slot

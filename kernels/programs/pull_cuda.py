@@ -1,0 +1,242 @@
+"""The pull kernel of a vertex program on CUDA, and the slot kernel for rows that were pulled in pieces."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.bits_cuda import get_bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
+from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
+from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put, make_weight
+from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
+
+
+@functools.lru_cache(maxsize=1)
+def _make_combining(functions: Functions) -> tuple[Any, Any]:
+    """``combined(a, b)``, cast; and ``up_to(message, first)``: over the lanes from ``first`` up to this one."""
+    combine, cast = functions.combine, make_cast(device, functions.message)
+
+    @device
+    def combined(a: Any, b: Any) -> Any:
+        return cast(combine(a, b))
+
+    @device
+    def up_to(message: Any, first: Any) -> Any:
+        lane = lane_number()
+        distance = np.uint32(1)
+        while distance < np.uint32(WARP):
+            below = shuffle_up(message, distance)
+            if lane >= first + distance:
+                message = combined(below, message)
+            distance = np.uint32(distance << np.uint32(1))
+        return message
+
+    return combined, up_to
+
+
+def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    """Dense side: every row combines the messages of its active in-neighbours.
+
+    One warp for every 32 rows, followed by one for every piece of a hub, whose result goes to ``pieces``. ``rows``
+    may list the vertices of the rows; ``accumulate`` combines the result with the content of the inbox. Messages that
+    are the same for all edges of a source are read from ``signals``; otherwise they are computed from ``values``.
+    """
+    return _make_pull_edges(functions, arrays) if functions.per_edge else _make_pull_signals(functions, arrays)
+
+
+def _pull_types(arrays: ArrayTypes) -> tuple[Any, ...]:
+    return (arrays.vertices, arrays.offsets, arrays.offsets, arrays.offsets, arrays.offsets, arrays.vertices)
+
+
+def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    get = make_get(device, functions.message)
+
+    @device
+    def message_of(signals: Any, u: Any, e: Any) -> Any:
+        return get(signals, u)
+
+    pull_rows = _make_pull_rows(functions, arrays, message_of)
+
+    @kernel(*_pull_types(arrays), arrays.messages, types.boolean, arrays.inbox, arrays.inbox)
+    def pull(
+        rows: Any,
+        begins: Any,
+        ends: Any,
+        hub_begins: Any,
+        hub_ends: Any,
+        indices: Any,
+        signals: Any,
+        accumulate: Any,
+        inbox: Any,
+        pieces: Any,
+    ) -> None:
+        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, accumulate, inbox, pieces)
+
+    return pull
+
+
+def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    send, identity = functions.send, functions.identity
+    get, cast = make_get(device, functions.value), make_cast(device, functions.message)
+    context, weight_of = make_context(device, functions.names), make_weight(device, arrays.has_weights)
+
+    @device
+    def message_of(state: Any, u: Any, e: Any) -> Any:
+        weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active = state
+        message = identity
+        if all_active or get_bit(frontier, u):
+            ctx = context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen)
+            message = cast(send(get(values, u), weight_of(weights, e), ctx))
+        return message
+
+    pull_rows = _make_pull_rows(functions, arrays, message_of)
+
+    @kernel(
+        *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
+        *(arrays.values, arrays.vertices, types.boolean, types.boolean, arrays.inbox, arrays.inbox),
+    )
+    def pull_along(
+        rows: Any,
+        begins: Any,
+        ends: Any,
+        hub_begins: Any,
+        hub_ends: Any,
+        indices: Any,
+        weights: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        seen: Any,
+        values: Any,
+        frontier: Any,
+        all_active: Any,
+        accumulate: Any,
+        inbox: Any,
+        pieces: Any,
+    ) -> None:
+        state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
+        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, state, accumulate, inbox, pieces)
+
+    return pull_along
+
+
+def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
+    """``pull_rows(…)``: combine the messages of this warp's rows, or of its piece of a hub, and store the results.
+
+    ``message_of(state, u, e)`` is the message from ``u`` along edge ``e``.
+    """
+    get, put = make_get(device, functions.message), make_put(device, functions.message)
+    cast, offset = make_cast(device, functions.message), arrays.offset
+    combined, _ = _make_combining(functions)
+    combine_rows = _make_combine_rows(functions, arrays, message_of)
+    row_range, piece_range = make_ranges(offset)
+
+    @device
+    def pull_rows(
+        rows: Any,
+        begins: Any,
+        ends: Any,
+        hub_begins: Any,
+        hub_ends: Any,
+        indices: Any,
+        state: Any,
+        accumulate: Any,
+        inbox: Any,
+        pieces: Any,
+    ) -> None:
+        lane, warp = lane_number(), warp_number()
+        count = np.uint32(len(begins))
+        row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))
+        row = np.uint32(warp * np.uint32(WARP) + lane)
+        piece = np.uint32(warp - row_warps)
+        is_row = warp < row_warps and row < count
+        begin = offset(0)
+        length = np.uint32(0)
+        if is_row:
+            begin, length = row_range(begins, ends, row)
+        elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
+            begin, length = piece_range(hub_begins, hub_ends, piece)
+        message = combine_rows(indices, state, begin, length)
+        if is_row:
+            if len(rows):
+                row = rows[row]
+            if accumulate:
+                message = combined(cast(get(inbox, row)), message)
+            put(inbox, row, message)
+        elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
+            put(pieces, piece, message)
+
+    return pull_rows
+
+
+def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
+    """``combine_rows(indices, state, begin, length)``: the combined message of each lane's row.
+
+    The warp's lanes walk the edges of all 32 rows side by side.
+    """
+    identity, offset = functions.identity, arrays.offset
+    combined, up_to = _make_combining(functions)
+    can_exit = functions.absorbing is not None
+    absorbing = functions.absorbing if can_exit else identity
+
+    @device
+    def combine_rows(indices: Any, state: Any, begin: Any, length: Any) -> Any:
+        lane = lane_number()
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        start = np.uint32(upto - length)
+        message = identity
+        base = np.uint32(0)
+        while base < total:
+            position = np.uint32(base + lane)
+            owner = owner_of(position, upto)
+            e = offset(shuffle(offset(begin - offset(start)), owner) + offset(position))
+            first = shuffle(start, owner)
+            first = np.uint32(first - base) if first > base else np.uint32(0)
+            part = identity
+            wanted = position < total
+            if can_exit:
+                # Stop reading rows whose message can no longer change.
+                finished = np.uint32(cuda.ballot_sync(ALL, message == absorbing or upto <= base))
+                wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
+                if finished == ALL:
+                    total = base
+            if wanted:
+                part = message_of(state, indices[e], e)
+            part = up_to(part, first)
+            # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
+            last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
+            taken = shuffle(part, last)
+            if length > np.uint32(0) and start < base + np.uint32(WARP) and upto > base:
+                message = combined(message, taken)
+            base = np.uint32(base + np.uint32(WARP))
+        return message
+
+    return combine_rows
+
+
+def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    """Dense side: one warp per hub combines its pieces, ``firsts[i]`` to ``firsts[i + 1]``, into its inbox."""
+    identity, cast = functions.identity, make_cast(device, functions.message)
+    get, put = make_get(device, functions.message), make_put(device, functions.message)
+    combined, up_to = _make_combining(functions)
+
+    @kernel(arrays.vertices, arrays.vertices, arrays.inbox, arrays.inbox, items=WARPS)
+    def dense_slot(hubs: Any, firsts: Any, pieces: Any, inbox: Any) -> None:
+        lane, i = lane_number(), warp_number()
+        message = identity
+        if i < np.uint32(len(hubs)):
+            piece = np.uint32(firsts[i] + lane)
+            while piece < firsts[i + np.uint32(1)]:
+                message = combined(message, cast(get(pieces, piece)))
+                piece = np.uint32(piece + np.uint32(WARP))
+        message = up_to(message, np.uint32(0))
+        if i < np.uint32(len(hubs)) and lane == np.uint32(WARP - 1):
+            put(inbox, hubs[i], combined(cast(get(inbox, hubs[i])), message))
+
+    return dense_slot

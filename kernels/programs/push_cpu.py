@@ -1,0 +1,110 @@
+"""The push kernel of a vertex program on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import fetch_and_or, load
+from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, get_bit, trailing_zeros
+from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.programs.combine_cpu import make_combine_at
+from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_weight
+from gpu_pregel.kernels.programs.rows_cpu import local_number, row_number, row_range, word_number
+
+
+def make_push(functions: Functions, *, has_weights: bool) -> Any:
+    """Sparse side: every active source sends along its out-edges and marks the destinations in ``touched``.
+
+    The work items are the words of ``sources``, followed by the pieces of hubs. The state of a source is at its row
+    if ``by_row`` is true, and at its vertex number otherwise.
+    """
+    send_row = _make_send_row(functions, has_weights=has_weights)
+
+    def push(
+        work: Any,
+        numbers: Any,
+        sources: Any,
+        firsts: Any,
+        begins: Any,
+        ends: Any,
+        hub_words: Any,
+        hub_bits: Any,
+        hub_begins: Any,
+        hub_ends: Any,
+        out_indices: Any,
+        out_weights: Any,
+        by_row: Any,
+        n: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        aggregates: Any,
+        values: Any,
+        frontier: Any,
+        origin: Any,
+        inbox_bits: Any,
+        touched: Any,
+    ) -> None:
+        edges = (out_indices, out_weights)
+        state = (n, out_degrees, in_degrees, superstep, aggregates, values)
+        inbox = (origin, inbox_bits, touched)
+        first, last = claim(work)
+        while first < last:
+            for item in range(first, last):
+                piece = np.int64(item - len(sources))
+                k = np.int64(item)
+                only = ~np.uint64(0)
+                if piece >= 0:
+                    k = np.int64(hub_words[piece])
+                    only = hub_bits[piece]
+                word = word_number(numbers, k)
+                bits = frontier[k if by_row else word] & sources[k] & only
+                while bits != np.uint64(0):
+                    u = word * WORD_BITS + trailing_zeros(bits)
+                    bits &= bits - np.uint64(1)
+                    row = row_number(firsts, k, sources, u)
+                    begin, end = row_range(begins, ends, row)
+                    if piece >= 0:
+                        begin = hub_begins[piece]
+                        end = hub_ends[piece]
+                    if begin == end:
+                        continue
+                    send_row(u, row if by_row else u, begin, end, edges, state, inbox)
+            first, last = claim(work)
+
+    return push
+
+
+def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
+    """``send_row(u, i, begin, end, edges, state, inbox)``: send u's messages along these out-edges.
+
+    Position ``i`` of the state's arrays is that of ``u``.
+    """
+    send, per_edge = functions.send, functions.per_edge
+    get, cast = make_get(device, functions.value), make_cast(device, functions.message)
+    context, weight_of = make_context(device, functions.names), make_weight(device, has_weights)
+    combine_at = make_combine_at(functions)
+    if per_edge:
+        send_along = send
+    else:
+
+        @device
+        def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+            return send(value, ctx)
+
+    def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
+        indices, weights = edges
+        n, out_degrees, in_degrees, superstep, aggregates, values = state
+        origin, inbox_bits, touched = inbox
+        ctx = context(u, i, n, superstep, out_degrees, in_degrees, aggregates)
+        value = get(values, i)
+        for e in range(begin, end):
+            message = cast(send_along(value, weight_of(weights, e), ctx))
+            v = local_number(np.int64(load(indices, e)), origin)
+            if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
+                fetch_and_or(touched, v >> 6, bit(v))
+
+    return device(send_row)

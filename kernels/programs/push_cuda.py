@@ -1,0 +1,208 @@
+"""The push kernel of a vertex program on CUDA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_up_to
+from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
+from gpu_pregel.kernels.programs.combine_cuda import make_deliver
+from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_weight
+from gpu_pregel.kernels.programs.figures_cuda import is_beyond_the_end
+from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
+
+WORDS_PER_WARP = 8
+"""Words of the frontier that a warp reads in one access: 32 bytes."""
+
+
+@device
+def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any) -> Any:
+    """The lane's word of active sources, from ``first`` on, and a bit for each lane whose word is not 0."""
+    lane = lane_number()
+    word = np.uint32(0)
+    if lane < np.uint32(WORDS_PER_WARP):
+        k = np.uint32(first + lane)
+        if len(numbers):
+            if k < np.uint32(len(numbers)):
+                word = np.uint32(frontier[numbers[k]] & sources[k])
+        elif k < np.uint32(len(frontier)):
+            word = frontier[k]
+    return word, cuda.ballot_sync(ALL, word != np.uint32(0))
+
+
+@device
+def _source_of(numbers: Any, k: Any) -> Any:
+    """The vertex of this lane's bit in the word at position ``k``."""
+    word = k
+    if len(numbers):
+        word = numbers[k]
+    return np.uint32(word * np.uint32(WARP) + lane_number())
+
+
+@device
+def _row_of(sources: Any, firsts: Any, k: Any, u: Any) -> Any:
+    """The row of vertex ``u``, whose bit is in the word at position ``k``."""
+    row = u
+    if len(firsts):
+        below = np.uint32(sources[k] & np.uint32(bit(u) - np.uint32(1)))
+        row = np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
+    return row
+
+
+@device
+def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
+    """The hub of a piece, and 1 if it is active; 0 if there is no such piece."""
+    u = np.uint32(0)
+    busy = np.int32(0)
+    if piece < np.uint32(len(hub_rows)):
+        u = hub_rows[piece]
+        busy = np.int32(get_bit(frontier, u))
+    return u, busy
+
+
+def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
+    """Sparse side: every active source sends along its out-edges.
+
+    One warp for every ``WORDS_PER_WARP`` words of the frontier, followed by one for every piece of a hub. ``numbers``
+    lists the words that have sources, with the sources and the first one's row; it is empty for a whole graph.
+    """
+    make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
+    send_rows, by_swapping = make_send_rows(functions, arrays)
+    row_range, piece_range = make_ranges(arrays.offset)
+    offset = arrays.offset
+
+    @kernel(
+        *(arrays.vertices, arrays.vertices, arrays.vertices),
+        *(arrays.offsets, arrays.offsets, arrays.vertices, arrays.offsets, arrays.offsets, arrays.vertices),
+        *(arrays.weights, arrays.offsets, arrays.offsets, types.int64, types.int64, arrays.aggregates, arrays.values),
+        *(arrays.vertices, arrays.inbox.types[0], arrays.vertices, arrays.control),
+        racy=("inbox",) if by_swapping else (),
+    )
+    def push(
+        numbers: Any,
+        sources: Any,
+        firsts: Any,
+        begins: Any,
+        ends: Any,
+        hub_rows: Any,
+        hub_begins: Any,
+        hub_ends: Any,
+        indices: Any,
+        weights: Any,
+        out_degrees: Any,
+        in_degrees: Any,
+        superstep: Any,
+        row: Any,
+        seen: Any,
+        values: Any,
+        frontier: Any,
+        inbox: Any,
+        touched: Any,
+        control: Any,
+    ) -> None:
+        if is_beyond_the_end(control, row):
+            return
+        state = (out_degrees, in_degrees, superstep, seen, values)
+        lane, warp = lane_number(), warp_number()
+        words = np.uint32(len(numbers)) if len(numbers) else np.uint32(len(frontier))
+        first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
+        piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
+        if first < words:
+            word, busy = _active_words(frontier, numbers, sources, first)
+        else:
+            piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
+            u, busy = _active_hub(frontier, hub_rows, piece)
+        while busy != 0:
+            begin = offset(0)
+            length = np.uint32(0)
+            if first < words:
+                owner = np.uint32(cuda.ffs(busy) - 1)
+                k = np.uint32(first + owner)
+                u = _source_of(numbers, k)
+                if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
+                    begin, length = row_range(begins, ends, _row_of(sources, firsts, k, u))
+            elif lane == np.uint32(0):
+                begin, length = piece_range(hub_begins, hub_ends, piece)
+            busy &= busy - 1
+            send_rows(u, begin, length, indices, weights, state, inbox, touched)
+
+    return push
+
+
+def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
+    """``send_rows(u, begin, length, indices, weights, state, inbox, touched)``, with one message per source.
+
+    Each lane passes its own row; the warp shares the edges of all 32. Also returned: whether inboxes are written by
+    swapping.
+    """
+    send, identity, offset = functions.send, functions.identity, arrays.offset
+    get, cast = make_get(device, functions.value), make_cast(device, functions.message)
+    context = make_context(device, functions.names)
+    deliver, by_swapping = make_deliver(functions)
+
+    @device
+    def signal_of(u: Any, state: Any) -> Any:
+        out_degrees, in_degrees, superstep, seen, values = state
+        return cast(send(get(values, u), context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen)))
+
+    @device
+    def send_rows(
+        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, touched: Any
+    ) -> None:
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        before = offset(begin - offset(upto - length))
+        signal = identity
+        if length > np.uint32(0):
+            signal = signal_of(u, state)
+        lane = lane_number()
+        position = lane
+        while position - lane < total:
+            owner = owner_of(position, upto)
+            e = offset(shuffle(before, owner) + offset(position))
+            message = shuffle(signal, owner)
+            if position < total:
+                deliver(inbox, touched, indices[e], message)
+            position = np.uint32(position + np.uint32(WARP))
+
+    return send_rows, by_swapping
+
+
+def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
+    """``send_rows(…)`` as above, with one message per edge."""
+    send, offset = functions.send, arrays.offset
+    get, cast = make_get(device, functions.value), make_cast(device, functions.message)
+    context, weight_of = make_context(device, functions.names), make_weight(device, arrays.has_weights)
+    deliver, by_swapping = make_deliver(functions)
+
+    @device
+    def message_along(u: Any, weight: Any, state: Any) -> Any:
+        out_degrees, in_degrees, superstep, seen, values = state
+        return cast(
+            send(get(values, u), weight, context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen))
+        )
+
+    @device
+    def send_rows(
+        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, touched: Any
+    ) -> None:
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        before = offset(begin - offset(upto - length))
+        lane = lane_number()
+        position = lane
+        while position - lane < total:
+            owner = owner_of(position, upto)
+            e = offset(shuffle(before, owner) + offset(position))
+            source = shuffle(u, owner)
+            if position < total:
+                v = indices[e]
+                deliver(inbox, touched, v, message_along(source, weight_of(weights, e), state))
+            position = np.uint32(position + np.uint32(WARP))
+
+    return send_rows, by_swapping

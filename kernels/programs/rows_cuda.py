@@ -1,0 +1,49 @@
+"""How the warps of a CUDA kernel read rows of edges.
+
+A warp takes 32 rows, sums their lengths, and its lanes walk all their edges side by side, so that neighbouring lanes
+read neighbouring edges whatever the degrees (load balancing by search: Davidson et al., IPDPS 2014). Rows with more
+than ``HUB_EDGES`` edges are cut into pieces, each with its own warp, so that all blocks share a hub.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from gpu_pregel.kernels.library.jit_cuda import WARPS, device
+
+HUB_EDGES = 1024
+"""Rows with more edges than this are pushed and pulled in pieces of this size."""
+
+
+@device
+def warp_number() -> Any:
+    """The number of this warp in the grid."""
+    return np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + (np.uint32(cuda.threadIdx.x) >> np.uint32(5)))
+
+
+@functools.cache
+def make_ranges(offset: Any) -> tuple[Any, Any]:
+    """``row_range(begins, ends, row)`` and ``piece_range(begins, ends, piece)``: first edge and number of edges.
+
+    A hub's row has length 0, as its edges are read in pieces. ``offset`` is the type of edge positions.
+    """
+
+    @device
+    def row_range(begins: Any, ends: Any, row: Any) -> Any:
+        begin = offset(begins[row])
+        end = offset(ends[row])
+        length = np.uint32(0)
+        if end - begin <= offset(HUB_EDGES):
+            length = np.uint32(end - begin)
+        return begin, length
+
+    @device
+    def piece_range(begins: Any, ends: Any, piece: Any) -> Any:
+        begin = offset(begins[piece])
+        return begin, np.uint32(offset(ends[piece]) - begin)
+
+    return row_range, piece_range
