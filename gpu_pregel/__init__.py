@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from gpu_pregel.host.programs.operators import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
     from gpu_pregel.host.programs.operators import process_vertices as process_vertices
-    from gpu_pregel.host.programs.program import Aggregator as Aggregator
     from gpu_pregel.host.programs.program import Combiner as Combiner
     from gpu_pregel.host.programs.program import VertexProgram as VertexProgram
     from gpu_pregel.host.programs.run import run as run
     from gpu_pregel.host.stores.memory import MemoryStore as MemoryStore
     from gpu_pregel.host.stores.postgres import PostgresStore as PostgresStore
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
+    from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
-    "Aggregator": "gpu_pregel.host.programs.program",
+    "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
     "Frontier": "gpu_pregel.host.programs.operators",

@@ -1,4 +1,4 @@
-"""``python -m gpu_pregel`` is the command line."""
+"""The command line as ``python -m gpu_pregel``."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Agent vertices: Python values computed by ordinary functions, superstep by superstep, in worker processes.
+"""Agent vertices: Python values computed by ordinary functions in worker processes, superstep by superstep.
 
-:func:`run` runs to the end; :func:`start` gives an :class:`AgentRun`, to go on step by step and after failures.
+:func:`run` runs to the end; :func:`start` returns an :class:`AgentRun`, which runs step by step.
 """
 
 from __future__ import annotations
@@ -8,15 +8,16 @@ from __future__ import annotations
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.combiners import TopK
-from gpu_pregel.host.agents.context import Context, Edge
+from gpu_pregel.host.agents.context import Context
+from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
-from gpu_pregel.host.agents.options import Aggregator, Vertex
-from gpu_pregel.host.agents.results import AgentResult, Failed, FinalVertex
+from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.rules import MasterContext
 from gpu_pregel.host.agents.run import arun, run, start
 from gpu_pregel.host.agents.stored_runs import fork, reopen, resume, state_at
+from gpu_pregel.host.agents.vertices import Edge, Vertex
+from gpu_pregel.host.superstep.aggregators import Aggregator
 
 __all__ = [
     "AgentResult",
@@ -25,8 +26,6 @@ __all__ = [
     "Context",
     "Edge",
     "Event",
-    "Failed",
-    "FinalVertex",
     "LogObserver",
     "MasterContext",
     "OpenTelemetryObserver",
@@ -34,6 +33,7 @@ __all__ = [
     "RetryPolicy",
     "TopK",
     "Vertex",
+    "VertexFailure",
     "arun",
     "fork",
     "register",

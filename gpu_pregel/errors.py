@@ -1,7 +1,7 @@
-"""Every error that gpu_pregel raises on purpose.
+"""The exceptions of gpu_pregel.
 
-Each is also the built-in exception that a caller would expect, and its message names what is at fault (file and
-line, argument, vertex) and what to do about it.
+Each is also the built-in exception that a caller would catch. Messages name the cause (file and line, argument or
+vertex) and the remedy.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ import typing
 
 
 class GpuPregelError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class ArgumentError(GpuPregelError, ValueError):
-    """An argument has a value that cannot be used."""
+    """An argument has an invalid value."""
 
 
 class ArgumentTypeError(GpuPregelError, TypeError):
-    """An argument has a type or dtype that cannot be used."""
+    """An argument has an invalid type or dtype."""
 
 
 class GraphError(GpuPregelError, ValueError):
-    """The arrays or objects given do not make a graph."""
+    """The given arrays or objects do not form a valid graph."""
 
 
 class FormatError(GpuPregelError, ValueError):
-    """A file does not hold what its format asks for.
+    """A file does not conform to its format.
 
     Parameters
     ----------
     path : path
         The file.
     problem : str
-        What is wrong, and what to do.
+        What is wrong, and how to fix it.
     line : int, optional
-        Number of the line at fault, from 1.
+        Number of the faulty line, from 1.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str, line: int | None = None) -> None:
@@ -51,42 +51,42 @@ class FormatError(GpuPregelError, ValueError):
 
 
 class MissingFileError(GpuPregelError, FileNotFoundError):
-    """A file that was to be read is not there."""
+    """A file to be read does not exist."""
 
 
 class NotAFileError(GpuPregelError, IsADirectoryError):
-    """A folder was given where a file is needed."""
+    """A folder was given instead of a file."""
 
 
 class UnreadableFileError(GpuPregelError, OSError):
-    """The operating system would not let a file be read."""
+    """The operating system refuses to read a file."""
 
 
 class WriteError(GpuPregelError, OSError):
-    """Output could not be written; nothing half-written was left behind."""
+    """Output cannot be written; no partial output remains."""
 
 
 class NotEnoughMemoryError(GpuPregelError, MemoryError):
-    """The work needs more memory than there is; said before it begins."""
+    """An operation requires more memory than is available; raised before it starts."""
 
 
 class ProgramError(GpuPregelError, TypeError):
-    """A function of a vertex program cannot be compiled, or returns what cannot be stored."""
+    """A function of a vertex program cannot be compiled, or returns a value of the wrong type."""
 
 
 class ProgramFileError(GpuPregelError, ImportError):
-    """A Python file raises when it is loaded, or holds no vertex program of the name asked for."""
+    """A Python file raises an exception when loaded, or does not define the requested vertex program."""
 
 
 class CheckpointError(GpuPregelError, ValueError):
-    """A checkpoint is damaged, or is of another run than the one that was to go on from it.
+    """A checkpoint is damaged, or belongs to a different run than the one to be resumed.
 
     Parameters
     ----------
     path : path
         The checkpoint, or the folder of checkpoints.
     problem : str
-        What is wrong or differs, and what to do.
+        What is wrong or different, and how to fix it.
     """
 
     def __init__(self, path: str | os.PathLike[str], problem: str) -> None:
@@ -99,17 +99,17 @@ class CheckpointError(GpuPregelError, ValueError):
 
 
 class StoreError(GpuPregelError, OSError):
-    """A store cannot be opened, read or written, or what it holds is damaged; nothing half-written was left in it.
+    """A store cannot be opened, read or written, or its contents are damaged; no partial write remains.
 
     Parameters
     ----------
     store : str
         The file or the database.
     problem : str
-        What is wrong, and what to do.
+        What is wrong, and how to fix it.
     run : str, optional
     step, segment : int, optional
-        The part at fault.
+        The faulty part.
     """
 
     def __init__(
@@ -129,17 +129,17 @@ class StoreError(GpuPregelError, OSError):
 
 
 class ClaimedError(GpuPregelError, RuntimeError):
-    """A run is claimed by another program, or was a moment ago.
+    """A run is, or was a moment ago, claimed by another program.
 
     Parameters
     ----------
     run : str
     owner : str
-        Who holds it.
+        The program that holds the claim.
     until : float
-        When its lease ends, in seconds since 1970, if it is not renewed.
+        When its lease expires unless it is renewed, in seconds since 1970.
     option : str, default "takeover=True"
-        What disregards that.
+        The option that overrides the claim.
     """
 
     def __init__(self, run: str, owner: str, until: float, option: str = "takeover=True") -> None:
@@ -149,7 +149,7 @@ class ClaimedError(GpuPregelError, RuntimeError):
         self._option = option
         when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(until))
         super().__init__(
-            f"run {run!r} is claimed by {owner} until {when}: wait until then, or pass {option} if that program is gone"
+            f"run {run!r} is claimed by {owner} until {when}: wait, or pass {option} if that program has ended"
         )
 
     def __reduce__(self) -> tuple[type[ClaimedError], tuple[str, str, float, str]]:
@@ -157,13 +157,13 @@ class ClaimedError(GpuPregelError, RuntimeError):
 
 
 class FencedError(GpuPregelError, RuntimeError):
-    """A run is another program's by now; nothing of this one's was written.
+    """Another program has taken the run; none of this program's writes are accepted.
 
     Parameters
     ----------
     run : str
     problem : str
-        Who has it, or what became of it.
+        Who has taken the run, or why it is unavailable.
     """
 
     def __init__(self, run: str, problem: str) -> None:
@@ -176,14 +176,14 @@ class FencedError(GpuPregelError, RuntimeError):
 
 
 class CodecError(GpuPregelError, TypeError, ValueError):
-    """A value is no data and cannot be encoded, or bytes are damaged or unknown and cannot be decoded.
+    """A value cannot be encoded because it is not data, or bytes cannot be decoded.
 
     Parameters
     ----------
     problem : str
-        What is wrong, and what to do.
+        What is wrong, and how to fix it.
     path : str, optional
-        The part at fault, such as ``value.items[3].name``.
+        The faulty part, such as ``value.items[3].name``.
     """
 
     def __init__(self, problem: str, path: str = "") -> None:
@@ -196,22 +196,22 @@ class CodecError(GpuPregelError, TypeError, ValueError):
 
 
 class SuperstepLimitError(GpuPregelError, RuntimeError):
-    """A run had vertices active still when it reached ``max_supersteps``; ``result`` is what it had by then."""
+    """A run reached ``max_supersteps`` with active vertices; ``result`` is the partial result."""
 
     def __init__(self, max_supersteps: int | None, result: object) -> None:
         self.result = result
         super().__init__(
-            f"vertices were active still after max_supersteps={max_supersteps}: raise it, pass on_limit='return', or "
-            f"read the partial result from this error's .result"
+            f"vertices were still active after max_supersteps={max_supersteps}: increase it, pass on_limit='return', "
+            f"or read the partial result from the .result of this error"
         )
 
 
 class AgentError(GpuPregelError, RuntimeError):
-    """A run of agents cannot go on: a message to a vertex that is not there, say; the last commit stands."""
+    """A run of agents cannot continue, for example after a message to an unknown vertex; the last commit is kept."""
 
 
 class AgentsFailedError(AgentError):
-    """Vertices failed for good, and their superstep is held; ``result`` is what there is.
+    """Vertices failed after all retries, and their superstep is held; ``result`` is the partial result.
 
     Parameters
     ----------
@@ -228,16 +228,16 @@ class AgentsFailedError(AgentError):
 
 
 class DeviceError(GpuPregelError, RuntimeError):
-    """The device asked for does not exist or cannot be used."""
+    """The requested device does not exist or cannot be used."""
 
 
 class EmulationError(GpuPregelError, RuntimeError):
-    """A kernel on the emulated device did what a GPU need not do as hoped: the kernel, the line and the thread."""
+    """A kernel on the emulated device did something undefined on a GPU; names the kernel, the line and the thread."""
 
 
 class MissingPackageError(GpuPregelError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An operation requires an optional package that is not installed."""
 
 
 class VerificationError(GpuPregelError, AssertionError):
-    """A result does not have the properties that its reference checker asks for."""
+    """A result fails the checks of its checker."""

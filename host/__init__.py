@@ -1,4 +1,4 @@
-"""The master's side: threads, devices, memory, and the building of CSR; later partitions, frontiers and supersteps.
+"""The engine: everything that runs on the host.
 
-Imports kernels, never the algorithms or the interface.
+It imports kernels, never algorithms or other modules of the public interface.
 """

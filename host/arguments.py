@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -48,6 +49,17 @@ def check_seconds(name: str, value: Any) -> float:
     if not 0 < seconds < 1e9:
         raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r:.80}")
     return seconds
+
+
+def check_number(name: str, value: Any, low: float, high: float = math.inf) -> float:
+    """Return ``value``, or raise unless it is a finite real number from ``low`` to ``high``."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
+    number: Any = value
+    if not low <= number <= high or number == math.inf:
+        limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise ArgumentError(f"{name} must be {limits}, not {value!r:.80}")
+    return number  # type: ignore[no-any-return]
 
 
 def check_text(name: str, value: object, longest: int = 200) -> str:

@@ -1,4 +1,4 @@
-"""Fixtures and settings for all tests."""
+"""Fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.postgres import Cluster, why_missing
 
-# Deadlines would be clocks in tests; the first example of many also compiles kernels.
+# Deadlines would make tests depend on a clock, and the first example often compiles kernels.
 settings.register_profile(
     "suite", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -20,19 +20,19 @@ settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what is quick first; skip what needs a GPU where there is none, and say why."""
-    from gpu_pregel.host.devices.cuda import why_unusable
+    """Run quick tests first; skip tests that require a GPU if there is none, with the reason."""
+    from gpu_pregel.host.devices.cuda import unavailable_reason
 
     items.sort(key=lambda item: "conformance" in item.path.parts)
     on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if on_gpu and (reason := why_unusable()):
+    if on_gpu and (reason := unavailable_reason()):
         for item in on_gpu:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture
 def interrupts() -> Iterator[None]:
-    """SIGINT raises, although the tests may have been started where it is ignored: in the background of a shell."""
+    """Make SIGINT raise KeyboardInterrupt, even if the tests run in the background of a shell, where it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -40,7 +40,7 @@ def interrupts() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """A PostgreSQL server of these tests' own; in CI one that is missing is a fault, not a reason to skip."""
+    """A PostgreSQL server for the tests; without one, tests fail in CI and are skipped elsewhere."""
     if why := why_missing():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(why)
     with Cluster() as started:
@@ -49,14 +49,14 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def postgres(cluster: Cluster) -> str:
-    """The connection string of that server's database."""
+    """The connection string of the database of that server."""
     return cluster.dsn
 
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    """The folder of public graphs with known answers."""
+    """The folder of public graphs with known results."""
     folder = Path(os.environ.get("GPU_PREGEL_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not folder.is_dir():
-        pytest.skip(f"no public graphs: GPU_PREGEL_DATA is not set, and there is no {folder}")
+        pytest.skip(f"no public graphs: GPU_PREGEL_DATA is not set, and {folder} does not exist")
     return folder

@@ -26,7 +26,6 @@ from gpu_pregel.host.agents.formats import SavedSuperstep, Segment, pack_state
 from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
-from gpu_pregel.host.agents.workers import process as processes
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.host.superstep import journal
 from gpu_pregel.host.superstep.master import ENDED
@@ -223,16 +222,16 @@ class _Watched:
 
 def _send_half(crash: Crash) -> None:
     """Point 3: send half of a batch."""
-    send = processes.Process.send
+    send = pipes.Channel.send
 
     def sent(this: Any, kind: int, content: bytes) -> None:
         if kind == pipes.BATCH and crash.superstep == STEP:
             frame = pipes.header.pack(len(content), kind) + content
-            this._channel.send(frame[: len(frame) // 2])
+            this._connection.send(frame[: len(frame) // 2])
             crash.strike()
         send(this, kind, content)
 
-    processes.Process.send = sent  # type: ignore[method-assign,assignment]
+    pipes.Channel.send = sent  # type: ignore[method-assign,assignment]
 
 
 def _place(crash: Crash, point: str) -> None:
@@ -272,9 +271,9 @@ def _place(crash: Crash, point: str) -> None:
         "2": lambda: crash.after(crash.store, "create"),
         "3": lambda: _send_half(crash),
         "6": lambda: (
-            crash.before(workers.Workers, "_receive", here)
+            crash.before(workers.WorkerPool, "_receive", here)
             if variant == "pipe"
-            else crash.after(transport.InProcess, "_compute", here)
+            else crash.after(transport.InProcessTransport, "_compute", here)
         ),
         "7": lambda: crash.after(agents, "_record_outcomes", has_records),
         "8": lambda: crash.within("flush", variant or "COMMIT", is_step),
@@ -286,7 +285,7 @@ def _place(crash: Crash, point: str) -> None:
         "14": lambda: crash.within("commit", variant or "COMMIT", is_step),
         "15": lambda: crash.after(crash.store, "commit", is_step),
         "16": lambda: crash.after(
-            workers.Workers if variant == "worker" else transport.InProcess, "commit", tells_first
+            workers.WorkerPool if variant == "worker" else transport.InProcessTransport, "commit", tells_first
         ),
         "17": lambda: crash.before(agents, "observe", tells_commit),
         "18": lambda: crash.before(record, "hold", is_hold),

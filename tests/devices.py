@@ -1,4 +1,4 @@
-"""The devices that tests run on: the CPU, the emulated one with three seeds, and a GPU where there is one."""
+"""The devices that tests run on: the CPU, the emulated device with three seeds, and a GPU if available."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from hypothesis import given, settings
 
 SEEDS = (0, 1, 2)
 _EXAMPLES = 15
-"""Random examples on devices other than the CPU."""
+"""Number of random examples on devices other than the CPU."""
 
-# In CI a package that is missing is a fault, not a reason to skip.
+# In CI, a missing package is a failure and not a reason to skip.
 EMULATED = pytest.mark.skipif(
     find_spec("numba_cuda") is None and not os.environ.get("CI"),
     reason="numba-cuda is not installed: pip install gpu-pregel[emulated]",
 )
-"""A mark of tests that need the emulated device."""
+"""Mark for tests that need the emulated device."""
 
 
 def emulated(seed: int) -> str:
-    """The name of the emulated device of this seed."""
+    """Return the name of the emulated device with a seed."""
     return "emulated" if seed == 0 else f"emulated:{seed}"
 
 
 def on(device: str, *values: Any, name: str = "") -> Any:
-    """A case of a parametrised test, with the device first; skipped where that is not there."""
+    """Return a case of a parametrised test, starting with the device; skipped if the device is unavailable."""
     marks = [pytest.mark.gpu] if device.startswith("cuda") else [EMULATED] if is_emulated(device) else []
     return pytest.param(device, *values, marks=marks, id=f"{device}-{name}" if name else device)
 
 
 def is_emulated(device: str) -> bool:
-    """Whether a device is the emulated one, where work takes longer."""
+    """Whether a device is emulated, and therefore slow."""
     return device.startswith("emulated")
 
 
 def threads_of(device: str, threads: int) -> dict[str, Any]:
-    """The option ``threads``, which only the CPU has."""
+    """Return the option ``threads``, which only the CPU supports."""
     return {"threads": threads} if device == "cpu" else {}
 
 
@@ -48,17 +48,17 @@ GPUS = ("cuda",)
 NAMES = ("cpu", *map(emulated, SEEDS), *GPUS)
 
 DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES])
-"""A test with an argument ``device`` runs on every device, and with every seed."""
+"""Runs a test with an argument ``device`` on every device and with every seed."""
 CUDA_DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES[1:]])
-"""The same without the CPU."""
+"""The same as ``DEVICES`` without the CPU."""
 EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in SEEDS])
 
 
 def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
     """Run a test on every device with every combination of options, as arguments ``device`` and ``way``, a dict.
 
-    ``threads`` is varied on the CPU alone. The second and third seed go through the combinations by turns, so that
-    together they run each once.
+    ``threads`` varies only on the CPU. The second and the third seed alternate, so that together they run each
+    combination once.
     """
     cases = []
     for device in NAMES:
@@ -71,7 +71,7 @@ def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
 
 
 def spread(rows: Iterable[tuple[Any, ...]], name: Callable[..., str]) -> list[Any]:
-    """Cases of a table: each row on the CPU, on one of the emulated device's seeds by turns, and on a GPU."""
+    """Return the cases of a table: each row on the CPU, on the emulated device with alternating seeds, and on a GPU."""
     return [
         on(device, *row, name=name(*row))
         for number, row in enumerate(rows)
@@ -80,7 +80,7 @@ def spread(rows: Iterable[tuple[Any, ...]], name: Callable[..., str]) -> list[An
 
 
 def examples(device: str, **strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:
-    """Hypothesis's ``given`` for a function inside a test, with fewer examples where one takes longer."""
+    """Apply Hypothesis's ``given`` to a function inside a test, with fewer examples on slow devices."""
 
     def decorate(check: Callable[..., None]) -> Callable[[], None]:
         tried: Callable[[], None] = given(**strategies)(check)

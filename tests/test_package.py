@@ -1,4 +1,4 @@
-"""Tests of the package as a whole: what importing costs, what is listed, what is public."""
+"""Tests of the package as a whole: the cost of importing it, its public names, and the list of packages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_importing_the_package_imports_nothing_heavy(module: str) -> None:
 
 
 def test_agents_import_nothing_heavy() -> None:
-    """Neither where they are imported, nor where they run with plain values, here and in workers."""
+    """Neither importing them does, nor running with plain values, in this process or in workers."""
     program = """if True:
         import sys
         from gpu_pregel.agents import Vertex, run
@@ -53,7 +53,7 @@ def test_agents_import_nothing_heavy() -> None:
     assert run_python(program).split("\n") == ["[]", "[[], []]", "[[], []]"]
 
 
-def test_building_the_command_lines_parser_imports_nothing_heavy() -> None:
+def test_building_the_parser_imports_nothing_heavy() -> None:
     program = "import sys; from gpu_pregel.cli import make_parser; make_parser(); print('numpy' in sys.modules)"
     assert run_python(program) == "False"
 
@@ -79,14 +79,14 @@ def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
     assert gp._HOMES.items() <= declared.items() <= {**gp._HOMES, **exported_names()}.items()
 
 
-def test_version_is_that_of_the_installed_package() -> None:
+def test_the_version_is_that_of_the_installed_package() -> None:
     assert gp.__version__ == version("gpu-pregel")
 
 
 def test_every_folder_with_modules_is_listed_as_a_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     if not (ROOT / "gpu_pregel").is_dir():
-        pytest.skip("outside the checkout there are no folders to compare the list with")
+        pytest.skip("there are no folders to compare the list with outside the checkout")
     found = set()
     for name, folder in settings["package-dir"].items():
         for path in (ROOT / folder).rglob("*.py"):
@@ -100,11 +100,11 @@ def test_every_listed_package_can_be_imported() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     for package in settings["packages"]:
         __import__(package)
-    # The typing marker is there too, in a wheel as in a checkout.
+    # Wheels and checkouts contain the typing marker.
     assert (Path(gp.__file__).parent / "py.typed").is_file()
 
 
-def test_modules_have_one_name_only() -> None:
+def test_modules_have_only_one_name() -> None:
     program = (
         "import sys, gpu_pregel as gp; gp.connected_components; print(sorted({'host', 'kernels'} & set(sys.modules)))"
     )

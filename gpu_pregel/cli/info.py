@@ -74,7 +74,7 @@ def collect() -> dict[str, Any]:
 def _gpus() -> list[str]:
     """A line for each GPU, or one that says why there is none or it cannot be used."""
     from gpu_pregel.errors import DeviceError
-    from gpu_pregel.host.devices.cuda import why_unusable
+    from gpu_pregel.host.devices.cuda import unavailable_reason
     from gpu_pregel.host.devices.gpus import gpus
     from gpu_pregel.host.devices.memory import format_bytes
 
@@ -87,7 +87,7 @@ def _gpus() -> list[str]:
         f"{format_bytes(gpu.memory)}, driver for CUDA {'.'.join(map(str, found.cuda_version))})"
         for gpu in found.found
     ]
-    reason = why_unusable()
+    reason = unavailable_reason()
     return lines if reason is None else [*lines, reason]
 
 

@@ -1,4 +1,4 @@
-"""Readers and writers of graph files and of results."""
+"""Readers and writers of graphs, and writers of results."""
 
 from gpu_pregel.io._formats import check_input, check_output, read_graph, save_graph
 from gpu_pregel.io.results import save_result

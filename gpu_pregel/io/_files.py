@@ -1,4 +1,4 @@
-"""Opening files to read, with errors that name them, and writing them whole or not at all."""
+"""Opens files for reading, with errors that name the file, and writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 
 
 def suffixes(path: str) -> tuple[str, str | None]:
-    """The suffix that names the format, in lower case, and the compression that a further suffix names."""
+    """Return the suffix of the format, in lower case, and the compression given by a further suffix, or None."""
     stem, last = os.path.splitext(path.lower())
     if last in COMPRESSIONS:
         return os.path.splitext(stem)[1], COMPRESSIONS[last]
@@ -36,33 +36,33 @@ def suffixes(path: str) -> tuple[str, str | None]:
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open a file to read bytes; every way in which that can fail names the file."""
+    """Open a file to read bytes; every error names the file."""
     try:
         return open(path, "rb")
     except FileNotFoundError:
-        raise MissingFileError(f"{path}: there is no such file") from None
+        raise MissingFileError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise NotAFileError(f"{path} is a folder: name a file in it") from None
+        raise NotAFileError(f"{path} is a folder: pass a file") from None
     except OSError as error:
         raise UnreadableFileError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def check_source(path: str) -> None:
-    """Raise what :func:`open_file` would raise; a pipe is left alone, whose writer would find it closed."""
+    """Raise the errors of :func:`open_file`; a pipe is not opened, because its writer would find it closed."""
     if not Path(path).is_fifo():
         open_file(path).close()
 
 
 class Source:
-    """A file open to be read, decompressed as its suffix says; a context.
+    """A file open for reading, decompressed according to its suffix; a context manager.
 
     Attributes
     ----------
     path : str
     size : int
-        Bytes of the file as it lies on the disk; 0 for a pipe.
+        Size of the file on disk in bytes; 0 for a pipe.
     delivered : int
-        Bytes handed out by :meth:`read`, decompressed.
+        Number of decompressed bytes returned by :meth:`read`.
     """
 
     def __init__(self, path: str) -> None:
@@ -72,10 +72,10 @@ class Source:
         self._compression = suffixes(path)[1]
         self._stream: Any = self._file
         self.delivered = 0
-        about = os.fstat(self._file.fileno())
-        self.size = about.st_size
-        # Even nothing, compressed, is some bytes; Arrow takes no bytes for it.
-        self._truncated = bool(self._compression) and stat.S_ISREG(about.st_mode) and self.size == 0
+        status = os.fstat(self._file.fileno())
+        self.size = status.st_size
+        # Compressed data is never empty, but Arrow accepts an empty file.
+        self._truncated = bool(self._compression) and stat.S_ISREG(status.st_mode) and self.size == 0
         if self._compression:
             import pyarrow as pa
 
@@ -89,21 +89,21 @@ class Source:
 
     @property
     def position(self) -> int:
-        """How many of the ``size`` bytes have been read."""
+        """The number of bytes, out of ``size``, that have been read."""
         return self._file.tell() if self.size else 0
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes, or the rest; empty at the end."""
+        """Return up to ``size`` bytes, by default the rest; empty at the end."""
         if self._truncated:
             raise FormatError(
-                self.path, f"is no whole {self._compression} file (it is empty): fetch or compress it again"
+                self.path, f"is not a complete {self._compression} file (it is empty): download or compress it again"
             )
         try:
             data: bytes = self._stream.read(size) if size >= 0 else self._stream.read()
         except OSError as error:
             if self._compression and error.errno is None:
                 raise FormatError(
-                    self.path, f"is no whole {self._compression} file ({error}): fetch or compress it again"
+                    self.path, f"is not a complete {self._compression} file ({error}): download or compress it again"
                 ) from error
             raise UnreadableFileError(f"{self.path} cannot be read: {error.strerror or error}") from error
         self.delivered += len(data)
@@ -111,7 +111,7 @@ class Source:
 
 
 def load_bytes(path: str) -> Array:
-    """The file's bytes, uint8: mapped into memory where it is not compressed."""
+    """Return the bytes of a file, uint8; a file that is not compressed is mapped into memory."""
     with Source(path) as source:
         if source.size and suffixes(path)[1] is None:
             return np.memmap(path, np.uint8, mode="r")
@@ -119,8 +119,8 @@ def load_bytes(path: str) -> Array:
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Say in which file a graph was at fault, or its ids or weights of no use."""
+def name_file_in_errors(path: str) -> Iterator[None]:
+    """Turn errors about a graph, its ids or its weights into ``FormatError`` with the path."""
     try:
         yield
     except (GraphError, ArgumentTypeError) as error:
@@ -129,14 +129,14 @@ def naming(path: str) -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: str) -> Iterator[BinaryIO]:
-    """A file to write, compressed as the suffix of ``path`` says, that takes this name only if all went well.
+    """Write a file, compressed according to its suffix, that appears under its name only on success.
 
-    It is written under a temporary name in the same folder, which is removed on any error or Ctrl-C.
+    The data goes to a temporary file in the same folder, which is removed on any error and on Ctrl-C.
 
     Raises
     ------
     WriteError
-        The operating system refused, for want of room, say.
+        The file cannot be written, for example because the disk is full.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
@@ -159,29 +159,29 @@ def atomic_file(path: str) -> Iterator[BinaryIO]:
     except OSError as error:
         if isinstance(error, WriteError):
             raise
-        raise WriteError(f"{path} was not written: {error.strerror or error}; nothing was left behind") from error
+        raise WriteError(f"{path} was not written: {error.strerror or error}; no partial file remains") from error
 
 
 def check_target(path: str) -> None:
-    """Raise ``WriteError`` if no file can be written there: there is no such folder, say, or ``path`` is one.
+    """Raise ``WriteError`` if ``path`` cannot be written, for example because the folder does not exist.
 
-    A device above all must not be replaced by a file.
+    A device must not be replaced by a file.
     """
     target = Path(os.path.realpath(path))
     try:
         if target.is_dir():
-            raise WriteError(f"{path} is a folder: name a file in it")
+            raise WriteError(f"{path} is a folder: pass a file")
         if target.exists() and not target.is_file():
-            raise WriteError(f"{path} is no plain file: it cannot be replaced by one")
+            raise WriteError(f"{path} is not a regular file, so it cannot be replaced: choose another name")
         if not target.parent.is_dir():
-            raise WriteError(f"{path}: there is no folder {target.parent}: make it first")
+            raise WriteError(f"{path}: the folder {target.parent} does not exist: create it first")
         if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise WriteError(f"{path}: the folder {target.parent} cannot be written to")
+            raise WriteError(f"{path}: the folder {target.parent} is not writable")
     except PermissionError as error:
         raise WriteError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def write_array(file: BinaryIO, array: Array) -> None:
-    """Write an array's bytes as they lie in memory."""
+    """Write the bytes of an array."""
     if array.size:
         file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)

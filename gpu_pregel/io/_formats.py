@@ -1,4 +1,4 @@
-"""The formats by name and suffix, and ``read_graph`` and ``save_graph``, which choose among them."""
+"""The table of formats, and ``read_graph`` and ``save_graph``, which select a format by name or suffix."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Format:
-    """A format: its suffixes, the module that reads and writes it, and which options only some formats have."""
+class GraphFormat:
+    """A format: its module, its suffixes, the options that only some formats have, and whether it may be compressed."""
 
     module: str
     suffixes: tuple[str, ...]
@@ -33,26 +33,26 @@ class Format:
 
 
 FORMATS = {
-    "edgelist": Format(
+    "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
         options=("num_vertices", "renumber"),
     ),
-    "matrix-market": Format("matrix_market", (".mtx",)),
-    "metis": Format("metis", (".graph",)),
-    "graphalytics": Format("graphalytics", (".v", ".e"), compressible=False),
-    "gemini": Format("gemini", (".bin",), options=("num_vertices", "renumber")),
-    "gemini-weighted": Format("gemini", (".wbin",), options=("num_vertices", "renumber")),
-    "gapbs": Format("gapbs", (".sg", ".wsg")),
-    "parquet": Format(
+    "matrix-market": GraphFormat("matrix_market", (".mtx",)),
+    "metis": GraphFormat("metis", (".graph",)),
+    "graphalytics": GraphFormat("graphalytics", (".v", ".e"), compressible=False),
+    "gemini": GraphFormat("gemini", (".bin",), options=("num_vertices", "renumber")),
+    "gemini-weighted": GraphFormat("gemini", (".wbin",), options=("num_vertices", "renumber")),
+    "gapbs": GraphFormat("gapbs", (".sg", ".wsg")),
+    "parquet": GraphFormat(
         "parquet", (".parquet", ".pq"), options=("num_vertices", "renumber", "columns"), compressible=False
     ),
-    "pregel": Format("native", (".pregel",), compressible=False),
+    "pregel": GraphFormat("native", (".pregel",), compressible=False),
 }
 
 
 def choose_format(path: str, format: str | None) -> str:
-    """The name of the format asked for, or of the one that the suffix of ``path`` means."""
+    """Return ``format`` if it is given, otherwise the name of the format with the suffix of ``path``."""
     suffix, compression = suffixes(path)
     if format is not None:
         check_choice("format", format, tuple(FORMATS))
@@ -61,11 +61,11 @@ def choose_format(path: str, format: str | None) -> str:
         names = [name for name, entry in FORMATS.items() if suffix in entry.suffixes]
         if not names:
             known = "; ".join(f"{name}: {' '.join(entry.suffixes)}" for name, entry in FORMATS.items())
-            raise FormatError(path, f"the suffix {suffix!r} means no format: pass format=, or use one of {known}")
+            raise FormatError(path, f"unknown suffix {suffix!r}: pass format=, or use one of {known}")
         chosen = names[0]
     if compression and not FORMATS[chosen].compressible:
         raise FormatError(
-            path, f"{chosen} files are not compressed as a whole: decompress it, or choose another suffix"
+            path, f"{chosen} files cannot be compressed as a whole: decompress the file, or use another suffix"
         )
     return chosen
 
@@ -92,7 +92,7 @@ def read_graph(
     ======================  ==================================  =====================================================
     edgelist                .txt .el .wel .edges .edgelist      lines ``source destination [weight]``, separated by
                             .tsv .csv .snap                     blanks, tabs, commas or semicolons; ``#`` and ``%``
-                                                                begin comments; .csv and .tsv may have a header
+                                                                start comments; .csv and .tsv may have a header
     matrix-market           .mtx                                a square sparse matrix (coordinate)
     metis                   .graph                              the neighbours of each vertex, undirected
     graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
@@ -100,47 +100,47 @@ def read_graph(
     gemini-weighted         .wbin                               uint32, uint32, float32
     gapbs                   .sg .wsg                            GAPBS's serialized CSR, int32 weights
     parquet                 .parquet .pq                        a table of edges
-    pregel                  .pregel                             this package's own: CSR, used where it lies in the file
+    pregel                  .pregel                             the format of this package: a memory-mapped CSR
     ======================  ==================================  =====================================================
 
-    All but graphalytics, parquet and pregel may be compressed: ``.gz``, ``.zst`` or ``.zstd`` follows the suffix.
+    Files of all formats but graphalytics, parquet and pregel may be compressed; append ``.gz``, ``.zst`` or ``.zstd``.
 
     Parameters
     ----------
     path : path
-        The file. A .pregel file stays mapped into memory and must not be changed while the graph is in use.
+        The file. A .pregel file stays mapped into memory and must not be modified while the graph is in use.
     format : str, optional
-        A name from the table; by default the suffix decides.
+        A name from the table. Default: selected by the suffix.
     directed : bool, optional
-        Whether edges have a direction. By default as the file says; if it does not, they have none (False). False for
-        a file with directions adds the other one; True for an undirected file keeps both directions of each edge.
+        Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
+        of a directed file; True keeps both directions of each edge of an undirected file.
     weighted : bool, optional
-        By default weights are read where the file has them. True refuses a file without, False leaves them out.
+        Default: read weights if the file has them. True rejects a file without weights, False ignores them.
     weight_dtype : dtype, optional
         int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
-        text (int64 for METIS and for integer matrices), else as in the file.
+        text (int64 for METIS and integer matrices), otherwise as in the file.
     num_vertices : int, optional
-        Ids are ``0`` to ``num_vertices - 1``; for formats that do not say so themselves (edgelist, gemini, parquet).
+        The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", True, False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
     duplicates, self_loops : {"keep", "drop"}
-        Of several equal edges "drop" keeps the one of smallest weight.
+        For duplicates, "drop" keeps the edge of smallest weight.
     threads : int, optional
-        Default: the processors that this process may use.
+        Number of threads. Default: the processors available to this process.
     progress : bool, default False
         Show progress bars on stderr.
     columns : sequence of str, optional
-        parquet only: the columns of source, destination and, if there are three, weight. By default ``src`` and
-        ``dst`` (or source and target, from and to), else the first two, and ``weight``, ``weights`` or ``value``.
+        Only for parquet: the columns of source, destination and, optionally, weight. Default: ``src`` and ``dst`` (or
+        source and target, from and to), otherwise the first two, and ``weight``, ``weights`` or ``value``.
 
     Raises
     ------
     FormatError
-        The file does not hold what its format asks for; names the file and, for text, the line.
+        The file does not conform to its format; the message names the file and, for text, the line.
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be opened.
     ArgumentError
-        An option that the format does not have.
+        The format does not support an option.
     NotEnoughMemoryError
         The graph does not fit in memory.
 
@@ -165,7 +165,7 @@ def read_graph(
         ("columns", columns is not None),
     ):
         if given and option not in FORMATS[chosen].options:
-            raise ArgumentError(f"the format {chosen} has no option {option}=: leave it out")
+            raise ArgumentError(f"the format {chosen} does not support {option}=: omit it")
     options = ReadOptions(
         format=chosen,
         directed=directed,
@@ -185,28 +185,28 @@ def read_graph(
 
 
 def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a graph to a file, whole or not at all.
+    """Write a graph to a file, completely or not at all.
 
-    Undirected edges are written once where the format allows. The user's ids are kept by edgelist, graphalytics,
-    parquet and pregel; the others hold vertex numbers. Vertices without edges at the end of the numbering are lost in
-    edgelist and gemini files, which hold edges only. Weights of float64 are rounded to the float32 of gemini-weighted
-    files. A graph with weights but without edges comes back without weights from edgelist and graphalytics, where no
-    line has any. .pregel keeps everything, where ids are integers of 64 bits or strings.
+    Undirected edges are written once if the format allows it. edgelist, graphalytics, parquet and pregel files store
+    the user's ids, the other formats vertex numbers. edgelist and gemini files only store edges, so isolated vertices
+    at the end of the numbering are lost. gemini-weighted files round float64 weights to float32. edgelist and
+    graphalytics files lose the weights of a graph without edges. .pregel files preserve everything if the ids are
+    64-bit integers or strings.
 
     Parameters
     ----------
     graph : Graph
     path : path
-        Replaced if it exists.
+        An existing file is replaced.
     format : str, optional
-        See :func:`read_graph`; by default the suffix decides.
+        See :func:`read_graph`. Default: selected by the suffix.
 
     Raises
     ------
     WriteError
-        The operating system refused; nothing half-written is left behind.
+        The file cannot be written; no partial file remains.
     ArgumentError
-        The format cannot hold this graph, its weights, ids or directions, say.
+        The format cannot represent the graph, for example its weights, ids or direction.
 
     Examples
     --------
@@ -222,21 +222,21 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
 
 
 def check_output(path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Raise what :func:`save_graph` would raise for such a path and format, before there is a graph to be lost.
+    """Raise the errors of :func:`save_graph` for this path and format, before a graph is computed.
 
     Raises
     ------
     FormatError
-        No format has this suffix.
+        The suffix is unknown.
     WriteError
-        The folder is missing or cannot be written to.
+        The folder does not exist or is not writable.
 
     Examples
     --------
     >>> check_output("graph.docx")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    gpu_pregel.errors.FormatError: graph.docx: the suffix '.docx' means no format: ...
+    gpu_pregel.errors.FormatError: graph.docx: unknown suffix '.docx': ...
     """
     name = os.fspath(path)
     choose_format(name, format)
@@ -244,12 +244,12 @@ def check_output(path: str | os.PathLike[str], format: str | None = None) -> Non
 
 
 def check_input(path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Raise what :func:`read_graph` would raise for such a path and format, before other work.
+    """Raise the errors of :func:`read_graph` for this path and format, before other work.
 
     Raises
     ------
     FormatError
-        No format has this suffix.
+        The suffix is unknown.
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be opened.
 
@@ -258,7 +258,7 @@ def check_input(path: str | os.PathLike[str], format: str | None = None) -> None
     >>> check_input("nowhere.el")
     Traceback (most recent call last):
     ...
-    gpu_pregel.errors.MissingFileError: nowhere.el: there is no such file
+    gpu_pregel.errors.MissingFileError: nowhere.el: no such file
     """
     name = os.fspath(path)
     _format_to_read(name, format)
@@ -266,7 +266,7 @@ def check_input(path: str | os.PathLike[str], format: str | None = None) -> None
 
 
 def _format_to_read(path: str, format: str | None) -> str:
-    """As :func:`choose_format`; of a file that cannot be opened that is said first."""
+    """Choose the format as :func:`choose_format` does, but report first if the file cannot be opened."""
     try:
         return choose_format(path, format)
     except FormatError:
@@ -292,5 +292,5 @@ def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
         raise ArgumentTypeError(f"columns must be a sequence of names, not {columns!r}")
     if len(columns) not in (2, 3):
-        raise ArgumentError(f"columns must name source, destination and perhaps weight, not {len(columns)} columns")
+        raise ArgumentError(f"columns must name source, destination and optionally weight, not {len(columns)} columns")
     return tuple(columns)

@@ -1,4 +1,4 @@
-"""Lines of numbers, read block by block: Arrow parses a block, Python finds the line at fault or parses odd ones."""
+"""Reads lines of numbers block by block: Arrow parses most blocks, Python irregular ones and those with errors."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from gpu_pregel.io._options import cast_weights, weight_fault
 
 Array = np.ndarray[Any, Any]
 Block = tuple[bytes, int]
-"""Whole lines, and the number of the first."""
+"""Complete lines, and the number of the first."""
 
 _BLOCK_BYTES = 16 << 20
 _ARROW_BYTES = 4 << 20
 _LONGEST_LINE = 1 << 30
 _MOST_DIGITS = 1000
-"""Numbers of more are none that any file means, and Python refuses to convert some thousands of digits."""
+"""Longer numbers are errors; Python refuses to convert several thousand digits."""
 _BOM = b"\xef\xbb\xbf"
 _INT64 = np.iinfo(np.int64)
 _UINT32_MAX = int(np.iinfo(np.uint32).max)
 
 
 def line_blocks(source: Source) -> Iterator[Block]:
-    """The file's text in blocks that end where a line ends."""
+    """Yield the text of the file in blocks of complete lines."""
     rest, number = source.read(_BLOCK_BYTES).removeprefix(_BOM), 1
     if b"\n" not in rest and b"\r" in rest.strip():
-        raise FormatError(source.path, "carriage returns alone end no line: end lines with line feeds", 1)
+        raise FormatError(source.path, "a carriage return alone does not end a line: use line feeds", 1)
     while rest:
         data = source.read(_BLOCK_BYTES)
         cut = rest.rfind(b"\n") + 1 if data else len(rest)
@@ -44,13 +44,15 @@ def line_blocks(source: Source) -> Iterator[Block]:
             yield block, number
             number += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
         elif len(rest) > _LONGEST_LINE:
-            raise FormatError(source.path, f"is longer than {_LONGEST_LINE:,} bytes: is this text?", number)
+            raise FormatError(
+                source.path, f"the line is longer than {_LONGEST_LINE:,} bytes: check that this is a text file", number
+            )
         else:
             rest += data
 
 
 def first_data_line(blocks: Iterator[Block], comments: bytes) -> tuple[bytes, int, Iterator[Block]]:
-    """The first line that is neither blank nor a comment, its number, and the blocks from this line on."""
+    """Return the first line that is neither blank nor a comment, its number, and the blocks starting with it."""
     for block, number in blocks:
         start = 0
         while start < len(block):
@@ -63,7 +65,7 @@ def first_data_line(blocks: Iterator[Block], comments: bytes) -> tuple[bytes, in
 
 
 def header_numbers(line: bytes) -> list[int] | None:
-    """The numbers of a header, none negative; None if it holds anything else."""
+    """Return the non-negative numbers of a header, or None if it contains anything else."""
     fields = line.split()
     if not all(field.isdigit() and len(field) <= _MOST_DIGITS for field in fields):
         return None
@@ -71,7 +73,7 @@ def header_numbers(line: bytes) -> list[int] | None:
 
 
 def without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks less their first line."""
+    """Yield the blocks without their first line."""
     for block, number in blocks:
         end = block.find(b"\n") + 1 or len(block)
         yield block[end:], number + 1
@@ -81,28 +83,33 @@ def without_first_line(blocks: Iterator[Block]) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a line holds: one or two ids, perhaps a weight, perhaps more columns, which are not looked at."""
+    """The columns of a line: one or two ids, optionally a weight, and further columns, which are ignored."""
 
     columns: int
     reason: str
-    """Why there must be so many columns, for the message where there are not."""
+    """Why this number of columns is expected, for error messages."""
     ids: int = 2
     weight: np.dtype[Any] | None = None
     separator: bytes | None = None
-    """None: runs of blanks and tabs."""
+    """None stands for runs of blanks and tabs."""
     comments: bytes = b""
     first: int | None = 0
-    """The smallest id; None for no limit."""
+    """The smallest valid id; None for no limit."""
     last: int | None = None
     last_reason: str = ""
 
+    @property
+    def dtypes(self) -> list[np.dtype[Any]]:
+        """The initial dtypes of the arrays: one per id column and one for the weights."""
+        return [np.dtype(np.uint32)] * self.ids + ([] if self.weight is None else [self.weight])
+
     def split(self, line: bytes) -> list[bytes]:
-        """The columns of a line."""
+        """Return the columns of a line."""
         return [field.strip() for field in line.split(self.separator)]
 
 
 class LineParser:
-    """Parses blocks of lines of one layout into arrays, one per id column (int64) and one of weights."""
+    """Parses blocks of lines with one layout into arrays: one per id column (int64) and one for the weights."""
 
     def __init__(self, path: str, layout: Layout, *, threads: int) -> None:
         self._path = path
@@ -111,7 +118,7 @@ class LineParser:
         self._irregular = False
 
     def parse(self, block: bytes, number: int) -> list[list[Array]]:
-        """The columns of a block, in batches; ``FormatError`` with the line if one is at fault."""
+        """Return the columns of a block in batches, or raise ``FormatError`` with the number of the faulty line."""
         import pyarrow as pa
 
         batches = None
@@ -121,7 +128,7 @@ class LineParser:
             except pa.ArrowInvalid:
                 self._irregular = True
         if batches is None:
-            text = self._normalised(block)
+            text = self._normalize(block)
             try:
                 batches = self._parse_by_arrow(text, self._layout.separator or b" ") if text.strip() else []
             except pa.ArrowInvalid:
@@ -137,8 +144,8 @@ class LineParser:
             types.append("int64" if layout.weight.kind in "iu" else "float64")
         return parse_by_arrow(text, separator, types, layout.columns, threads=self._threads)
 
-    def _normalised(self, block: bytes) -> bytes:
-        """The lines with one separator between columns and nothing else that Arrow does not know."""
+    def _normalize(self, block: bytes) -> bytes:
+        """Remove comments, quotes and repeated separators, which Arrow cannot parse."""
         text = block.replace(b"\r\n", b"\n")
         comments = re.escape(self._layout.comments)
         if comments and any(bytes([mark]) in text for mark in self._layout.comments):
@@ -151,7 +158,7 @@ class LineParser:
         return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
     def _is_valid(self, batch: list[Array]) -> bool:
-        """Whether all ids and weights of a batch are within their limits; casts the weights."""
+        """Return whether all ids and weights of a batch are within their limits; cast the weights in place."""
         layout = self._layout
         for ids in batch[: layout.ids] if len(batch[0]) else []:
             if layout.first is not None and ids.min() < layout.first:
@@ -179,14 +186,14 @@ class LineParser:
         return columns + [np.array(row, layout.weight) for row in rows[layout.ids :]]
 
     def _parse_line(self, line: bytes) -> list[Any]:
-        """The ids and the weight of a line, or a ``ValueError`` that says what is wrong with it."""
+        """Return the ids and the weight of a line, or raise ``ValueError`` with the problem."""
         layout = self._layout
         if layout.separator is not None:
             line = line.replace(b'"', b"")
         fields = layout.split(line)
         if len(fields) < layout.ids:
             wanted = "a source and a destination" if layout.ids == 2 else "an id"
-            raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} are needed")
+            raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} is required")
         values: list[Any] = [self._parse_id(field) for field in fields[: layout.ids]]
         if len(fields) != layout.columns:
             raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
@@ -198,28 +205,28 @@ class LineParser:
         layout = self._layout
         if not re.fullmatch(rb"[+-]?[0-9]+", field):
             problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
-            raise ValueError(f"the id {_shown(field)} {problem}: text formats hold integer ids")
+            raise ValueError(f"the id {_shown(field)} {problem}: text formats require integer ids")
         value = int(field) if len(field) <= _MOST_DIGITS else None
         if value is None or not _INT64.min <= value <= _INT64.max:
-            raise ValueError(f"the id {_shown(field)} is beyond 64 bits (signed): renumber the vertices")
+            raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): renumber the vertices")
         if layout.first == 0 and value < 0:
-            raise ValueError(f"the id {value} is negative: ids count from 0")
+            raise ValueError(f"the id {value} is negative: ids start at 0")
         if layout.first is not None and value < layout.first:
-            raise ValueError(f"the id {value} is too small: ids count from {layout.first}")
+            raise ValueError(f"the id {value} is too small: ids start at {layout.first}")
         if layout.last is not None and value > layout.last:
             raise ValueError(f"the id {value} is too large: {layout.last_reason}")
         return value
 
 
 def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int, *, threads: int) -> list[list[Array]]:
-    """The first columns of lines of so many columns, in batches; ``pyarrow.ArrowInvalid`` where they are not such."""
+    """Parse lines of ``columns`` columns and return the first ones in batches, or raise ``pyarrow.ArrowInvalid``."""
     import pyarrow as pa
     import pyarrow.csv
 
     if b"x" in text or b"X" in text:
-        raise pa.ArrowInvalid("Arrow would take hexadecimal numbers")
+        raise pa.ArrowInvalid("Arrow would accept hexadecimal numbers")
     if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
-        raise pa.ArrowInvalid("Arrow would take a carriage return for the end of a line")
+        raise pa.ArrowInvalid("Arrow would treat a carriage return as the end of a line")
     names = [str(column) for column in range(columns)]
     used = dict(zip(names, map(pa.type_for_alias, types), strict=False))
     table = pa.csv.read_csv(
@@ -228,14 +235,14 @@ def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int
         pa.csv.ParseOptions(delimiter=separator.decode(), quote_char=False),
         pa.csv.ConvertOptions(column_types=used, include_columns=list(used), null_values=[]),
     )
-    # Arrow's to_numpy would import pandas, which takes longer than most files.
+    # Arrow's to_numpy would import pandas, which takes longer than reading most files.
     return [[np.from_dlpack(column) for column in batch.columns] for batch in table.to_batches()]
 
 
 def line_of_row(path: str, row: int, comments: bytes, *, skip: int = 0, blank_rows: bool = False) -> int:
-    """The number of the line that holds ``row``, counted from 0 without comments and the first ``skip`` lines.
+    """Return the number of the line that holds a row; rows count from 0, after ``skip`` lines and without comments.
 
-    Blank lines are rows only if ``blank_rows``.
+    Blank lines count as rows only if ``blank_rows``.
     """
     with Source(path) as source:
         for block, number in line_blocks(source):
@@ -249,11 +256,11 @@ def line_of_row(path: str, row: int, comments: bytes, *, skip: int = 0, blank_ro
                     return number + offset
                 else:
                     row -= 1
-    raise AssertionError("the file has fewer rows")
+    raise AssertionError("the row is beyond the end of the file")
 
 
 def _separator(block: bytes) -> bytes:
-    """What the first line has between its columns, one tab or else blanks."""
+    """Return the separator of the first line: a tab if it has tabs and no blanks, otherwise a blank."""
     line = block[: block.find(b"\n") + 1 or len(block)]
     return b"\t" if b"\t" in line and b" " not in line else b" "
 
@@ -285,11 +292,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-class Growing:
-    """An array that values are added to; ids are kept in 32 bits until one needs more."""
+class GrowingArray:
+    """An array that grows as values are added; ids use 32 bits until one requires 64."""
 
-    def __init__(self, dtype: np.dtype[Any], room: int) -> None:
-        self._array = np.empty(room, dtype)
+    def __init__(self, dtype: np.dtype[Any], capacity: int) -> None:
+        self._array = np.empty(capacity, dtype)
         self.length = 0
 
     def add(self, values: Array) -> None:
@@ -298,43 +305,46 @@ class Growing:
         if end > len(self._array):
             self._array.resize(end + end // 8, refcheck=False)
         narrow = self._array.dtype == np.uint32 and values.dtype == np.int64 and len(values) > 0
-        # A negative number is a large one as uint64.
+        # Viewed as uint64, a negative number is large.
         if narrow and values.view(np.uint64).max() > _UINT32_MAX:
             self._array = self._array.astype(np.int64)
         self._array[self.length : end] = values
         self.length = end
 
     def finish(self) -> Array:
-        """The array; nothing can be added any more."""
+        """Return the array; no values can be added afterwards."""
         self._array.resize(self.length, refcheck=False)
         return self._array
 
 
 def read_lines(source: Source, blocks: Iterator[Block], layout: Layout, *, threads: int, progress: bool) -> list[Array]:
-    """Parse all blocks: the id columns, uint32 or int64, and the weights if the layout has any.
+    """Parse all blocks; return the id columns, uint32 or int64, and the weights if the layout has any.
 
-    The memory that the graph will take is asked for once the first block tells how long the lines are.
+    The first block gives an estimate of the memory required for the graph, which is checked.
     """
     parser = LineParser(source.path, layout, threads=threads)
-    dtypes = [np.dtype(np.uint32)] * layout.ids + ([layout.weight] if layout.weight is not None else [])
-    columns: list[Growing] = []
+    columns: list[GrowingArray] = []
     with ProgressBar("reading", shown=progress) as bar:
         for block, number in blocks:
             batches = parser.parse(block, number)
             if not columns:
-                rows = sum(len(batch[0]) for batch in batches)
-                room = _expected_rows(source, rows, len(block), sum(dtype.itemsize for dtype in dtypes))
-                columns = [Growing(dtype, room) for dtype in dtypes]
+                columns = _allocate(source, layout, sum(len(batch[0]) for batch in batches), len(block))
             for batch in batches:
                 for column, values in zip(columns, batch, strict=True):
                     column.add(values)
-            if bar.tick and source.size:
-                bar.tick(source.position, source.size)
-    return [column.finish() for column in columns] or [np.empty(0, dtype) for dtype in dtypes]
+            if source.size:
+                bar.update(source.position, source.size)
+    return [column.finish() for column in columns or _allocate(source, layout, 0, 0)]
+
+
+def _allocate(source: Source, layout: Layout, rows: int, block_bytes: int) -> list[GrowingArray]:
+    """Allocate the columns of a file whose first block has this number of rows and bytes."""
+    expected = _expected_rows(source, rows, block_bytes, sum(dtype.itemsize for dtype in layout.dtypes))
+    return [GrowingArray(dtype, expected) for dtype in layout.dtypes]
 
 
 def _expected_rows(source: Source, rows: int, block_bytes: int, row_bytes: int) -> int:
-    """How many rows the file will have, told by its first block, with a little to spare."""
+    """Estimate the number of rows of the file from its first block, with a margin of 2 %."""
     if not source.position or not block_bytes:
         return rows
     text_bytes = source.delivered * source.size / source.position

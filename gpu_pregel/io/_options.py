@@ -1,4 +1,4 @@
-"""How a graph is to be read, and the making of one from what a file holds under these options."""
+"""The options of ``read_graph``, and the functions that build graphs from the data of a file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.edge_arrays import as_weights
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.io._files import naming
+from gpu_pregel.io._files import name_file_in_errors
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """The arguments of ``read_graph``, checked; None leaves a choice to the file."""
+    """The checked arguments of ``read_graph``; for None, the file decides."""
 
     format: str = "edgelist"
     directed: bool | None = None
@@ -34,18 +34,18 @@ class ReadOptions:
     columns: tuple[str, ...] | None = None
 
     def wants_weights(self, path: str, has_weights: bool) -> bool:
-        """Whether to take weights, refused where they are asked for and the file has none."""
+        """Return whether to read weights; raise if they are required and the file has none."""
         if self.weighted and not has_weights:
-            raise FormatError(path, "holds no weights: leave weighted=True out")
+            raise FormatError(path, "has no weights: omit weighted=True")
         return has_weights and self.weighted is not False
 
 
 def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    """``values`` as ``dtype``, and the position of the first that is NaN or does not fit, or -1."""
+    """Return ``values`` as ``dtype``, and the position of the first that is NaN or does not fit, or -1."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if values.dtype.kind == "f":
-            # 2^63 and 2^64 are floats, the limits below them are not.
+            # float64 can represent 2^63 and 2^64, but not the largest int64 and uint64.
             fits = (values >= float(limits.min)) & (values < float(limits.max + 1)) & (np.trunc(values) == values)
         else:
             fits = np.asarray((values >= limits.min) & (values <= limits.max))
@@ -63,18 +63,18 @@ def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
 
 
 def weight_fault(value: object, dtype: np.dtype[Any]) -> str:
-    """Why ``value`` is no weight of ``dtype``."""
+    """Describe why ``value`` is not a valid weight of ``dtype``."""
     if value != value:
-        return "the weight is NaN: give it a number or drop the edge"
+        return "the weight is NaN: use a number or drop the edge"
     remedy = "weight_dtype='float64'" if dtype.kind in "iu" else "another weight_dtype"
-    return f"the weight {value} is no {dtype}: pass {remedy}, or weighted=False to leave the weights out"
+    return f"the weight {value} does not fit {dtype}: pass {remedy}, or weighted=False to ignore the weights"
 
 
 def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:
-    """The weights as the dtype asked for, or a supported one."""
+    """Return the weights in the requested dtype, or in a supported one."""
     dtype = options.weight_dtype
     if dtype is None:
-        with naming(path):
+        with name_file_in_errors(path):
             return as_weights(values, len(values))
     cast, fault = cast_weights(values, dtype)
     if fault >= 0:
@@ -92,8 +92,8 @@ def graph_from_edges(
     directed: bool,
     num_vertices: int | None = None,
 ) -> Graph:
-    """Build a graph of a file's edges; ``num_vertices`` is what the file says, if it does."""
-    with naming(path):
+    """Build a graph from the edges of a file; ``num_vertices`` is the number stated in the file, if any."""
+    with name_file_in_errors(path):
         return Graph.from_edgelist(
             *(src, dst, weight),
             num_vertices=options.num_vertices if num_vertices is None else num_vertices,
@@ -116,13 +116,13 @@ def graph_from_rows(
     directed: bool,
     ids: Array | None = None,
 ) -> Graph:
-    """Make a graph of a file's CSR, without a copy where it can be used as it is.
+    """Make a graph from the CSR of a file, without copying arrays that can be used unchanged.
 
-    ``directed`` is what the file says. A directed file read as undirected gets the other direction of every edge; an
-    undirected one read as directed keeps both.
+    ``directed`` is the direction stated in the file. Reading a directed file as undirected adds the reverse of every
+    edge; reading an undirected file as directed keeps both directions.
     """
     wanted = directed if options.directed is None else options.directed
-    with naming(path):
+    with name_file_in_errors(path):
         if weights is not None:
             weights = checked_weights(path, options, weights)
         graph = Graph.from_csr(indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads)

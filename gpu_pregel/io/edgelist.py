@@ -1,6 +1,6 @@
-"""Edge lists as text: an edge a line, ``source destination [weight]``, as SNAP, GAPBS, KONECT and spreadsheets have it.
+"""Text edge lists with one edge per line, ``source destination [weight]``, as used by SNAP, GAPBS and KONECT.
 
-Also writes the lines of Matrix Market and Graphalytics files, which are edge lists below their headers.
+Also writes the edges of Matrix Market and Graphalytics files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMMENTS = b"#%"
 _NUMBER = rb"[+-]?([0-9]|\.[0-9])"
 _EDGES_PER_WRITE = 1 << 20
 UNWEIGHTED = "Graph.from_csr(graph.indptr, graph.indices, directed=graph.is_directed)"
-"""How to leave the weights of a graph behind, for messages."""
+"""An expression that drops the weights of a graph, for error messages."""
 
 
 def read(path: str, options: ReadOptions) -> Graph:
@@ -44,16 +44,18 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _is_header(line: bytes) -> bool:
-    """Whether neither of the first two columns begins as a number."""
+    """Return whether neither of the first two columns starts like a number."""
     fields = line.replace(b'"', b"").split(_separator(line))[:2]
     return bool(line) and not any(re.match(_NUMBER, field.strip()) for field in fields)
 
 
 def _check_header(path: str, header: bytes, number: int, first: bytes) -> None:
-    """Refuse headers that tell of a column of row numbers, as pandas and R write them by default."""
+    """Reject headers of tables with a column of row numbers, as pandas and R write them by default."""
     names = [name.strip() for name in header.replace(b'"', b"").split(_separator(header))]
     if not names or not names[0]:
-        raise FormatError(path, "the first column has no name: if it counts rows, write the table without", number)
+        raise FormatError(
+            path, "the first column has no name: if it holds row numbers, write the table without them", number
+        )
     columns = len(first.split(_separator(first)))
     if first and len(names) != columns:
         raise FormatError(path, f"the header names {len(names)} columns, but the first edge has {columns}", number)
@@ -64,13 +66,13 @@ def _separator(line: bytes) -> bytes | None:
 
 
 def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: int) -> Layout:
-    """What the first edge tells about the lines."""
+    """Derive the layout of the lines from the first edge."""
     separator = _separator(line)
     columns = len(line.split(separator)) if line else 3 if options.weighted else 2
     if suffix == ".wel" and columns == 2 and line:
-        raise FormatError(path, "2 columns, but every line of a .wel file has a weight in the third", number)
+        raise FormatError(path, "2 columns, but .wel files have a weight in a third column", number)
     if options.weighted and columns == 2:
-        raise FormatError(path, "2 columns, so there are no weights: leave weighted=True out", number)
+        raise FormatError(path, "2 columns, so there are no weights: omit weighted=True", number)
     weight = None
     if columns > 2 and options.weighted is not False:
         weight = options.weight_dtype or np.dtype(np.float64)
@@ -89,12 +91,12 @@ def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: i
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write an edge list; an undirected edge once, vertices by the user's ids."""
+    """Write an edge list by the user's ids; each undirected edge appears once."""
     suffix = suffixes(path)[0]
     if suffix == ".el" and graph.weights is not None:
-        raise ArgumentError(f"{path}: .el files hold no weights: name it .wel, or save {UNWEIGHTED}")
+        raise ArgumentError(f"{path}: .el files cannot store weights: use the suffix .wel, or save {UNWEIGHTED}")
     if suffix == ".wel" and graph.weights is None:
-        raise ArgumentError(f"{path}: .wel files hold weights, and the graph has none: name it .el")
+        raise ArgumentError(f"{path}: .wel files require weights, but the graph has none: use the suffix .el")
     check_ids(graph, path, "edge lists", low=0)
     with atomic_file(path) as file:
         if suffix in (".txt", ".snap"):
@@ -104,20 +106,20 @@ def write(graph: Graph, path: str, _format: str) -> None:
 
 
 def check_ids(graph: Graph, path: str, files: str, *, low: int) -> None:
-    """Refuse ids that such files cannot hold, or from which their reader could not make the graph again."""
+    """Reject ids that these files cannot store or that cannot be read back."""
     if graph.ids is None:
         return
     if graph.ids.dtype.kind not in "iu":
-        raise ArgumentError(f"{path}: {files} hold integer ids: save as .parquet or .pregel")
+        raise ArgumentError(f"{path}: {files} require integer ids: save as .parquet or .pregel")
     high = np.iinfo(np.int64).max
     for worst in (graph.ids.min(initial=0), graph.ids.max(initial=0)):
         if not low <= int(worst) <= high:
-            problem = "negative" if worst < 0 else "beyond 64 bits (signed)"
-            raise ArgumentError(f"{path}: the id {worst} is {problem}, which {files} cannot hold: save as .pregel")
+            problem = "negative" if worst < 0 else "larger than 64 bits (signed)"
+            raise ArgumentError(f"{path}: the id {worst} is {problem}, which {files} cannot store: save as .pregel")
 
 
 def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:
-    """The edges as ``Graph.to_edgelist`` has them, some at a time, by vertex number (int64, uint32)."""
+    """Yield the edges of ``Graph.to_edgelist`` in chunks, by vertex number (int64, uint32)."""
     indptr, indices, weights = graph.to_csr()
     first = 0
     while first < graph.num_vertices:
@@ -135,7 +137,7 @@ def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:
 def write_edges(
     file: BinaryIO, graph: Graph, *, separator: str, ids: Array | None = None, base: int = 0, swap: bool = False
 ) -> None:
-    """Write a line per edge; vertices by ``ids``, or as numbers from ``base``; ``swap`` puts the destination first."""
+    """Write one line per edge, with ``ids`` or numbers from ``base``; ``swap`` writes the destination first."""
     import pyarrow as pa
     import pyarrow.csv
 

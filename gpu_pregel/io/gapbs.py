@@ -1,7 +1,7 @@
-"""GAPBS's serialized graphs: a CSR, and if directed a CSC, of 64-bit offsets and 32-bit neighbours; little-endian.
+"""Serialized graphs of GAPBS: a CSR, followed by a CSC if directed, of 64-bit offsets and 32-bit neighbours.
 
-The layout is that of ``WriteSerializedGraph`` in GAPBS's writer.h: one byte whether directed, int64 m, int64 n, then
-offsets and neighbours; in .wsg files each neighbour is followed by an int32 weight.
+The layout follows ``WriteSerializedGraph`` in writer.h of GAPBS: one byte that is 1 if the graph is directed, int64 m,
+int64 n, offsets, neighbours; in .wsg files an int32 weight follows each neighbour. All values are little-endian.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ROWS_PER_WRITE = 1 << 20
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read a serialized graph; of a directed one the out-edges."""
+    """Read a serialized graph; only the out-edges of a directed graph."""
     pairs = _has_weights(path, bool(options.weighted))
     wanted = options.wants_weights(path, pairs)
     data = load_bytes(path)
@@ -39,19 +39,21 @@ def read(path: str, options: ReadOptions) -> Graph:
         indices, weights = np.array(entries[:, 0]), np.array(entries[:, 1]) if wanted else None
     else:
         indices, weights = np.array(data[start : start + 4 * m].view("<i4")), None
-    # A negative neighbour is beyond n when it is taken as unsigned.
+    # Viewed as unsigned, a negative neighbour is larger than n.
     return graph_from_rows(path, options, indptr, indices.view(np.uint32), weights, directed=directed)
 
 
 def _has_weights(path: str, otherwise: bool) -> bool:
-    """Whether neighbours have weights, which the suffix tells where it is one of the format's."""
+    """Return whether the suffix stands for weights; ``otherwise`` if it is not one of the format."""
     return {".sg": False, ".wsg": True}.get(suffixes(path)[0], otherwise)
 
 
 def _parse_header(path: str, data: Array, entry_bytes: int) -> tuple[bool, int, int]:
-    """Whether the graph is directed, m and n, after a check that the file has the size that follows from them."""
+    """Return whether the graph is directed, m and n; raise unless the size of the file matches."""
     if len(data) < _HEADER_BYTES:
-        raise FormatError(path, f"has {len(data)} bytes, and the header alone has {_HEADER_BYTES}: it is truncated")
+        raise FormatError(
+            path, f"has {len(data)} bytes, but the header alone has {_HEADER_BYTES}: the file is truncated"
+        )
     m, n = map(int, data[1:_HEADER_BYTES].view("<i8"))
     if data[0] > 1 or m < 0 or not 0 <= n <= MAX_VERTICES:
         raise FormatError(path, f"the header is damaged: directed {data[0]}, {m:,} stored edges, {n:,} vertices")
@@ -62,24 +64,26 @@ def _parse_header(path: str, data: Array, entry_bytes: int) -> tuple[bool, int, 
         raise FormatError(
             path,
             f"has {len(data):,} bytes, but a{'' if directed else 'n un'}{' ' * directed}directed graph of {n:,} "
-            f"vertices and {m:,} stored edges takes {size:,}: it is {state}, or its suffix wrong (.sg without weights, "
-            f".wsg with)",
+            f"vertices and {m:,} stored edges takes {size:,}: the file is {state}, or it has the wrong suffix (.sg is "
+            f"without weights, .wsg with weights)",
         )
     return directed, m, n
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write a serialized graph that GAPBS can read, by vertex number."""
+    """Write a serialized graph for GAPBS, by vertex number."""
     pairs = _has_weights(path, graph.weights is not None)
     if graph.num_vertices > _MAX_VERTICES:
-        raise ArgumentError(f"{path}: GAPBS numbers vertices in 31 bits, which {graph.num_vertices:,} do not fit")
+        raise ArgumentError(
+            f"{path}: GAPBS supports 31-bit vertex numbers, too few for {graph.num_vertices:,} vertices"
+        )
     if pairs and graph.weights is None:
-        raise ArgumentError(f"{path}: .wsg files hold weights, and the graph has none: name it .sg")
+        raise ArgumentError(f"{path}: .wsg files require weights, but the graph has none: use the suffix .sg")
     if not pairs and graph.weights is not None:
-        raise ArgumentError(f"{path}: .sg files hold no weights: name it .wsg, or save {UNWEIGHTED}")
+        raise ArgumentError(f"{path}: .sg files cannot store weights: use the suffix .wsg, or save {UNWEIGHTED}")
     if graph.weights is not None and graph.weights.dtype != np.int32:
         raise ArgumentError(
-            f"{path}: .wsg files hold int32 weights, not {graph.weights.dtype}: build the graph with int32 weights"
+            f"{path}: .wsg files require int32 weights, not {graph.weights.dtype}: build the graph with int32 weights"
         )
     with atomic_file(path) as file:
         file.write(bytes([graph.is_directed]))

@@ -1,4 +1,4 @@
-"""Gemini's binary edge lists: records of two uint32, followed by a float32 where there are weights; little-endian."""
+"""Binary edge lists of Gemini: little-endian records of two uint32 and, in weighted files, a float32."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def read(path: str, options: ReadOptions) -> Graph:
     if len(data) % record.itemsize:
         raise FormatError(
             path,
-            f"has {len(data):,} bytes, which is no multiple of the {record.itemsize} bytes of an edge: "
-            f"it is truncated or of another format",
+            f"has {len(data):,} bytes, which is not a multiple of the {record.itemsize} bytes of an edge: "
+            f"the file is truncated or has another format",
         )
     edges = data.view(record)
     require_memory(len(data) + building_memory(0, len(edges), 4 if wanted else 0), f"reading {path}")
@@ -40,19 +40,20 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def write(graph: Graph, path: str, format: str) -> None:
-    """Write a binary edge list by vertex number; an undirected edge once.
+    """Write a binary edge list by vertex number; each undirected edge appears once.
 
-    Weights of float64 are rounded to float32; integers that float32 does not have are refused.
+    float64 weights are rounded to float32; integers that float32 cannot represent are rejected.
     """
     record = _RECORDS[format]
     if (record is _TRIPLE) != (graph.weights is not None):
-        remedy = f"name it .wbin, or save {UNWEIGHTED}" if record is _PAIR else "name it .bin"
-        raise ArgumentError(f"{path}: {format} files hold {'no ' * (record is _PAIR)}weights: {remedy}")
+        remedy = f"use the suffix .wbin, or save {UNWEIGHTED}" if record is _PAIR else "use the suffix .bin"
+        problem = "cannot store" if record is _PAIR else "require"
+        raise ArgumentError(f"{path}: {format} files {problem} weights: {remedy}")
     if graph.weights is not None:
         _, fault = cast_weights(graph.weights, np.dtype(np.float32))
         if fault >= 0:
             problem = weight_fault(graph.weights[fault], np.dtype(np.float32))
-            raise ArgumentError(f"{path}: {format} files hold float32 weights: {problem}")
+            raise ArgumentError(f"{path}: {format} files store float32 weights: {problem}")
         if graph.weights.dtype.kind in "iu":
             _check_exact(path, graph.weights)
     with atomic_file(path) as file:
@@ -65,14 +66,14 @@ def write(graph: Graph, path: str, format: str) -> None:
 
 
 def _check_exact(path: str, weights: Array) -> None:
-    """Refuse integers that change as float32."""
+    """Reject integers that float32 cannot represent."""
     rounded = weights.astype(np.float32)
-    # What rounds up to 2^31, 2^32, 2^63 or 2^64 is beyond the dtype, where a cast back would say anything.
+    # Values that round up to 2^31, 2^32, 2^63 or 2^64 overflow the dtype, where a cast back is undefined.
     inside = rounded < float(np.iinfo(weights.dtype).max + 1)
     inexact = np.where(inside, rounded, np.float32(0)).astype(weights.dtype) != np.where(inside, weights, 1)
     if inexact.any():
         worst = weights[int(inexact.argmax())]
         raise ArgumentError(
-            f"{path}: the weight {worst} is no float32, which gemini-weighted files hold: save as .wel, .parquet or "
-            f".pregel, or make the weights float32 where rounding does no harm"
+            f"{path}: the weight {worst} does not fit float32, the type of gemini-weighted files: save as .wel, "
+            f".parquet or .pregel, or convert the weights to float32 if rounding is acceptable"
         )

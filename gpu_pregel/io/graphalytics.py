@@ -1,6 +1,6 @@
-"""LDBC Graphalytics graphs: X.v with an id a line, X.e with ``source destination [weight]``, and X.properties.
+"""LDBC Graphalytics graphs: X.v with one id per line, X.e with ``source destination [weight]``, and X.properties.
 
-The format is that of the LDBC Graphalytics benchmark specification, section 2.2.3 (the edge-vertex-list format).
+The format is specified in the LDBC Graphalytics benchmark specification, section 2.2.3 (edge-vertex-list format).
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from gpu_pregel.io.edgelist import check_ids, write_edges
 Array = np.ndarray[Any, Any]
 
 _DENSE = 16
-"""A table of all ids up to the largest is used while it has fewer than this many entries per vertex."""
+"""Ids are translated by a lookup table if it has fewer than this many entries per vertex."""
 
 
 def _paths(path: str) -> tuple[str, str, str]:
-    """The vertex, edge and properties files that belong to any one of them."""
+    """Return the paths of the vertex, edge and properties files, given any of them."""
     stem = path[:-2] if path.lower().endswith((".v", ".e")) else path
     return stem + ".v", stem + ".e", stem + ".properties"
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read a pair of files; vertices are numbered by ascending id."""
+    """Read a vertex and an edge file; vertices are numbered by ascending id."""
     vertex_path, edge_path, properties_path = _paths(path)
     open_file(edge_path).close()
     ids = _read_ids(vertex_path, options)
@@ -47,13 +47,13 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _read_ids(path: str, options: ReadOptions) -> Array:
-    """The vertices' ids, ascending, int64."""
+    """Return the ids of the vertices in ascending order, int64."""
     layout = Layout(columns=1, reason="a vertex has 1", ids=1, first=None)
     with Source(path) as source:
         blocks = line_blocks(source)
         (ids,) = read_lines(source, blocks, layout, threads=thread_count(options.threads), progress=options.progress)
     if len(ids) > MAX_VERTICES:
-        raise FormatError(path, f"{len(ids):,} vertices are more than the {MAX_VERTICES:,} of a graph")
+        raise FormatError(path, f"{len(ids):,} vertices exceed the limit of {MAX_VERTICES:,}")
     ids = ids.astype(np.int64, copy=False)
     if (np.diff(ids) > 0).all():
         return ids
@@ -61,12 +61,12 @@ def _read_ids(path: str, options: ReadOptions) -> Array:
     same = np.diff(ids[order]) == 0
     if same.any():
         row = int(order[1:][same].min())
-        raise FormatError(path, f"the id {ids[row]} stands on an earlier line too", line_of_row(path, row, b""))
+        raise FormatError(path, f"the id {ids[row]} already occurs on an earlier line", line_of_row(path, row, b""))
     return ids[order]
 
 
 def _read_direction(path: str) -> bool:
-    """Whether the properties file says that the graph is directed; False where there is none."""
+    """Return whether the graph is directed according to the properties file; False if there is no such file."""
     if not Path(path).exists():
         return False
     with open_file(path) as file:
@@ -98,7 +98,7 @@ def _read_edges(path: str, options: ReadOptions) -> tuple[Array, Array, Array | 
 
 
 def _numbers(path: str, ids: Array, ends: Array) -> Array:
-    """The vertex numbers of the ids that edges name."""
+    """Return the vertex numbers of the ids in the edge file."""
     if len(ends) == 0:
         return ends
     n = len(ids)
@@ -117,12 +117,12 @@ def _numbers(path: str, ids: Array, ends: Array) -> Array:
     if not known.all():
         row = int((~known).argmax())
         line = line_of_row(path, row, b"")
-        raise FormatError(path, f"the id {ends[row]} is not in the vertex file: add it there", line)
+        raise FormatError(path, f"the id {ends[row]} is not in the vertex file: add it", line)
     return numbers
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write the pair of files and the properties; vertices by the user's ids."""
+    """Write the vertex, edge and properties files by the user's ids."""
     import pyarrow as pa
     import pyarrow.csv
 

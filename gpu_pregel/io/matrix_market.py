@@ -1,6 +1,6 @@
-"""Matrix Market files: a square sparse matrix as a list of entries, an edge u to v for each entry (u, v).
+"""Matrix Market files: a square sparse matrix as a list of entries; each entry (u, v) is an edge u to v.
 
-The format is Boisvert, Pozo and Remington's, "The Matrix Market Exchange Formats", NISTIR 5935 (1996).
+The format is specified in Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935 (1996).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FIELDS = {"pattern": None, "integer": np.dtype(np.int64), "real": np.dtype(np.f
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-class _Header(NamedTuple):
+class _MatrixHeader(NamedTuple):
     field: str
     symmetry: str
     n: int
@@ -51,7 +51,7 @@ def read(path: str, options: ReadOptions) -> Graph:
         if not options.wants_weights(path, dtype is not None):
             weight = None
         elif header.symmetry == "skew-symmetric":
-            weight = dtype  # What is negated first and cast later.
+            weight = dtype  # Weights are negated first and cast later.
         else:
             weight = options.weight_dtype or dtype
         layout = Layout(
@@ -66,20 +66,18 @@ def read(path: str, options: ReadOptions) -> Graph:
         workers = thread_count(options.threads)
         columns = read_lines(source, blocks, layout, threads=workers, progress=options.progress)
     if len(columns[0]) != header.entries:
-        raise FormatError(
-            path, f"the size line announces {header.entries:,} entries, but there are {len(columns[0]):,}"
-        )
+        raise FormatError(path, f"the size line states {header.entries:,} entries, but there are {len(columns[0]):,}")
     for ids in columns[:2]:
         ids -= 1
     return _make_graph(path, options, header, columns[0], columns[1], columns[2] if weight is not None else None)
 
 
-def _read_header(path: str, blocks: Iterator[Block]) -> tuple[_Header, Iterator[Block]]:
-    """The header, checked, and the blocks below it."""
+def _read_header(path: str, blocks: Iterator[Block]) -> tuple[_MatrixHeader, Iterator[Block]]:
+    """Return the checked header, and the blocks that follow it."""
     block, number = next(blocks, (b"", 1))
     words = block[: block.find(b"\n") + 1 or len(block)].decode("utf-8", "replace").lower().split()
     if words[:1] not in (["%%matrixmarket"], ["%matrixmarket"]) or len(words) != 5:
-        raise FormatError(path, f"is no Matrix Market file: it must begin with {_BANNER}", 1)
+        raise FormatError(path, f"is not a Matrix Market file: the first line must be {_BANNER}", 1)
     for word, what, known in zip(
         words[1:],
         ("object", "format", "field", "symmetry"),
@@ -87,41 +85,41 @@ def _read_header(path: str, blocks: Iterator[Block]) -> tuple[_Header, Iterator[
         strict=True,
     ):
         if word not in known:
-            raise FormatError(path, f"the {what} {word!r} makes no graph: {' or '.join(known)} can be read", 1)
+            raise FormatError(path, f"the {what} {word!r} is not supported: use {' or '.join(known)}", 1)
     field, symmetry = words[3:]
     if field == "pattern" and symmetry == "skew-symmetric":
-        raise FormatError(path, "a pattern has no values to be skew-symmetric", 1)
-    line, number, blocks = first_data_line(_and_then(block, blocks), _COMMENTS)
+        raise FormatError(path, "a pattern matrix cannot be skew-symmetric", 1)
+    line, number, blocks = first_data_line(_prepend(block, blocks), _COMMENTS)
     sizes = header_numbers(line)
     if sizes is None or len(sizes) != 3:
-        raise FormatError(path, "the size line must have three numbers: rows, columns, entries", number or None)
+        raise FormatError(path, "the size line must contain three numbers: rows, columns, entries", number or None)
     rows, columns, entries = sizes
     if rows != columns:
         raise FormatError(path, f"{rows:,} rows and {columns:,} columns: an adjacency matrix is square", number)
     if rows > MAX_VERTICES:
-        raise FormatError(path, f"{rows:,} rows are more than the {MAX_VERTICES:,} vertices of a graph", number)
-    return _Header(field, symmetry, rows, entries), without_first_line(blocks)
+        raise FormatError(path, f"{rows:,} rows exceed the limit of {MAX_VERTICES:,} vertices", number)
+    return _MatrixHeader(field, symmetry, rows, entries), without_first_line(blocks)
 
 
-def _and_then(first: bytes, blocks: Iterator[Block]) -> Iterator[Block]:
+def _prepend(first: bytes, blocks: Iterator[Block]) -> Iterator[Block]:
     yield first, 1
     yield from blocks
 
 
 def _make_graph(
-    path: str, options: ReadOptions, header: _Header, src: Array, dst: Array, weight: Array | None
+    path: str, options: ReadOptions, header: _MatrixHeader, src: Array, dst: Array, weight: Array | None
 ) -> Graph:
-    """A graph of the stored entries and of those that the symmetry implies."""
+    """Build a graph from the stored entries and those implied by the symmetry."""
     directed = header.symmetry != "symmetric" if options.directed is None else options.directed
     negated = header.symmetry == "skew-symmetric"
     if negated:
         if (src == dst).any():
             line = line_of_row(path, int((src == dst).argmax()), _COMMENTS, skip=1)
-            raise FormatError(path, "an entry on the diagonal of a skew-symmetric matrix", line)
+            raise FormatError(path, "a skew-symmetric matrix has no entries on the diagonal: remove this one", line)
         if weight is not None and not directed:
             raise ArgumentError(
-                f"{path}: the weights of a skew-symmetric matrix have a sign for each direction: "
-                f"leave directed=False out, or pass weighted=False"
+                f"{path}: the weights of a skew-symmetric matrix differ in sign by direction: "
+                f"omit directed=False, or pass weighted=False"
             )
     if directed and header.symmetry != "general":
         other = src != dst
@@ -134,7 +132,7 @@ def _make_graph(
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write a Matrix Market file: general if directed, else the lower triangle of a symmetric matrix."""
+    """Write a Matrix Market file: general if directed, otherwise the lower triangle of a symmetric matrix."""
     kind = None if graph.weights is None else graph.weights.dtype.kind
     field = {None: "pattern", "f": "real"}.get(kind, "integer")
     n, entries = graph.num_vertices, graph.num_edges

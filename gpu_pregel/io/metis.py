@@ -1,7 +1,7 @@
-"""METIS graph files: an undirected graph, the neighbours of one vertex on each line.
+"""METIS graph files: an undirected graph with the neighbours of one vertex on each line.
 
-The format is that of METIS's manual, section 4.5: a header ``n m [fmt [ncon]]``, vertices counted from 1, ``%``
-before comments. Sizes and weights of vertices are skipped.
+The format is specified in the METIS manual, section 4.5: a header ``n m [fmt [ncon]]``, vertices numbered from 1, and
+comments that start with ``%``. Sizes and weights of vertices are ignored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source, atomic_file
 from gpu_pregel.io._lines import (
     Block,
-    Growing,
+    GrowingArray,
     first_data_line,
     header_numbers,
     line_blocks,
@@ -37,11 +37,11 @@ _SPACES_TO_LINES = bytes.maketrans(b" \t\r", b"\n\n\n")
 _ENTRIES_PER_WRITE = 1 << 20
 
 
-class _Header(NamedTuple):
+class _MetisHeader(NamedTuple):
     n: int
     m: int
     skipped: int
-    """Numbers at the beginning of each line: the vertex's size and weights."""
+    """Number of values at the start of each line: the size and weights of the vertex."""
     weighted: bool
     line: int
 
@@ -67,28 +67,28 @@ def read(path: str, options: ReadOptions) -> Graph:
     return graph_from_rows(path, options, indptr, values - 1, weights if wanted else None, directed=False)
 
 
-def _parse_header(path: str, line: bytes, number: int) -> _Header:
+def _parse_header(path: str, line: bytes, number: int) -> _MetisHeader:
     fields, numbers = line.split(), header_numbers(line)
     if numbers is None or not 2 <= len(numbers) <= 4:
-        raise FormatError(path, "the header must have two to four numbers: n m [fmt [ncon]]", number or None)
+        raise FormatError(path, "the header must contain two to four numbers: n m [fmt [ncon]]", number or None)
     n, m = numbers[:2]
     fmt = fields[2].decode().zfill(3) if len(fields) > 2 else "000"
     if not re.fullmatch("[01]{3}", fmt):
         raise FormatError(
-            path, f"the fmt {fmt} must be three digits, 0 or 1: vertex sizes, vertex and edge weights", number
+            path, f"the fmt {fmt} must be three digits, each 0 or 1: vertex sizes, vertex weights, edge weights", number
         )
     constraints = numbers[3] if len(numbers) > 3 else 1
     if n > MAX_VERTICES:
-        raise FormatError(path, f"{n:,} vertices are more than the {MAX_VERTICES:,} of a graph", number)
-    return _Header(n, m, (fmt[0] == "1") + constraints * (fmt[1] == "1"), fmt[2] == "1", number)
+        raise FormatError(path, f"{n:,} vertices exceed the limit of {MAX_VERTICES:,}", number)
+    return _MetisHeader(n, m, (fmt[0] == "1") + constraints * (fmt[1] == "1"), fmt[2] == "1", number)
 
 
 def _read_rows(source: Source, blocks: Iterator[Block], options: ReadOptions) -> tuple[Array, Array]:
-    """How many numbers each line has, and the numbers of all lines."""
+    """Return how many numbers each line has, and the numbers of all lines."""
     import pyarrow as pa
 
     threads = thread_count(options.threads)
-    values, lengths = Growing(np.dtype(np.uint32), 0), [np.empty(0, np.int64)]
+    values, lengths = GrowingArray(np.dtype(np.uint32), 0), [np.empty(0, np.int64)]
     with ProgressBar("reading", shown=options.progress) as bar:
         for block, number in blocks:
             text = re.sub(rb"(?m)^[ \t]*%[^\n]*(\n|\Z)", b"", block) if b"%" in block else block
@@ -102,8 +102,8 @@ def _read_rows(source: Source, blocks: Iterator[Block], options: ReadOptions) ->
                         values.add(batch[0])
                 except pa.ArrowInvalid:
                     raise _not_a_number(source.path, block, number) from None
-            if bar.tick and source.size:
-                bar.tick(source.position, source.size)
+            if source.size:
+                bar.update(source.position, source.size)
     return np.concatenate(lengths), values.finish()
 
 
@@ -122,66 +122,66 @@ def _not_a_number(path: str, block: bytes, number: int) -> FormatError:
         for field in line.split() if not line.strip().startswith(_COMMENTS) else ():
             if not re.fullmatch(rb"-?[0-9]{1,18}", field):
                 shown = field[:40].decode("utf-8", "backslashreplace")
-                return FormatError(path, f"{shown!r} is not an integer of 64 bits", number + offset)
-    return FormatError(path, "holds something that is no integer")
+                return FormatError(path, f"{shown!r} is not a 64-bit integer", number + offset)
+    return FormatError(path, "contains a value that is not an integer")
 
 
 def _line(path: str, row: int) -> int:
     return line_of_row(path, row, _COMMENTS, skip=1, blank_rows=True)
 
 
-def _check_lengths(path: str, header: _Header, lengths: Array) -> Array:
-    """The lengths of the n rows, after a check that there are so many and that they can be parted."""
+def _check_lengths(path: str, header: _MetisHeader, lengths: Array) -> Array:
+    """Return the lengths of the n rows; raise unless there are n and each can be split into its parts."""
     n = header.n
     if len(lengths) < n:
-        raise FormatError(
-            path, f"the header announces {n:,} vertices, but there are {len(lengths):,} lines below it", header.line
-        )
+        raise FormatError(path, f"the header states {n:,} vertices, but {len(lengths):,} lines follow", header.line)
     if lengths[n:].any():
         line = _line(path, n + int((lengths[n:] > 0).argmax()))
-        raise FormatError(path, f"one line more than the {n:,} vertices that the header announces", line)
+        raise FormatError(path, f"more lines than the {n:,} vertices stated in the header", line)
     lengths = lengths[:n]
     short = lengths < header.skipped
     if short.any():
-        problem = f"a line must begin with the vertex's {header.skipped} size and weights, as the header's fmt says"
+        problem = f"the fmt in the header requires {header.skipped} sizes and weights at the start of each line"
         raise FormatError(path, problem, _line(path, int(short.argmax())))
     odd = (lengths - header.skipped) % 2 == 1
     if header.weighted and odd.any():
-        problem = "neighbours and weights must alternate, as the header's fmt says, but one is missing"
+        problem = "the fmt in the header requires a weight after each neighbour, but one is missing"
         raise FormatError(path, problem, _line(path, int(odd.argmax())))
     return lengths
 
 
-def _check_neighbours(path: str, header: _Header, lengths: Array, neighbours: Array) -> None:
+def _check_neighbours(path: str, header: _MetisHeader, lengths: Array, neighbours: Array) -> None:
     own = np.repeat(np.arange(1, header.n + 1), lengths)
     outside = (neighbours < 1) | (neighbours > header.n)
     if outside.any():
         e = int(outside.argmax())
-        problem = f"the neighbour {neighbours[e]} is no vertex: they are numbered from 1 to {header.n}"
+        problem = f"the neighbour {neighbours[e]} is not a vertex: vertices are numbered from 1 to {header.n}"
         raise FormatError(path, problem, _line(path, int(own[e]) - 1))
     loops = neighbours == own
     if loops.any():
         u = int(own[loops.argmax()])
-        raise FormatError(path, f"vertex {u} is its own neighbour: the format has no self-loops", _line(path, u - 1))
+        raise FormatError(
+            path, f"vertex {u} is its own neighbour: METIS files cannot store self-loops", _line(path, u - 1)
+        )
     if len(neighbours) != 2 * header.m:
         raise FormatError(
             path,
-            f"the header announces {header.m:,} edges, so {2 * header.m:,} neighbours, but there are "
-            f"{len(neighbours):,}: every edge stands on the lines of both its vertices",
+            f"the header states {header.m:,} edges, hence {2 * header.m:,} neighbours, but there are "
+            f"{len(neighbours):,}: every edge must appear on the lines of both its vertices",
             header.line,
         )
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write a METIS graph, which is undirected, without self-loops and with positive integer weights if any."""
+    """Write a METIS graph: undirected, without self-loops, and with positive integer weights or none."""
     indptr, indices, weights = graph.to_csr()
     if graph.is_directed:
-        raise ArgumentError(f"{path}: METIS files hold undirected graphs: build it with directed=False")
+        raise ArgumentError(f"{path}: METIS files only store undirected graphs: build the graph with directed=False")
     src, dst, _ = graph.to_edgelist()
     if (src == dst).any():
-        raise ArgumentError(f"{path}: METIS files hold no self-loops: build it with self_loops='drop'")
+        raise ArgumentError(f"{path}: METIS files cannot store self-loops: build the graph with self_loops='drop'")
     if weights is not None and (weights.dtype.kind == "f" or (weights.size and weights.min() <= 0)):
-        raise ArgumentError(f"{path}: METIS files hold positive integer weights: pass others as .mtx or .wel")
+        raise ArgumentError(f"{path}: METIS files require positive integer weights: save as .mtx or .wel")
     with atomic_file(path) as file:
         file.write(f"{graph.num_vertices} {len(src)}{'' if weights is None else ' 001'}\n".encode())
         first = 0

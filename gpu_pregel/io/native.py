@@ -1,7 +1,7 @@
-"""The package's own format, .pregel: an Arrow IPC file whose arrays are used where they lie, mapped into memory.
+"""The .pregel format of this package: an Arrow IPC file whose arrays are mapped into memory.
 
-One record batch of one row: ``indptr`` large_list<int64>, ``indices`` large_list<uint32>, and where the graph has
-them ``weights`` and ``ids``. The schema's metadata hold the version of the format and whether the graph is directed.
+The file holds one record batch of one row: ``indptr`` large_list<int64>, ``indices`` large_list<uint32>, and optionally
+``weights`` and ``ids``. The metadata of the schema holds the version of the format and whether the graph is directed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TYPES = {
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read a graph whose arrays are views of the mapped file; they are checked, so each page is touched once."""
+    """Read a graph whose arrays are views of the mapped file; checking them reads each page once."""
     import pyarrow as pa
 
     try:
@@ -37,13 +37,15 @@ def read(path: str, options: ReadOptions) -> Graph:
             schema = file.schema
             directed = _check_schema(path, schema)
             if file.num_record_batches != 1:
-                raise FormatError(path, f"has {file.num_record_batches} record batches instead of one: write it again")
+                raise FormatError(
+                    path, f"has {file.num_record_batches} record batches instead of one: write the file again"
+                )
             batch = file.get_batch(0)
             batch.validate()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(path, f"is no .pregel file, or truncated ({error}): write it again") from error
+        raise FormatError(path, f"is not a .pregel file, or is truncated ({error}): write the file again") from error
     if batch.num_rows != 1:
-        raise FormatError(path, f"has {batch.num_rows} rows instead of one: write it again")
+        raise FormatError(path, f"has {batch.num_rows} rows instead of one: write the file again")
     arrays = {name: _array(path, name, batch.column(name)) for name in schema.names if name in _TYPES}
     weights = arrays.get("weights") if options.wants_weights(path, "weights" in arrays) else None
     return graph_from_rows(
@@ -52,18 +54,18 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _check_schema(path: str, schema: Any) -> bool:
-    """Whether the graph is directed, after a check of version, columns and types."""
+    """Check version, columns and types; return whether the graph is directed."""
     metadata = schema.metadata or {}
     version = metadata.get(_VERSION_KEY)
     if version is None:
-        raise FormatError(path, "is an Arrow file, but no .pregel file: it has no version in its metadata")
+        raise FormatError(path, "is an Arrow file, but not a .pregel file: its metadata has no version")
     if version != _VERSION:
         shown = version.decode("utf-8", "backslashreplace")
-        raise FormatError(path, f"has version {shown} of the format, and only {_VERSION.decode()} can be read")
+        raise FormatError(path, f"has version {shown} of the format, but only version {_VERSION.decode()} is supported")
     for name, types in _TYPES.items():
         if name not in schema.names:
             if name in ("indptr", "indices"):
-                raise FormatError(path, f"has no column {name!r}: write it again")
+                raise FormatError(path, f"has no column {name!r}: write the file again")
             continue
         found = schema.field(name).type
         if str(found) not in {f"large_list<item: {kind}>" for kind in types}:
@@ -75,26 +77,26 @@ def _check_schema(path: str, schema: Any) -> bool:
 
 
 def _array(path: str, name: str, column: Any) -> Array:
-    """The values of the only row, without a copy unless they are strings."""
+    """Return the values of the only row, copying only strings."""
     import pyarrow as pa
 
     values = column[0].values
     if values is None or values.null_count:
-        raise FormatError(path, f"the column {name!r} holds nulls: write it again")
+        raise FormatError(path, f"the column {name!r} contains nulls: write the file again")
     if pa.types.is_large_string(values.type):
         ids = np.empty(len(values), object)
         try:
             values.validate(full=True)
             ids[:] = values.to_pylist()
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-            raise FormatError(path, f"the column {name!r} is damaged ({error}): write it again") from error
+            raise FormatError(path, f"the column {name!r} is damaged ({error}): write the file again") from error
         return ids
-    # Arrow's to_numpy would import pandas, which takes longer than most files.
+    # Arrow's to_numpy would import pandas, which takes longer than reading most files.
     return np.from_dlpack(values)
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write everything that makes the graph: CSR, weights, direction and ids."""
+    """Write the CSR, weights, direction and ids of a graph."""
     import pyarrow as pa
 
     parts = {"indptr": pa.array(graph.indptr), "indices": pa.array(graph.indices)}
@@ -121,6 +123,8 @@ def _ids(path: str, ids: Array) -> Any:
         try:
             return pa.array(ids.tolist(), pa.int64())
         except OverflowError as error:
-            raise ArgumentTypeError(f"{path}: .pregel files hold ids of 64 bits ({error}): use strings") from error
+            raise ArgumentTypeError(
+                f"{path}: .pregel files require ids of at most 64 bits ({error}): use strings"
+            ) from error
     kinds = " and ".join(sorted({type(name).__name__ for name in ids}))
-    raise ArgumentTypeError(f"{path}: .pregel files hold ids that are all integers or all strings, not {kinds}")
+    raise ArgumentTypeError(f"{path}: .pregel files require ids that are all integers or all strings, not {kinds}")

@@ -1,4 +1,4 @@
-"""Parquet tables of edges: a column of sources, one of destinations and perhaps one of weights."""
+"""Parquet tables of edges: a column of sources, one of destinations and, optionally, one of weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.io._files import atomic_file, naming
+from gpu_pregel.io._files import atomic_file, name_file_in_errors
 from gpu_pregel.io._options import ReadOptions, checked_weights
 
 Array = np.ndarray[Any, Any]
@@ -20,7 +20,7 @@ _METADATA = b"gpu_pregel"
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read a table of edges; what this package wrote keeps its direction and its isolated vertices."""
+    """Read a table of edges; tables written by this package retain their direction and isolated vertices."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -31,18 +31,18 @@ def read(path: str, options: ReadOptions) -> Graph:
             names = [source, target] if weight is None else [source, target, weight]
             table = file.read(columns=names, use_threads=options.threads != 1)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(path, f"is no Parquet file that can be read ({error})") from error
-    about = _about(path, schema)
+        raise FormatError(path, f"is not a readable Parquet file ({error}): write it again") from error
+    stored = _graph_facts(path, schema)
     directed, num_vertices, renumber = options.directed, options.num_vertices, options.renumber
     if directed is None:
-        directed = bool(about.get("directed"))
-    if about.get("ids") is True and renumber == "auto":
+        directed = bool(stored.get("directed"))
+    if stored.get("ids") is True and renumber == "auto":
         renumber = True if num_vertices is None else renumber
     elif num_vertices is None and renumber is not True:
-        num_vertices = about.get("num_vertices")
+        num_vertices = stored.get("num_vertices")
     if weight is not None:
         table = table.set_column(2, weight, pa.array(_weights(path, options, weight, table[weight])))
-    with naming(path):
+    with name_file_in_errors(path):
         return Graph.from_arrow(
             *(table, source, target, weight),
             num_vertices=num_vertices,
@@ -56,16 +56,16 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _choose_columns(path: str, options: ReadOptions, names: list[str]) -> tuple[str, str, str | None]:
-    """The columns asked for, or those of usual names, or the first two."""
+    """Return the requested columns, those with common names, or the first two."""
     if options.columns is not None:
         for name in options.columns:
             if name not in names:
-                raise ArgumentError(f"{path} has no column {name!r}: there are {', '.join(map(repr, names))}")
+                raise ArgumentError(f"{path} has no column {name!r}; available columns: {', '.join(map(repr, names))}")
         source, target, *rest = options.columns
         weight = rest[0] if rest else None
     else:
         if len(names) < 2:
-            raise FormatError(path, f"has {len(names)} columns: edges need a source and a destination")
+            raise FormatError(path, f"has {len(names)} columns: edges require a source and a destination")
         source, target = next((pair for pair in _ENDS if set(pair) <= set(names)), (names[0], names[1]))
         weight = next((name for name in _WEIGHTS if name in names and name not in (source, target)), None)
     if options.wants_weights(path, weight is not None):
@@ -78,59 +78,59 @@ def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:
 
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise FormatError(
-            path, f"the column {name!r} is {column.type}, no numbers: pass weighted=False to leave it out"
+            path, f"the column {name!r} is {column.type}, not a number type: pass weighted=False to ignore it"
         )
     if column.null_count:
         row = int(np.asarray(column.is_null()).argmax())
-        raise FormatError(path, f"the column {name!r} is null in row {row:,}: give every edge a weight")
+        raise FormatError(path, f"the column {name!r} is null in row {row:,}: every edge requires a weight")
     return checked_weights(path, options, column.to_numpy())
 
 
-def _about(path: str, schema: Any) -> dict[str, Any]:
-    """What this package noted about the graph, if it wrote the file."""
+def _graph_facts(path: str, schema: Any) -> dict[str, Any]:
+    """Return the facts about the graph that this package stores in the metadata; empty for other files."""
     text = (schema.metadata or {}).get(_METADATA)
     if text is None:
         return {}
     try:
-        about = json.loads(text)
+        facts = json.loads(text)
         return {
-            "directed": bool(about["directed"]),
-            "num_vertices": int(about["num_vertices"]),
-            "ids": bool(about["ids"]),
+            "directed": bool(facts["directed"]),
+            "num_vertices": int(facts["num_vertices"]),
+            "ids": bool(facts["ids"]),
         }
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(
-            path, f"the metadata {_METADATA.decode()!r} are damaged ({error!r}): write it again"
+            path, f"the metadata {_METADATA.decode()!r} is damaged ({error!r}): write the file again"
         ) from error
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write a table ``src``, ``dst`` and perhaps ``weight``, by the user's ids; an undirected edge once."""
+    """Write the columns ``src``, ``dst`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
     import pyarrow.parquet
 
-    about = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
+    facts = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
     table = graph.to_arrow()
     for name in ("src", "dst"):
         problem = _unreadable(table[name])
         if problem:
             raise ArgumentError(f"{path}: {problem}")
-    table = table.replace_schema_metadata({_METADATA: json.dumps(about)})
+    table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
     with atomic_file(path) as file:
         pyarrow.parquet.write_table(table, file)
 
 
 def _unreadable(column: Any) -> str | None:
-    """What the reader would refuse about a column of ids, and what to do about it."""
+    """Return why a column of ids could not be read back, and the remedy; None if it can be."""
     import pyarrow as pa
     import pyarrow.compute
 
     types = pa.types
     if column.null_count:
-        return "an id is None, and could not be read back: use integers or strings"
+        return "an id is None, which cannot be read back: use integers or strings"
     if types.is_floating(column.type) or types.is_boolean(column.type) or types.is_nested(column.type):
-        return f"the ids become values of type {column.type}, and could not be read back: use integers or strings"
+        return f"the ids become values of type {column.type}, which cannot be read back: use integers or strings"
     if types.is_signed_integer(column.type) and len(column):
         smallest = pa.compute.min(column).as_py()
         if smallest < 0:
-            return f"the id {smallest} is negative, and could not be read back: save as .pregel"
+            return f"the id {smallest} is negative, which cannot be read back: save as .pregel"
     return None

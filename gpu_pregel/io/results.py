@@ -1,4 +1,4 @@
-"""Results, a value per vertex, as Parquet, CSV or NumPy files."""
+"""Writes results, one value per vertex, as Parquet, CSV or NumPy files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Array = np.ndarray[Any, Any]
 
 
 def check_result_path(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a result file, or raise what :func:`save_result` would raise for it, before any work.
+    """Return the suffix of a result file, or raise the errors of :func:`save_result` before any work.
 
     Raises
     ------
     FormatError
-        Another suffix than those of :func:`save_result`.
+        The suffix is not supported.
     WriteError
-        The folder is missing or cannot be written to.
+        The folder does not exist or is not writable.
 
     Examples
     --------
@@ -33,28 +33,28 @@ def check_result_path(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     suffix, compression = suffixes(name)
     if suffix not in (".parquet", ".pq", ".csv", ".npy") or (compression and suffix != ".csv"):
-        raise FormatError(name, "results are written as .parquet, .csv, .csv.gz, .csv.zst or .npy: choose one of these")
+        raise FormatError(name, "unsupported suffix: write results as .parquet, .csv, .csv.gz, .csv.zst or .npy")
     check_target(name)
     return suffix
 
 
 def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list[Any]], array: Array) -> None:
-    """Write a result, whole or not at all: all columns, or the plain array, as the suffix says.
+    """Write a result, completely or not at all: all columns or only the array, depending on the suffix.
 
     Parameters
     ----------
     path : path
-        ``.parquet`` and ``.pq`` take the columns, ``.csv`` too, with a header (``.gz`` and ``.zst`` may follow);
-        ``.npy`` takes ``array``.
+        ``.parquet``, ``.pq`` and ``.csv`` files hold the columns; ``.csv.gz`` and ``.csv.zst`` are compressed. ``.npy``
+        files hold ``array``.
     columns : dict of str to array_like[n]
     array : array[n]
 
     Raises
     ------
     FormatError
-        Another suffix.
+        The suffix is not supported.
     WriteError
-        The operating system refused; nothing half-written is left behind.
+        The file cannot be written; no partial file remains.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
     suffix = check_result_path(name)
     if suffix == ".npy":
         with atomic_file(name) as file:
-            # Of a true file np.save would say how many bytes the system took, and not why it took no more.
+            # For a real file, np.save reports how many bytes were written, but not why writing failed.
             stream: Any = SimpleNamespace(write=file.write)
             np.save(stream, array)
         return
@@ -87,7 +87,7 @@ def save_result(path: str | os.PathLike[str], columns: Mapping[str, Array | list
             try:
                 pa.csv.write_csv(table, file)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                raise ArgumentTypeError(f"{name}: CSV cannot hold these ids ({error}): save as .parquet") from error
+                raise ArgumentTypeError(f"{name}: CSV cannot store these ids ({error}): save as .parquet") from error
         else:
             import pyarrow.parquet
 

@@ -11,15 +11,15 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.formats import RunSnapshot
 from gpu_pregel.host.agents.ledger import Entry
-from gpu_pregel.host.agents.options import Call
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.results import AgentResult, Vertices, tell_failures, tell_interrupts
-from gpu_pregel.host.agents.workers.executor import Job
-from gpu_pregel.host.agents.workers.garbage import patience
-from gpu_pregel.host.agents.workers.transport import InProcess, Transport
+from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
+from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
 from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
@@ -54,28 +54,27 @@ class AgentRun:
     {'a': 42}
     """
 
-    def __init__(self, call: Call, recovered: RecoveredRun) -> None:
+    def __init__(self, options: RunOptions, recovered: RecoveredRun) -> None:
         self.run_id = recovered.run_id
         self._stepping = threading.Lock()
         journal = recovered.journal
         with ExitStack() as undo:
             if journal is not None:
                 undo.callback(journal.close)
-            job = call.job(recovered.run_id, recovered.branch)
-            self._transport = _transport(call.workers, job, in_slices=journal is not None)
+            shared = options.for_partitions(recovered.run_id, recovered.branch)
+            self._transport = _transport(options.workers, shared, in_slices=journal is not None)
             undo.callback(self._transport.close)
             self._policy = AgentPolicy(
-                job,
-                call.rules(),
+                options,
+                shared,
                 recovered.state,
                 self._transport,
-                call.observers,
                 begun=recovered.begun or None,
                 halted=recovered.status == "halted",
             )
             self._master = Master(
                 self._policy,
-                max_supersteps=call.max_supersteps,
+                max_supersteps=options.max_supersteps,
                 observe=self._policy.observe,
                 journal=journal,
                 superstep=recovered.superstep,
@@ -94,7 +93,7 @@ class AgentRun:
             if len(self._policy.state.vertices) < _FEW:
                 goes_on = self._master.step()
             else:
-                with patience(beside_users_code=self._transport.is_local):
+                with relaxed_gc(beside_users_code=self._transport.is_local):
                     goes_on = self._master.step()
             if self.status == "stopped":
                 self._master.close()
@@ -103,7 +102,7 @@ class AgentRun:
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
         ledger = self._policy.ledger
-        failed = [] if ledger is None else ledger.of_status("failed")
+        failed = [] if ledger is None else ledger.with_status("failed")
         if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
             raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
         chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
@@ -138,7 +137,7 @@ class AgentRun:
     def _entry(self, vertex: Id) -> Entry | None:
         """The ledger's entry of a vertex of the held superstep."""
         ledger = self._policy.ledger
-        return None if ledger is None else ledger.known(vertex)
+        return None if ledger is None else ledger.find_entry(vertex)
 
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside for the next superstep; a completed run continues.
@@ -198,12 +197,12 @@ class AgentRun:
         state, ledger = policy.state, policy.ledger
         failed, interrupts = ({}, {}) if ledger is None else (ledger.failures(), ledger.interrupts())
         return AgentResult(
-            vertices=Vertices(dict(state.vertices)),
+            vertices=VertexMapping(dict(state.vertices)),
             status=self.status,
-            failed=tell_failures({**state.failed, **failed}),
+            failed=decode_failures({**state.failed, **failed}),
             superstep=superstep,
             aggregates={name: decode(value) for name, value in state.aggregates.items()},
-            interrupts=tell_interrupts(interrupts),
+            interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
         )
 
@@ -218,9 +217,9 @@ class AgentRun:
             self._master.close()
 
 
-def _transport(workers: int, job: Job, *, in_slices: bool) -> Transport:
+def _transport(workers: int, options: PartitionOptions, *, in_slices: bool) -> Transport:
     if workers == 0:
-        return InProcess(job, in_slices=in_slices)
-    from gpu_pregel.host.agents.workers.pool import Workers
+        return InProcessTransport(options, in_slices=in_slices)
+    from gpu_pregel.host.agents.workers.pool import WorkerPool
 
-    return Workers(job, workers)
+    return WorkerPool(options, workers)

@@ -1,4 +1,4 @@
-"""Combiners of agents' messages and contributions: Python values, folded in a fixed order."""
+"""Reductions of Python values, in a fixed order: combiners of messages, and folds of contributions to aggregates."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.arguments import check_integer
 
-_FOLDS: dict[str, Callable[[list[Any]], Any]] = {
+_FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
     "sum": lambda parts: sum(parts[1:], parts[0]),
     "min": min,
     "max": max,
@@ -23,12 +24,12 @@ _FOLDS: dict[str, Callable[[list[Any]], Any]] = {
 }
 _IDENTITIES: dict[str, Any] = {"sum": 0, "count": 0, "list": [], "and": True, "or": False}
 _EXACT = frozenset({"min", "max", "and", "or"})
-"""Those whose partial results combine to the same whatever the grouping, and have the type of a message."""
+"""Reductions that are associative, and whose partial results have the type of a message."""
 
 
 @dataclass(frozen=True)
 class TopK:
-    """The ``k`` largest, in descending order.
+    """The ``k`` largest values, in descending order.
 
     Examples
     --------
@@ -40,48 +41,55 @@ class TopK:
     k: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, int) or isinstance(self.k, bool) or self.k < 1:
-            raise ArgumentError(f"TopK takes a whole number from 1, not {self.k!r}")
+        check_integer("TopK's k", self.k, 1)
 
 
 class CombinerError(Exception):
-    """A combiner cannot fold a vertex's messages."""
+    """A combiner cannot fold the messages to a vertex."""
 
 
 @dataclass(frozen=True)
-class Folding:
-    """A combiner by name, ``TopK`` or a function of two values."""
+class Reduction:
+    """A reduction by name, ``TopK`` or a function of two values.
 
-    how: Any
+    Attributes
+    ----------
+    combine : str, TopK or callable
+    identity : data
+        The aggregate without contributions; None for none.
+    """
+
+    combine: Any
     identity: Any = None
 
     @classmethod
-    def of(cls, role: str, how: Any) -> Folding:
-        """Check what a user gave."""
-        if isinstance(how, str):
-            if how not in _FOLDS:
+    def of(cls, role: str, combine: Any) -> Reduction:
+        """Check the ``combine`` that a user has passed as ``role``."""
+        if isinstance(combine, str):
+            if combine not in _FUNCTIONS:
                 raise ArgumentError(
-                    f"{role} must be one of {', '.join(map(repr, _FOLDS))}, TopK(k) or a function of two"
+                    f"{role} must be one of {', '.join(map(repr, _FUNCTIONS))}, TopK(k) or a function of two values, "
+                    f"not {combine!r:.80}"
                 )
-            return cls(how, _IDENTITIES.get(how))
-        if isinstance(how, TopK):
-            return cls(how, [])
-        if not callable(how):
-            raise ArgumentTypeError(f"{role} must be a name, TopK(k) or a function of two values, not {how!r}")
-        return cls(how)
+            return cls(combine, _IDENTITIES.get(combine))
+        if isinstance(combine, TopK):
+            return cls(combine, [])
+        if not callable(combine):
+            raise ArgumentTypeError(f"{role} must be a name, TopK(k) or a function of two values, not {combine!r}")
+        return cls(combine)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the sender may fold what it sends to one target."""
-        return isinstance(self.how, str) and self.how in _EXACT
+        """Whether a sender may fold its messages to a target without changing the result."""
+        return isinstance(self.combine, str) and self.combine in _EXACT
 
     @property
     def name(self) -> str:
-        """As errors show it."""
-        return str(getattr(self.how, "__qualname__", None) or repr(self.how))
+        """The name for error messages."""
+        return str(getattr(self.combine, "__qualname__", None) or repr(self.combine))
 
     def fold(self, messages: list[Any]) -> list[Any]:
-        """What a vertex sees instead of ``messages``: a list of one."""
+        """Fold ``messages`` into a list of one."""
         try:
             return [self.total(messages)]
         except Exception as error:
@@ -90,34 +98,31 @@ class Folding:
 
     def total(self, parts: list[Any]) -> Any:
         """Fold at least one value, in order."""
-        if isinstance(self.how, TopK):
-            return sorted(parts, reverse=True)[: self.how.k]
-        if isinstance(self.how, str):
-            return _FOLDS[self.how](parts)
+        if isinstance(self.combine, TopK):
+            return sorted(parts, reverse=True)[: self.combine.k]
+        if isinstance(self.combine, str):
+            return _FUNCTIONS[self.combine](parts)
         result = parts[0]
         for part in parts[1:]:
-            result = self.how(result, part)
+            result = self.combine(result, part)
         return result
 
-    def grown(self, before: Any, parts: list[Any]) -> Any:
-        """An aggregate that was ``before``, None for nothing yet, with more contributions; ``before`` is kept as is."""
+    def extend(self, before: Any, parts: list[Any]) -> Any:
+        """Return the aggregate ``before`` extended by contributions; it is not modified. None means no aggregate."""
         before = decode(encode(before))
         if not parts:
             return before
-        if before is None or (self.how == "last"):
+        if before is None or self.combine == "last":
             return self.total(parts)
-        if self.how == "first":
+        if self.combine == "first":
             return before
-        if self.how == "count":
+        if self.combine == "count":
             return before + len(parts)
-        return self.total([*before, *parts] if isinstance(before, list) and self._makes_lists else [before, *parts])
-
-    @property
-    def _makes_lists(self) -> bool:
-        return isinstance(self.how, TopK) or self.how == "list"
+        makes_lists = isinstance(self.combine, TopK) or self.combine == "list"
+        return self.total([*before, *parts] if makes_lists and isinstance(before, list) else [before, *parts])
 
     def fold_outbox(self, outbox: list[tuple[Id, bytes]]) -> list[tuple[Id, bytes]]:
-        """Of several messages to one target one; those that cannot be folded are sent, for the target to fail."""
+        """Fold the messages to each target into one. Messages that cannot be folded stay, so that the target fails."""
         by_target: dict[Id, list[bytes]] = {}
         for target, message in outbox:
             by_target.setdefault(target, []).append(message)

@@ -1,95 +1,57 @@
-"""What a compute function is given: its vertex, its messages, and what it may ask for."""
+"""The argument of a compute function: its vertex, its messages, and what it sends and requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from gpu_pregel.errors import ArgumentTypeError, CodecError
+from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.records import Batch, Id, Record, Task, Vertex
+from gpu_pregel.host.agents.partition_options import PartitionOptions
+from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData
+from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
 if TYPE_CHECKING:
     import random
 
 
-class Interrupted(BaseException):
-    """Ends an attempt that waits for an answer; no ``Exception``, so that compute functions do not catch it."""
+class AttemptInterrupt(BaseException):
+    """Ends an attempt that needs an answer; not an ``Exception``, so that compute functions do not catch it."""
 
     def __init__(self, payload: bytes) -> None:
         self.payload = payload
         super().__init__("waits for an answer")
 
 
-class Limits:
-    """The most bytes of a message and of an outbox."""
-
-    def __init__(self, message: int | None = None, outbox: int | None = None) -> None:
-        self.message, self.outbox = message, outbox
-
-
-class Setup(NamedTuple):
-    """What all contexts of a run share."""
-
-    run: str
-    branch: int
-    combine: Any
-    limits: Limits
-
-
-class Edge:
-    """An out-edge: ``target`` and ``weight``."""
-
-    __slots__ = ("target", "weight")
-
-    def __init__(self, target: Any, weight: Any) -> None:
-        self.target, self.weight = target, weight
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.target, self.weight))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Edge):
-            return NotImplemented
-        return bool(self.target == other.target and self.weight == other.weight)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Edge({self.target!r}, {self.weight!r})"
-
-
-class _Over(list[Any]):
-    """Where an attempt that has ended would leave what it asks for."""
+class _ClosedList(list[Any]):
+    """Takes the place of the outbox and requests of an attempt that has ended."""
 
     def append(self, _: Any) -> NoReturn:
         raise RuntimeError(
-            "the attempt has ended, and what its context is asked for now would be lost: wait for threads and tasks "
+            "the attempt has ended, so messages and requests of its context are lost: wait for threads and tasks "
             "before compute returns"
         )
 
 
-_OVER = _Over()
-_new_record = partial(tuple.__new__, Record)  # a third of the time
-_UNCHANGING = frozenset({type(None), bool, int, float, str, bytes})
+_CLOSED = _ClosedList()
+_new_record = partial(tuple.__new__, Record)  # three times as fast as Record(...)
 
 
 class Context:
-    """A vertex in a superstep, as its compute function sees it.
+    """A vertex in a superstep, as seen by its compute function.
 
     Attributes
     ----------
     vertex_id : str, int, bytes or tuple of such
     value : data
-        Settable; the new value is what it is when the function returns.
+        Can be set or modified in place; its state when the function returns is the new value.
     messages : list
-        In the order of (sender, sequence). Senders are ordered by the type of their id (int, str, bytes, tuple); of the
+        In order of (sender, sequence). Senders are ordered by the type of their id (int, str, bytes, tuple); of the
         same type, integers by value, others by length, then by content. Messages from outside come last.
     superstep, num_vertices : int
-        ``num_vertices`` is that at the start of the superstep.
+        ``num_vertices`` is the count at the start of the superstep.
     key : str
-        The same in every attempt at this vertex in this superstep, and in no other: for idempotent requests.
+        Identifies the vertex and superstep, and is the same in every attempt: use it for idempotent requests.
     attempt : int
         From 1.
     random : random.Random
@@ -105,9 +67,9 @@ class Context:
         "_interrupts",
         "_messages",
         "_mutations",
+        "_options",
         "_outbox",
         "_random",
-        "_setup",
         "_size",
         "_task",
         "_value",
@@ -115,8 +77,8 @@ class Context:
         "_vertex_id",
     )
 
-    def __init__(self, vertex: Vertex, task: Task, batch: Batch, setup: Setup) -> None:
-        self._vertex, self._task, self._batch, self._setup = vertex, task, batch, setup
+    def __init__(self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions) -> None:
+        self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
@@ -127,7 +89,7 @@ class Context:
         self._size = self._interrupts = 0
         self._random: random.Random | None = None
 
-    # What is not asked for is not decoded.
+    # Properties decode on first use.
 
     @property
     def vertex_id(self) -> Any:
@@ -138,7 +100,7 @@ class Context:
 
     @property
     def value(self) -> Any:
-        """The value, the vertex's own copy."""
+        """The value, a copy for this attempt."""
         if not self._decoded:
             self._value = decode(self._vertex.value)
             self._decoded = True
@@ -151,11 +113,11 @@ class Context:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages in order, or what the combiner makes of them."""
+        """The messages in order, or a list of the single message that the combiner returns."""
         if self._messages is None:
             self._messages = [decode(message) for message in self._task.messages]
-            if self._setup.combine is not None and self._messages:
-                self._messages = self._setup.combine.fold(self._messages)
+            if self._options.combiner is not None and self._messages:
+                self._messages = self._options.combiner.fold(self._messages)
         return self._messages
 
     @property
@@ -175,166 +137,133 @@ class Context:
 
     @property
     def edges(self) -> list[Edge]:
-        """Out-edges, each with ``target`` and ``weight``, in the order in which they were added; copies."""
+        """Copies of the out-edges, in the order in which they were added."""
         return [
-            Edge(decode(target), weight if type(weight) in _UNCHANGING else copied(weight))
+            Edge(decode(target), weight if type(weight) in IMMUTABLE_TYPES else copy_weight(weight))
             for target, weight in self._vertex.edges
         ]
 
     @property
     def neighbors(self) -> list[Any]:
-        """The ids at the ends of the out-edges."""
+        """The targets of the out-edges."""
         return [decode(target) for target, _ in self._vertex.edges]
 
     @property
     def key(self) -> str:
         """SHA-256 over run, branch, superstep and vertex, in hexadecimal digits."""
-        return self._make_key().hex()
+        return self._hash_key().hex()
 
-    def _make_key(self) -> bytes:
-        return make_key(self._setup.run, self._setup.branch, self._batch.step, self._task.id)
+    def _hash_key(self) -> bytes:
+        from hashlib import sha256  # takes longer to import than the rest of this module
+
+        key = self._options.run_id, self._options.branch, self._batch.step, self._task.id
+        return sha256(encode(key)).digest()
 
     @property
     def random(self) -> random.Random:
-        """Random numbers that are the same in every attempt."""
+        """A random number generator that returns the same numbers in every attempt."""
         if self._random is None:
             from random import Random
 
-            self._random = Random(self._make_key())
+            self._random = Random(self._hash_key())
         return self._random
 
     def send(self, target: Any, message: Any) -> None:
-        """Send a message, which ``target`` sees in the next superstep."""
-        self._post(_id_of(target), self._encoded(message, "a message", self._setup.limits.message))
+        """Send a message, which ``target`` receives in the next superstep."""
+        self._post(id_key(target), self._encode(message, "a message", self._options.max_message))
 
     def send_to_neighbors(self, message: Any) -> None:
         """Send a message along every out-edge."""
-        data = self._encoded(message, "a message", self._setup.limits.message)
+        data = self._encode(message, "a message", self._options.max_message)
         for target, _ in self._vertex.edges:
             self._post(target, data)
 
     def _post(self, target: Id, data: bytes) -> None:
         self._size += len(data)
-        if self._setup.limits.outbox is not None and self._size > self._setup.limits.outbox:
-            raise CodecError(
-                f"the outbox has more than {self._setup.limits.outbox:,} bytes: send less, or raise max_outbox"
-            )
+        limit = self._options.max_outbox
+        if limit is not None and self._size > limit:
+            raise CodecError(f"the outbox has more than {limit:,} bytes: send less, or raise max_outbox")
         self._outbox.append((target, data))
 
     def vote_to_halt(self) -> None:
-        """Compute this vertex again only when a message comes."""
+        """Make this vertex inactive until it receives a message."""
         self._halted = True
 
     def aggregate(self, name: str, value: Any) -> None:
-        """Contribute to an aggregate, which all vertices see in the next superstep."""
+        """Contribute to an aggregate, which all vertices can read in the next superstep."""
         if name not in self._batch.aggregates:
-            self._unknown(name)
+            self._raise_unknown(name)
         if type(name) is not str:
-            name = str.__str__(name)  # an enumeration's member, say
-        self._aggregates.append((name, self._encoded(value, f"a contribution to {name!r}", None)))
+            name = str.__str__(name)  # a member of a str enumeration, for example
+        self._aggregates.append((name, self._encode(value, f"a contribution to {name!r}", None)))
 
     def aggregated(self, name: str) -> Any:
-        """The aggregate of the superstep before, its identity at first."""
+        """Return the aggregate of the previous superstep; its initial value in superstep 0."""
         if name not in self._batch.aggregates:
-            self._unknown(name)
+            self._raise_unknown(name)
         return decode(self._batch.aggregates[name])
 
-    def _unknown(self, name: str) -> NoReturn:
-        there = ", ".join(map(repr, self._batch.aggregates)) or "none"
-        raise KeyError(f"there is no aggregator {name!r}: declared are {there}")
+    def _raise_unknown(self, name: str) -> NoReturn:
+        declared = ", ".join(map(repr, self._batch.aggregates)) or "none"
+        raise KeyError(f"no aggregator {name!r}; declared aggregators: {declared}")
 
     def add_vertex(self, vertex_id: Any, value: Any = None, edges: Any = ()) -> None:
-        """Ask for a vertex, which is there from the next superstep on."""
-        pairs = [(_id_of(target), weight) for target, weight in as_edges(edges)]
+        """Request a new vertex, which exists from the next superstep on."""
+        pairs = [(id_key(target), weight) for target, weight in edge_pairs(edges)]
         for _, weight in pairs:
-            self._encoded(weight, "an edge's weight", None)
-        vertex = Vertex(self._encoded(value, "a vertex's value", None), pairs)
-        self._mutations.append(("add_vertex", _id_of(vertex_id), vertex.pack()))
+            self._encode(weight, "an edge's weight", None)
+        vertex = VertexData(self._encode(value, "a vertex's value", None), pairs)
+        self._mutations.append(("add_vertex", id_key(vertex_id), vertex.pack()))
 
     def remove_vertex(self, vertex_id: Any) -> None:
-        """Ask that a vertex and its out-edges go."""
-        self._mutations.append(("remove_vertex", _id_of(vertex_id)))
+        """Request the removal of a vertex and its out-edges."""
+        self._mutations.append(("remove_vertex", id_key(vertex_id)))
 
     def add_edge(self, source: Any, target: Any, weight: Any = 1) -> None:
-        """Ask for an edge."""
-        self._encoded(weight, "an edge's weight", None)
-        self._mutations.append(("add_edge", _id_of(source), _id_of(target), weight))
+        """Request a new edge."""
+        self._encode(weight, "an edge's weight", None)
+        self._mutations.append(("add_edge", id_key(source), id_key(target), weight))
 
     def remove_edge(self, source: Any, target: Any) -> None:
-        """Ask that all edges from ``source`` to ``target`` go."""
-        self._mutations.append(("remove_edge", _id_of(source), _id_of(target)))
+        """Request the removal of all edges from ``source`` to ``target``."""
+        self._mutations.append(("remove_edge", id_key(source), id_key(target)))
 
     def interrupt(self, payload: Any = None) -> Any:
-        """Return the next recorded answer, or end this attempt until there is one."""
+        """Return the next recorded answer; if none is left, end this attempt until there is one."""
         number = self._interrupts
         self._interrupts += 1
         if number < len(self._task.answers):
             return decode(self._task.answers[number])
-        asked = self._encoded(payload, "an interrupt's payload", None)
+        asked = self._encode(payload, "an interrupt's payload", None)
         if self._asked is None:
             self._asked = asked
-        raise Interrupted(asked)
+        raise AttemptInterrupt(asked)
 
     @property
     def asked(self) -> bytes | None:
-        """The payload of the interrupt that ended this attempt, whatever became of its exception."""
+        """The payload of the interrupt that ended this attempt, even if its exception was caught."""
         return self._asked
 
     @staticmethod
-    def _encoded(value: Any, what: str, limit: int | None) -> bytes:
+    def _encode(value: Any, name: str, limit: int | None) -> bytes:
         try:
             return encode(value, limit)
         except CodecError as error:
-            raise CodecError(f"{what}: {error}") from None
+            raise CodecError(f"{name}: {error}") from None
 
     def close(self) -> None:
-        """Refuse what the attempt asks for from here on."""
-        self._outbox = self._aggregates = self._mutations = _OVER
+        """Refuse further messages and requests."""
+        self._outbox = self._aggregates = self._mutations = _CLOSED
 
     def record(self) -> Record:
-        """What the attempt leaves, as it ends now."""
+        """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self.close()
         changed = None
         if self._decoded:
-            value = self._encoded(self._value, "the value", None)
+            value = self._encode(self._value, "the value", None)
             changed = None if value == self._vertex.value else value
-        if self._setup.combine is not None and self._setup.combine.is_exact and len(outbox) > 1:
-            outbox = self._setup.combine.fold_outbox(outbox)
+        combiner = self._options.combiner
+        if combiner is not None and combiner.is_exact and len(outbox) > 1:
+            outbox = combiner.fold_outbox(outbox)
         return _new_record((changed, self._halted, outbox, aggregates, mutations))
-
-
-def make_key(run: str, branch: int, step: int, vertex: Id) -> bytes:
-    """SHA-256 over what names an attempt's work, and nothing that a restart changes."""
-    from hashlib import sha256  # it takes longer to load than all the rest of this module
-
-    return sha256(encode((run, branch, step, vertex))).digest()
-
-
-def _id_of(vertex_id: Any) -> Id:
-    return id_key(vertex_id)
-
-
-def copied(weight: Any, name: str = "weight") -> Any:
-    """A weight that nobody else can change."""
-    if type(weight) is str:
-        encode(weight, name=name)  # it may hold what is no text
-    return weight if type(weight) in _UNCHANGING else decode(encode(weight, name=name))
-
-
-def as_edges(edges: Any) -> list[tuple[Any, Any]]:
-    """What a user gives as the edges of a vertex: targets, or ``Edge`` objects with their weight; others weigh 1."""
-    if isinstance(edges, (str, bytes)):
-        raise ArgumentTypeError(f"edges must be several targets, not {edges!r}: for one, pass [{edges!r}]")
-    if isinstance(edges, Mapping):
-        raise ArgumentTypeError(
-            "edges must be targets or Edge objects, not a mapping: pass [Edge(target, weight), ...]"
-        )
-    if not isinstance(edges, Iterable):
-        raise ArgumentTypeError(f"edges must be a sequence of targets or Edge objects, not {edges!r}")
-    return [as_edge(edge) for edge in edges]
-
-
-def as_edge(edge: Any) -> tuple[Any, Any]:
-    """An edge is a target, or an ``Edge`` with its weight."""
-    return (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)

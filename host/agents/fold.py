@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
-from gpu_pregel.host.agents.records import NOTHING, Change, Failure, Id, Vertex
-from gpu_pregel.host.agents.rules import MasterContext, Rules
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.records import NOTHING, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 
@@ -24,7 +24,7 @@ class AgentChange:
     records : list of (Id, Record)
     failed : dict
         Failed vertices without which the run continues, as in ``State``.
-    changed : dict of Id to Vertex
+    changed : dict of Id to VertexData
         All vertices that differ from before, mutated ones included.
     mutated : Change
         Vertices that mutation requests and ``on_missing`` add, replace and remove.
@@ -40,7 +40,7 @@ class AgentChange:
 
     records: Records
     failed: dict[Id, tuple[int, Failure, list[bytes]]]
-    changed: dict[Id, Vertex]
+    changed: dict[Id, VertexData]
     mutated: Change
     inbox: Inbox
     aggregates: dict[str, bytes]
@@ -50,28 +50,28 @@ class AgentChange:
     active: set[Id]
 
 
-def fold_superstep(state: State, ledger: Ledger, rules: Rules, functions: Iterable[str]) -> AgentChange:
+def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentChange:
     """Fold a superstep whose vertices have all completed or finally failed; ``state`` is not changed."""
-    records, failed = ledger.completed(), {} if ledger.is_complete() else ledger.failures()
-    values = _fold_aggregates(rules, state, ledger.step, records)
+    records, failed = ledger.completed_records(), {} if ledger.is_complete() else ledger.failures()
+    values = _fold_aggregates(options, state, ledger.step, records)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
 
-    def find(vertex: Id) -> Vertex | None:
+    def find(vertex: Id) -> VertexData | None:
         return changed.get(vertex) or state.vertices.get(vertex)
 
     try:
-        mutated = resolve_mutations(records, find, inbox, rules.resolve)
+        mutated = resolve_mutations(records, find, inbox, options.resolve)
     except ConflictError as error:
         raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
-    mutated = _find_recipients(state, ledger.step, records, inbox, mutated, rules.on_missing)
+    mutated = _find_recipients(state, ledger.step, records, inbox, mutated, options.on_missing)
     count = len(state.vertices)
     if mutated is not NOTHING:
         changed.update(mutated.set)
         for vertex in mutated.remove:
             changed.pop(vertex, None)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
-    function, halted = _ask_master(rules, ledger.step, count, values, state.function, functions)
+    function, halted = _ask_master(options, ledger.step, count, values, state.function)
     aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()} if values else {}
     awake = _find_awake(records, mutated)
     active = awake.union(inbox)
@@ -96,19 +96,19 @@ def state_after(state: State, after: AgentChange) -> State:
     return State(vertices, after.inbox, after.aggregates, after.function, state.failed | after.failed)
 
 
-def _fold_aggregates(rules: Rules, state: State, step: int, records: Records) -> dict[str, Any]:
+def _fold_aggregates(options: RunOptions, state: State, step: int, records: Records) -> dict[str, Any]:
     """Fold the contributions of completed attempts, in the order of (vertex, sequence)."""
-    if not rules.aggregates:
+    if not options.reductions:
         return {}
     contributions: dict[str, list[Any]] = {}
     for _, record in records:
         for name, data in record.aggregates:
             contributions.setdefault(name, []).append(decode(data))
     totals = {}
-    for name, aggregate in rules.aggregates.items():
-        before = decode(state.aggregates[name]) if aggregate.persistent else aggregate.initial
+    for name, aggregator in options.aggregators_by_name.items():
+        before = decode(state.aggregates[name]) if aggregator.persistent else aggregator.initial
         try:
-            totals[name] = aggregate.folding.grown(before, contributions.get(name, []))
+            totals[name] = options.reductions[name].extend(before, contributions.get(name, []))
         except Exception as error:
             raise AgentError(
                 f"aggregator {name!r} in superstep {step} cannot fold the contributions: "
@@ -142,7 +142,7 @@ def _find_recipients(
         return mutated
     if not missing:
         return mutated
-    created = {target: Vertex(encode(None), []) for target in missing}
+    created = {target: VertexData(encode(None), []) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 
@@ -157,11 +157,11 @@ def _missing_recipient(step: int, records: Records, target: Id) -> AgentError:
 
 
 def _ask_master(
-    rules: Rules, step: int, count: int, aggregates: dict[str, Any], function: str, functions: Iterable[str]
+    options: RunOptions, step: int, count: int, aggregates: dict[str, Any], function: str
 ) -> tuple[str, bool]:
     """The next superstep's compute function, and whether the run ends."""
-    if rules.master is None:
+    if options.master is None:
         return function, False
-    context = MasterContext(step, count, aggregates, functions)
-    rules.master(context)
+    context = MasterContext(step, count, aggregates, options.functions_by_name)
+    options.master(context)
     return context.function or function, context.halted

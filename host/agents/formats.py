@@ -15,7 +15,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.fold import AgentChange, state_after
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
-from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import Folded, Written
@@ -137,7 +137,7 @@ class Segment:
         """All that a ledger has; messages received before the superstep are in its input."""
         others: list[Part] = []
         for vertex in ledger.vertices:
-            entry = ledger.known(vertex)
+            entry = ledger.find_entry(vertex)
             if entry is None or entry.status == "completed":
                 continue
             if entry.failure is not None:
@@ -146,7 +146,7 @@ class Segment:
             elif entry.status == "interrupted":
                 others.append(Question(vertex, entry.attempts, entry.payload or b"", entry.asked))
         others += [LaterMessage(target, message) for target, messages in ledger.sent.items() for message in messages]
-        return cls(ledger.completed(), others)
+        return cls(ledger.completed_records(), others)
 
     @property
     def is_begun(self) -> bool:
@@ -253,7 +253,7 @@ def unpack_state(data: bytes) -> State:
     aggregates, function, failed = rest
     edges = list(zip(targets, weights, strict=True))
     vertices = {
-        vertex: Vertex(value, out, bool(flag))
+        vertex: VertexData(value, out, bool(flag))
         for vertex, value, flag, out in zip(ids, values, halted, _cut(edges, counts), strict=True)
     }
     inbox = dict(zip(receivers, _cut(messages, lengths), strict=True))
@@ -336,7 +336,7 @@ class SavedSuperstep:
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)
-        state.vertices.update({vertex: Vertex(*rest) for vertex, *rest in self.mutated})
+        state.vertices.update({vertex: VertexData(*rest) for vertex, *rest in self.mutated})
         state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
         state.aggregates, state.function = self.aggregates, self.function
 

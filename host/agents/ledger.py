@@ -1,8 +1,7 @@
-"""The ledger of a superstep: for each active vertex its status, attempts, input and, once it has one, its result.
+"""The ledger of a superstep: the status, attempts, input and result of each active vertex.
 
-It is the master's, so that a vertex can be computed again with the same input whatever became of its worker; an Erlang
-framework's design calls it ``superstep_state``. Most vertices complete at their first attempt, and many may do so in a
-millisecond: of those there is only the record.
+The master keeps it, so that a vertex can be computed again with the same input after its worker has died. A vertex that
+completes at its first attempt, as most do, has only a record and no entry.
 """
 
 from __future__ import annotations
@@ -13,27 +12,27 @@ from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, TaskFie
 
 
 class Entry:
-    """A vertex in a superstep that did not, or has not yet, just complete at its first attempt.
+    """The progress of a vertex that has not completed at its first attempt.
 
     Attributes
     ----------
     messages : sequence of bytes
-        Its input, in order.
+        Input, in order.
     status : str
         "pending", "in_progress", "completed", "failed" or "interrupted".
     attempts : int
-        Made so far, and charged.
+        Number of attempts that count against the retry policy.
     answers : sequence of bytes
-        To its interrupts.
+        Answers to interrupts.
     failure : Failure or None
     payload : bytes or None
-        What an interrupt asks.
+        Payload of the interrupt that waits for an answer.
     asked : int
-        Number of that question, from 0: it waits for the answer of this number.
+        Number of that interrupt, from 0.
     ready : float
-        When its next attempt may begin, by the monotonic clock.
+        Earliest time of the next attempt, on the monotonic clock.
     suspect : bool
-        Whether it was under way, with others, in a worker that died: it runs alone.
+        Whether it was one of several running when a worker died, so that it has to run alone.
     """
 
     __slots__ = ("answers", "asked", "attempts", "failure", "messages", "payload", "ready", "status", "suspect")
@@ -56,9 +55,9 @@ class Ledger:
     step : int
     vertices : list of Id
     records : dict of Id to Record
-        Of completed attempts, as they came.
+        Records of completed attempts, in the order of completion.
     sent : dict of Id to list of bytes
-        Messages from outside that came meanwhile, for the next superstep.
+        Messages from outside for the next superstep.
     """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
@@ -69,10 +68,10 @@ class Ledger:
         self._entries: dict[Id, Entry] = {}
         self._generations: dict[Id, int] = {}
         self.has_begun = self.has_foreign = False
-        """Whether attempts were begun; whether there are records that no worker of this run has made."""
+        """Whether attempts have started; whether some records were computed in another process."""
 
     def entry(self, vertex: Id) -> Entry:
-        """All about one vertex."""
+        """Return the entry of a vertex, creating it if there is none."""
         entry = self._entries.get(vertex)
         if entry is None:
             status = "completed" if vertex in self.records else self._usual_status
@@ -80,21 +79,21 @@ class Ledger:
             self._entries[vertex] = entry
         return entry
 
-    def known(self, vertex: Id) -> Entry | None:
-        """What there is to say of a vertex beside its record, if anything."""
+    def find_entry(self, vertex: Id) -> Entry | None:
+        """Return the entry of a vertex, or None."""
         return self._entries.get(vertex)
 
     @property
     def _usual_status(self) -> str:
-        """Of a vertex with neither an entry nor a record."""
+        """The status of vertices without an entry or a record."""
         return "in_progress" if self.has_begun else "pending"
 
     def is_complete(self) -> bool:
-        """Whether all have completed, which is all that there is to say of most supersteps."""
+        """Whether all vertices have completed."""
         return len(self.records) == len(self.vertices)
 
-    def of_status(self, status: str) -> list[Id]:
-        """Vertices of a status, in order."""
+    def with_status(self, status: str) -> list[Id]:
+        """Return the vertices with a status, in order."""
         if status == "completed":
             return [vertex for vertex in self.vertices if vertex in self.records]
         if status != self._usual_status:
@@ -107,21 +106,21 @@ class Ledger:
         ]
 
     def failures(self) -> dict[Id, tuple[int, Failure, list[bytes]]]:
-        """The superstep, the failure and the input of each vertex that failed."""
+        """Return superstep, failure and input of each failed vertex."""
         failed = {}
-        for vertex in self.of_status("failed"):
+        for vertex in self.with_status("failed"):
             entry = self._entries[vertex]
             if entry.failure is not None:
                 failed[vertex] = (self.step, entry.failure, list(entry.messages))
         return failed
 
     def interrupts(self) -> dict[Id, bytes]:
-        """The vertices that wait for an answer, and what they ask."""
+        """Return the payload of each vertex that waits for an answer."""
         entries = self._entries
-        return {vertex: entries[vertex].payload or b"" for vertex in self.of_status("interrupted")}
+        return {vertex: entries[vertex].payload or b"" for vertex in self.with_status("interrupted")}
 
     def begin(self, vertices: list[Id]) -> list[TaskFields]:
-        """Tasks of attempts that begin now; the first call of all begins with every vertex."""
+        """Start attempts and return their tasks."""
         inbox = self._inbox
         tasks: list[TaskFields] = []
         self.has_begun = True
@@ -138,7 +137,7 @@ class Ledger:
         return tasks
 
     def record_outcomes(self, outcomes: list[Outcome], generation: int) -> list[Outcome]:
-        """Take in how attempts ended; those left out are of vertices that have completed, or of earlier attempts."""
+        """Record outcomes; return them without those of completed vertices or earlier attempts."""
         entries, record, stale = self._entries, self.records.setdefault, []
         for outcome in outcomes:
             vertex, _, status, result = outcome
@@ -163,41 +162,41 @@ class Ledger:
             entry.failure = outcome.result
         else:
             entry.payload, entry.asked = outcome.result, len(entry.answers)
-            entry.attempts -= 1  # waiting for an answer is not charged
+            entry.attempts -= 1  # an interrupted attempt does not count
         return True
 
     def suspend(self) -> None:
-        """Let all that was in progress elsewhere wait, uncharged, as nobody will tell how it ends."""
-        for vertex in self.of_status("in_progress"):
+        """Set attempts that were running in another process back to pending, without counting them."""
+        for vertex in self.with_status("in_progress"):
             entry = self.entry(vertex)
             entry.status = "pending"
             entry.attempts -= 1
 
     def generation(self, vertex: Id) -> int:
-        """Of the worker that computed its record."""
+        """Return the generation of the worker that computed the record of a vertex."""
         return self._generations.get(vertex, 0)
 
     def retry(self, vertices: Iterable[Id]) -> None:
-        """Give failed vertices a fresh set of attempts, with the input they had."""
+        """Give failed vertices a new set of attempts, with the same input."""
         for vertex in vertices:
             entry = self.entry(vertex)
             entry.status, entry.attempts, entry.failure, entry.ready = "pending", 0, None, 0.0
 
     def answer(self, vertex: Id, answer: bytes) -> None:
-        """Record an answer to an interrupt; if it is the one waited for, the vertex runs again from its start."""
+        """Record an answer; if the vertex waits for it, it becomes pending."""
         entry = self.entry(vertex)
         entry.answers = [*entry.answers, answer]
         if entry.status == "interrupted" and len(entry.answers) > entry.asked:
             entry.status, entry.payload = "pending", None
 
     def answers(self) -> list[tuple[Id, bytes]]:
-        """All answers to interrupts, each vertex's in order."""
+        """Return all answers to interrupts, in order for each vertex."""
         return [(vertex, one) for vertex, entry in sorted(self._entries.items()) for one in entry.answers]
 
-    # What is known from elsewhere.
+    # Restoring a superstep that another process started.
 
     def set_completed(self, records: Iterable[tuple[Id, Record]]) -> None:
-        """Take over records of attempts that were made elsewhere; the state of no worker has them."""
+        """Restore records, which no worker of this process has."""
         self.has_begun = self.has_foreign = True
         for vertex, record in records:
             self.records[vertex] = record
@@ -206,31 +205,31 @@ class Ledger:
                 self._entries[vertex].status, self._entries[vertex].failure = "completed", None
 
     def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
-        """Take over that so many attempts at a vertex failed, and whether there is to be another."""
+        """Restore the number of failed attempts at a vertex, and whether there will be another."""
         entry = self.entry(vertex)
         entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
 
-    def judge_again(self, most: int) -> None:
-        """Let those that failed elsewhere have as many attempts as is said here."""
+    def apply_attempts(self, most: int) -> None:
+        """Apply the maximum number of attempts of this run to restored failures."""
         for entry in self._entries.values():
             if entry.failure is not None and entry.status in ("failed", "pending"):
-                is_over = not entry.failure.retryable or entry.attempts >= most
-                entry.status = "failed" if is_over else "pending"
+                is_final = not entry.failure.retryable or entry.attempts >= most
+                entry.status = "failed" if is_final else "pending"
 
     def set_interrupted(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:
-        """Take over that a vertex waits for the answer of a number."""
+        """Restore that a vertex waits for the answer of interrupt number ``asked``."""
         entry = self.entry(vertex)
         entry.status, entry.attempts, entry.failure = "interrupted", attempts, None
         entry.payload, entry.asked = payload, asked
 
-    def completed(self) -> list[tuple[Id, Record]]:
-        """Records in the order of their vertices."""
+    def completed_records(self) -> list[tuple[Id, Record]]:
+        """Return records in the order of vertices."""
         records = self.records
         if len(records) == len(self.vertices):
             return [(vertex, records[vertex]) for vertex in self.vertices]
         return [(vertex, records[vertex]) for vertex in self.vertices if vertex in records]
 
     def retries(self) -> int:
-        """Attempts beyond each vertex's first."""
+        """Return the number of attempts beyond the first of each vertex."""
         entries = self._entries
         return sum([max(0, entry.attempts - 1) for entry in entries.values()]) if entries else 0

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpu_pregel.host.agents.records import NOTHING, Change, Id, Vertex
+from gpu_pregel.errors import ArgumentTypeError, CodecError
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.records import NOTHING, Change, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
+from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
 
 _ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3}
 
-Resolve = Callable[[Id, Vertex | None, list[Vertex], list[bytes]], Vertex | None]
-"""``resolve(id, existing, requested, messages)``: the vertex that is to be, or None for none."""
+Resolve = Callable[..., Any]
+"""``resolve(id, existing, requested, messages)`` of the user: returns the vertex to add, or None."""
 
 
 class ConflictError(Exception):
-    """Two requests, or a request and a vertex, that do not go together; ``vertex`` is the one they are about."""
+    """Two requests conflict, or a request conflicts with the vertex ``vertex``."""
 
     def __init__(self, vertex: Id, problem: str) -> None:
         self.vertex, self.problem = vertex, problem
@@ -23,29 +26,29 @@ class ConflictError(Exception):
 
 
 def resolve_mutations(
-    records: Records, find: Callable[[Id], Vertex | None], inbox: Inbox, resolve: Resolve | None
+    records: Records, find: Callable[[Id], VertexData | None], inbox: Inbox, resolve: Resolve | None
 ) -> Change:
-    """What the requests of all records change: edges go first, then vertices, then vertices come, then edges.
+    """Return the effect of all requests: edges are removed first, then vertices; then vertices are added, then edges.
 
-    ``find`` gives a vertex as it is after the superstep's records; one whose edges change is replaced, not changed.
+    ``find`` returns a vertex as it is after the records of the superstep, or None. Its data are not modified.
     """
     requests = [
         (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
     ]
     if not requests:
         return NOTHING
-    requests.sort(key=lambda request: request[:1])  # stable: requesters are in order already, and their sequence
+    requests.sort(key=lambda request: request[:1])  # stable: keeps the order of (requester, sequence)
     draft = _Draft(find)
-    asked: dict[Id, list[Vertex]] = {}
+    added: dict[Id, list[VertexData]] = {}
     for kind, _, mutation in requests:
         if kind == _ORDER["remove_edge"]:
             draft.remove_edges(*mutation[1:])
         elif kind == _ORDER["remove_vertex"]:
             draft.remove(mutation[1])
         elif kind == _ORDER["add_vertex"]:
-            asked.setdefault(mutation[1], []).append(Vertex.unpack(mutation[2]))
-    for vertex, wanted in asked.items():
-        draft.add(vertex, wanted, inbox.get(vertex, []), resolve)
+            added.setdefault(mutation[1], []).append(VertexData.unpack(mutation[2]))
+    for vertex, requested in added.items():
+        draft.add(vertex, requested, inbox.get(vertex, []), resolve)
     for kind, _, mutation in requests:
         if kind == _ORDER["add_edge"]:
             draft.add_edge(*mutation[1:])
@@ -53,38 +56,40 @@ def resolve_mutations(
 
 
 class _Draft:
-    """The vertices as the requests so far have made them."""
+    """The vertices that the requests handled so far have set and removed."""
 
-    def __init__(self, find: Callable[[Id], Vertex | None]) -> None:
+    def __init__(self, find: Callable[[Id], VertexData | None]) -> None:
         self._find = find
-        self.set: dict[Id, Vertex] = {}
+        self.set: dict[Id, VertexData] = {}
         self.removed: dict[Id, None] = {}
 
-    def _current(self, vertex: Id) -> Vertex | None:
+    def _current(self, vertex: Id) -> VertexData | None:
         return None if vertex in self.removed else self.set.get(vertex) or self._find(vertex)
 
     def remove_edges(self, source: Id, target: Id) -> None:
         vertex = self._current(source)
         if vertex is not None:
             kept = [edge for edge in vertex.edges if edge[0] != target]
-            self.set[source] = Vertex(vertex.value, kept, vertex.halted)
+            self.set[source] = VertexData(vertex.value, kept, vertex.halted)
 
     def remove(self, vertex: Id) -> None:
         if self._current(vertex) is not None:
             self.set.pop(vertex, None)
             self.removed[vertex] = None
 
-    def add(self, vertex: Id, wanted: list[Vertex], messages: list[bytes], resolve: Resolve | None) -> None:
+    def add(self, vertex: Id, requested: list[VertexData], messages: list[bytes], resolve: Resolve | None) -> None:
         existing = self._current(vertex)
-        chosen: Vertex | None
+        chosen: VertexData | None
         if resolve is not None:
-            chosen = resolve(vertex, existing, wanted, messages)
+            chosen = _ask_user(resolve, vertex, existing, requested, messages)
         elif existing is not None:
-            raise ConflictError(vertex, "is added, but is there already: remove it first, or pass resolve=")
-        elif any(one.pack() != wanted[0].pack() for one in wanted):
-            raise ConflictError(vertex, f"is added {len(wanted)} times, with different values or edges: pass resolve=")
+            raise ConflictError(vertex, "is added, but already exists: remove it first, or pass resolve=")
+        elif any(one.pack() != requested[0].pack() for one in requested):
+            raise ConflictError(
+                vertex, f"is added {len(requested)} times, with different values or edges: pass resolve="
+            )
         else:
-            chosen = wanted[0]
+            chosen = requested[0]
         if chosen is not None:
             self.removed.pop(vertex, None)
             self.set[vertex] = chosen
@@ -95,6 +100,26 @@ class _Draft:
         vertex = self._current(source)
         if vertex is None:
             raise ConflictError(
-                source, "is to have an edge added, but is not there: add the vertex in the same superstep, or before"
+                source, "does not exist, so no edge can be added to it: add the vertex in the same superstep, or before"
             )
-        self.set[source] = Vertex(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)
+        self.set[source] = VertexData(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)
+
+
+def _ask_user(
+    resolve: Resolve, vertex_id: Id, existing: VertexData | None, requested: list[VertexData], messages: list[bytes]
+) -> VertexData | None:
+    """Call the user's ``resolve`` with decoded arguments, and check and encode its result."""
+    name = decode(vertex_id)
+    before = None if existing is None else decode_vertex(name, existing)
+    chosen = resolve(name, before, [decode_vertex(name, one) for one in requested], [decode(one) for one in messages])
+    if chosen is None:
+        return None
+    problem = f"resolve returned {chosen!r}"
+    if isinstance(chosen, Vertex):
+        try:
+            chosen_id, vertex = encode_vertex(chosen)
+            if chosen_id == vertex_id:
+                return vertex
+        except (ArgumentTypeError, CodecError) as error:
+            problem = f"resolve returned an invalid vertex: {error}"
+    raise ConflictError(vertex_id, f"cannot be added: {problem}: return a Vertex of that id, or None")

@@ -12,15 +12,14 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.fold import AgentChange, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
-from gpu_pregel.host.agents.observers.events import Event, Observer
+from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
-from gpu_pregel.host.agents.ready_queue import Waiting
-from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, Vertex
-from gpu_pregel.host.agents.rules import Rules
+from gpu_pregel.host.agents.ready_queue import ReadyQueue
+from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
-from gpu_pregel.host.agents.workers.executor import Job
-from gpu_pregel.host.agents.workers.transport import Death, Done, Transport
-from gpu_pregel.host.agents.workers.transport import Event as Arrival
+from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
@@ -30,11 +29,10 @@ class AgentPolicy:
 
     Parameters
     ----------
-    job : Job
-    rules : Rules
+    options : RunOptions
+    shared : PartitionOptions
     state : State
     transport : Transport
-    observers : list of callables
     begun : BegunSuperstep, optional
         What another program computed of the next superstep.
     halted : bool
@@ -43,22 +41,22 @@ class AgentPolicy:
 
     def __init__(
         self,
-        job: Job,
-        rules: Rules,
+        options: RunOptions,
+        shared: PartitionOptions,
         state: State,
         transport: Transport,
-        observers: list[Observer],
         begun: BegunSuperstep | None = None,
         halted: bool = False,
     ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
         """Of the superstep that is running or held."""
-        self._job, self._rules, self._transport, self._observers = job, rules, transport, observers
+        self._options, self._shared, self._transport = options, shared, transport
+        self._observers = options.observers
         self._begun, self._halted = begun, halted
         self._superstep = 0
         self._is_partial = bool(state.failed)
-        self._waiting = Waiting(transport.partitions)
+        self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events: deque[Event] = deque()
         self._sorted: list[Id] = []
@@ -66,13 +64,13 @@ class AgentPolicy:
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
-        parts: list[dict[Id, Vertex]] = [{} for _ in range(transport.partitions)]
+        parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
             parts[self._place[vertex]][vertex] = one
         self._generation = [0] * transport.partitions
         transport.start(parts, self._committed)
 
-    def _committed(self, partition: int) -> dict[Id, Vertex]:
+    def _committed(self, partition: int) -> dict[Id, VertexData]:
         """The committed vertices of a partition, for a replacement worker."""
         return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
 
@@ -104,25 +102,25 @@ class AgentPolicy:
 
     def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
         """Let the partitions compute until no attempt is running or due."""
-        self._begin_waiting(order, journal)
-        state, waiting, transport = self.state, self._waiting, self._transport
+        self._fill_queue(order, journal)
+        state, queue, transport = self.state, self._queue, self._transport
         count = len(state.vertices)
-        while not waiting.is_over():
+        while not queue.is_empty():
             if journal is not None:
                 journal.flush_if_due(at_once=transport.blocks)
-            for partition, vertices in waiting.take(time.monotonic()):
+            for partition, vertices in queue.take(time.monotonic()):
                 tasks = order.begin(vertices)
                 transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
-            until = waiting.next_time()
+            until = queue.next_time()
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             self._arrivals += transport.wait(until)
             self._handle_arrivals(order, journal)
         return order
 
-    def _begin_waiting(self, ledger: Ledger, journal: Journal | None) -> None:
+    def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a superstep that is resumed, the rest."""
-        place, due = self._place, self._waiting.due
+        place, due = self._place, self._queue.due
         if not ledger.has_begun:
             if len(due) == 1:
                 due[0] += ledger.vertices
@@ -132,23 +130,23 @@ class AgentPolicy:
             return
         # If the last call was interrupted, some attempts are still running and others are queued.
         self._handle_arrivals(ledger, journal)
-        waiting = self._waiting.vertices()
-        for vertex in ledger.of_status("pending"):
-            if vertex not in waiting:
+        queued = self._queue.vertices()
+        for vertex in ledger.with_status("pending"):
+            if vertex not in queued:
                 entry = ledger.entry(vertex)
-                self._waiting.add(vertex, place[vertex], entry.ready, entry.suspect)
+                self._queue.add(vertex, place[vertex], entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
             event = self._arrivals.popleft()
-            if isinstance(event, Done):
-                self._waiting.ended(event.partition, len(event.outcomes))
+            if isinstance(event, OutcomeBatch):
+                self._queue.finish(event.partition, len(event.outcomes))
                 self._record_outcomes(ledger, event, journal)
             else:
                 self._handle_death(ledger, event, journal)
             self._notify_observers()
 
-    def _record_outcomes(self, ledger: Ledger, event: Done, journal: Journal | None) -> None:
+    def _record_outcomes(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
         observed = bool(self._observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
         if journal is not None:
@@ -168,35 +166,35 @@ class AgentPolicy:
         """Retry a vertex, or leave it failed."""
         failure = entry.failure
         assert failure is not None
-        again = bool(failure.retryable) and entry.attempts < self._job.retry.attempts
+        again = bool(failure.retryable) and entry.attempts < self._shared.retry.attempts
         if journal is not None:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = self._job.retry.seconds_before(entry.attempts + 1)
+            wait = self._shared.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
-            self._waiting.add(vertex, self._place[vertex], entry.ready, entry.suspect)
+            self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
             self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
             self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
-    def _handle_death(self, ledger: Ledger, death: Death, journal: Journal | None) -> None:
+    def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
         """Charge the death of a worker to its only running vertex; of several, make each a suspect."""
         self._generation[death.partition] = death.generation + 1
         self._queue_event("death", partition=death.partition, reason=death.reason)
-        self._waiting.died(death.partition)
-        under_way = set(death.under_way)
-        for vertex in ledger.of_status("in_progress"):
+        self._queue.reset(death.partition)
+        running = set(death.running)
+        for vertex in ledger.with_status("in_progress"):
             if self._place[vertex] != death.partition:
                 continue
             entry = ledger.entry(vertex)
-            if len(under_way) == 1 and vertex in under_way:
+            if len(running) == 1 and vertex in running:
                 entry.failure = Failure("death", "WorkerDied", death.reason, "", True)
                 entry.status, entry.suspect = "failed", True
                 self._handle_failure(entry, vertex, journal)
             else:
-                entry.status, entry.suspect = "pending", entry.suspect or vertex in under_way
+                entry.status, entry.suspect = "pending", entry.suspect or vertex in running
                 entry.attempts -= 1
-                self._waiting.add(vertex, death.partition, 0.0, entry.suspect)
+                self._queue.add(vertex, death.partition, 0.0, entry.suspect)
 
     # Judge, fold, commit.
 
@@ -204,9 +202,9 @@ class AgentPolicy:
         """Commit, hold ("failed" or "interrupted"), or compute some vertices again."""
         if reports.is_complete():
             return COMMIT
-        failed = reports.of_status("failed")
+        failed = reports.with_status("failed")
         if failed:
-            decision = self._rules.on_failure
+            decision = self._options.on_failure
             if callable(decision):
                 decision = decision({decode(vertex): why for vertex, (_, why, _) in reports.failures().items()})
             if decision == "raise":
@@ -217,7 +215,7 @@ class AgentPolicy:
                     journal.record(*map(Retry, chosen))
                 reports.retry(chosen)
                 return AGAIN
-        return "interrupted" if reports.of_status("interrupted") else COMMIT
+        return "interrupted" if reports.with_status("interrupted") else COMMIT
 
     def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
         """The vertices that ``on_failure`` retries."""
@@ -233,7 +231,7 @@ class AgentPolicy:
 
     def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded]:
         """Fold aggregates, resolve mutations, route messages, and run master compute."""
-        after = fold_superstep(self.state, reports, self._rules, self._job.functions)
+        after = fold_superstep(self.state, reports, self._options)
         self._is_partial = bool(self.state.failed or after.failed)
         row = {
             "superstep": reports.step,
@@ -311,7 +309,7 @@ class AgentPolicy:
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        ledger.judge_again(self._job.retry.attempts)
+        ledger.apply_attempts(self._shared.retry.attempts)
         begun.give_answers(ledger)
         return ledger
 
@@ -342,7 +340,7 @@ class AgentPolicy:
         if outcome is not None:
             vertex, attempt = outcome.id, outcome.attempt
         name = None if vertex is None else decode(vertex)
-        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._job.run))
+        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._shared.run_id))
 
     def _notify_observers(self) -> None:
         while self._events:
@@ -353,8 +351,8 @@ class AgentPolicy:
 
 def _status_of(ledger: Ledger) -> str:
     """The status of a run whose superstep another program began."""
-    if ledger.of_status("pending"):
+    if ledger.with_status("pending"):
         return "running"
-    if ledger.of_status("failed"):
+    if ledger.with_status("failed"):
         return "failed"
-    return "interrupted" if ledger.of_status("interrupted") else "running"
+    return "interrupted" if ledger.with_status("interrupted") else "running"

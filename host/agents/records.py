@@ -1,7 +1,6 @@
-"""What travels between the master and its partitions: vertices, batches, records of completed attempts, failures.
+"""Messages between the master and its partitions: vertices, batches, records of completed attempts, failures.
 
-All are data (``codec``): the master stores and routes their bytes, and looks only into the envelopes defined here. Ids
-are the codec's bytes of the user's ids.
+User data are encoded by ``codec``: the master stores and routes them as bytes. An ``Id`` is the encoded id of a vertex.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ Id = bytes
 
 
 @dataclass(slots=True)
-class Vertex:
-    """A vertex between two supersteps.
+class VertexData:
+    """The encoded state of a vertex between two supersteps.
 
     Attributes
     ----------
@@ -32,25 +31,25 @@ class Vertex:
     halted: bool = False
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """Return the encoded form."""
         return encode((self.value, self.edges, self.halted))
 
     @classmethod
-    def unpack(cls, data: bytes) -> Vertex:
-        """From bytes."""
+    def unpack(cls, data: bytes) -> VertexData:
+        """Restore from the encoded form."""
         return cls(*decode(data))
 
 
 class Record(NamedTuple):
-    """What a completed attempt leaves.
+    """The output of a completed attempt.
 
     Attributes
     ----------
     value : bytes or None
-        The new value, None if it is the old one.
+        The new value, or None if it has not changed.
     halted : bool
     outbox : sequence of (Id, bytes)
-        Messages in the order of sending.
+        Messages in the order in which they were sent.
     aggregates : sequence of (str, bytes)
     mutations : sequence of tuple
     """
@@ -62,17 +61,17 @@ class Record(NamedTuple):
     mutations: Sequence[tuple[Any, ...]]
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """Return the encoded form."""
         return encode((self.value, self.halted, tuple(self.outbox), tuple(self.aggregates), tuple(self.mutations)))
 
     @classmethod
     def unpack(cls, data: bytes) -> Record:
-        """From bytes."""
+        """Restore from the encoded form."""
         return cls(*decode(data))
 
 
 class Failure(NamedTuple):
-    """Why an attempt did not complete, as data: an exception need not be picklable.
+    """The reason why an attempt failed, as plain data, because exceptions may not be picklable.
 
     Attributes
     ----------
@@ -80,7 +79,7 @@ class Failure(NamedTuple):
         "exception", "data", "timeout", "death" or "limit".
     type, text, traceback : str
     retryable : bool
-        Whether the retry policy tries again after such.
+        Whether the retry policy allows another attempt.
     """
 
     kind: str
@@ -91,7 +90,7 @@ class Failure(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One attempt to compute a vertex: its messages in order, and the answers to its interrupts so far."""
+    """An attempt to compute a vertex: its messages in order, and the answers to its interrupts so far."""
 
     id: Id
     attempt: int
@@ -104,7 +103,7 @@ TaskFields = tuple[Id, int, Sequence[bytes], Sequence[bytes]]
 
 @dataclass(slots=True)
 class Batch:
-    """What a partition is to compute in a superstep; ``tasks`` are the fields of a ``Task`` each."""
+    """The work of a partition in a superstep; each of ``tasks`` has the fields of a ``Task``."""
 
     step: int
     num_vertices: int
@@ -114,9 +113,10 @@ class Batch:
 
 
 class Outcome(NamedTuple):
-    """How an attempt ended: ``result`` is a record, a failure, or the payload of an interrupt.
+    """The end of an attempt.
 
-    ``status`` is "completed", "failed" or "interrupted".
+    ``status`` is "completed", "failed" or "interrupted"; ``result`` is accordingly a ``Record``, a ``Failure`` or the
+    payload of the interrupt.
     """
 
     id: Id
@@ -127,22 +127,22 @@ class Outcome(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """What a commit does to a partition beside making its completed attempts' results the state.
+    """The changes of a commit to a partition, in addition to the records of its own attempts.
 
     Attributes
     ----------
     set : dict
-        Vertices as they are from now on, whatever the partition holds: added ones, those with changed edges, and those
-        whose record came from a worker that is gone.
+        Vertices to replace or add: new ones, those with changed edges, and those whose record came from a former
+        worker.
     halt : list
-        Vertices that failed: they keep their value and are halted.
+        Failed vertices, which keep their value.
     remove : list
     """
 
-    set: dict[Id, Vertex] = field(default_factory=dict)
+    set: dict[Id, VertexData] = field(default_factory=dict)
     halt: list[Id] = field(default_factory=list)
     remove: list[Id] = field(default_factory=list)
 
 
 NOTHING = Change()
-"""The change of most supersteps; nobody is to write into it."""
+"""The empty change of most supersteps; must not be modified."""

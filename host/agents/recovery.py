@@ -18,9 +18,11 @@ from gpu_pregel.host.agents.formats import (
     pack_state,
     unpack_state,
 )
+from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.options import Call, Vertex, new_run_id
+from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 
@@ -65,38 +67,40 @@ class RecoveredRun:
         return ledger
 
 
-def begin(given: Iterable[Vertex] | bytes, call: Call) -> RecoveredRun:
+def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
     """A new run of vertices or from checkpoint data, in a store if the options name one."""
     if isinstance(given, bytes):
-        if call.store is not None:
+        if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = RunSnapshot.unpack(given)
-        call.check_fits(saved.state)
+        adapt_state(saved.state, options)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
         return RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
-    state, run_id = call.load(given), new_run_id() if call.run_id is None else call.run_id
+    state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
-    if call.store is not None:
-        claim = call.store.create(
+    if options.store is not None:
+        claim = options.store.create(
             run_id,
             "agents",
             pack_state(state),
             owner=owner(),
-            lease_seconds=call.lease_seconds,
-            durability=call.durability,
+            lease_seconds=options.lease_seconds,
+            durability=options.durability,
             schema=SCHEMA,
         )
-        lease = Lease(call.store, claim)
-        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=call.base_every)
+        lease = Lease(options.store, claim)
+        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=options.base_every)
     return result
 
 
-def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -> RecoveredRun:
+def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover: bool) -> RecoveredRun:
     """Claim a run, and read it."""
-    claim = claim_run(store, run_id, lease_seconds=call.lease_seconds, durability=call.durability, takeover=takeover)
+    claim = claim_run(
+        store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
+    )
     try:
         result = read_run(store, run_id)
-        call.check_fits(result.state)
+        adapt_state(result.state, options)
     except BaseException:
         store.release(claim)
         raise
@@ -105,7 +109,7 @@ def begin_from_store(store: Store, run_id: str, call: Call, *, takeover: bool) -
         AgentFormat(result.state),
         head=result.superstep - 1,
         status=result.status,
-        base_every=call.base_every,
+        base_every=options.base_every,
         since_base=len(result.rows),
     )
     return result

@@ -1,4 +1,4 @@
-"""What a run of agents left: vertices, status, failures, trace."""
+"""The result of a run of agents: vertices, status, failures, trace."""
 
 from __future__ import annotations
 
@@ -8,39 +8,22 @@ from typing import Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import check_id, decode, encode
-from gpu_pregel.host.agents.context import Edge, copied
-from gpu_pregel.host.agents.records import Failure, Id, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, VertexData
+from gpu_pregel.host.agents.vertices import Vertex, decode_vertex
 from gpu_pregel.host.superstep.trace import Trace
 
 
-@dataclass(frozen=True)
-class FinalVertex:
-    """A vertex as a run left it.
-
-    Attributes
-    ----------
-    id, value : data
-    edges : list of Edge
-    halted : bool
-    """
-
-    id: Any
-    value: Any
-    edges: list[Edge]
-    halted: bool
-
-
-class Failed(NamedTuple):
-    """Why a vertex failed, and with what input.
+class VertexFailure(NamedTuple):
+    """The reason why a vertex failed, and its input.
 
     Attributes
     ----------
     superstep : int
     kind : str
-        "exception", "data" (a value that is none), "timeout", "death" (of its worker) or "limit".
+        "exception", "data" (a value that cannot be encoded), "timeout", "death" (of its worker) or "limit".
     type, text, traceback : str
     messages : list
-        Its input; as bytes what is of a type that is not registered here.
+        The input. Messages of types that are not registered in this process are bytes.
     """
 
     superstep: int
@@ -51,40 +34,39 @@ class Failed(NamedTuple):
     messages: list[Any]
 
 
-def tell_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> dict[Any, Failed]:
-    """Superstep, failure and input of vertices, by id, as users see them."""
+def decode_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -> dict[Any, VertexFailure]:
+    """Return failures by decoded id."""
     return {
-        decode(vertex): Failed(step, *failure[:4], list(map(_decode_or_keep, messages)))
+        decode(vertex): VertexFailure(step, *failure[:4], list(map(_decode_or_keep, messages)))
         for vertex, (step, failure, messages) in failed.items()
     }
 
 
-def tell_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
-    """What vertices ask, by id, as users see it."""
+def decode_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
+    """Return the payloads of interrupts by decoded id."""
     return {decode(vertex): _decode_or_keep(payload) for vertex, payload in interrupts.items()}
 
 
 def _decode_or_keep(data: bytes) -> Any:
-    """What bytes are of, or the bytes if that is not known here."""
+    """Decode bytes; return them as they are if their type is not registered."""
     try:
         return decode(data)
     except CodecError:
         return data
 
 
-class Vertices(Mapping[Any, FinalVertex]):
-    """Vertices by id, each decoded when it is asked for; in the order of ids as they were given, then added."""
+class VertexMapping(Mapping[Any, Vertex]):
+    """A mapping from id to Vertex, decoded on access, in the order in which vertices were passed or added."""
 
-    def __init__(self, vertices: dict[Id, Vertex]) -> None:
+    def __init__(self, vertices: dict[Id, VertexData]) -> None:
         self._vertices = vertices
 
-    def __getitem__(self, vertex_id: Any) -> FinalVertex:
+    def __getitem__(self, vertex_id: Any) -> Vertex:
         check_id(vertex_id)
         vertex = self._vertices.get(encode(vertex_id))
         if vertex is None:
             raise KeyError(vertex_id)
-        edges = [Edge(decode(target), copied(weight)) for target, weight in vertex.edges]
-        return FinalVertex(vertex_id, decode(vertex.value), edges, vertex.halted)
+        return decode_vertex(vertex_id, vertex)
 
     def __iter__(self) -> Iterator[Any]:
         return map(decode, self._vertices)
@@ -98,28 +80,28 @@ class Vertices(Mapping[Any, FinalVertex]):
 
 @dataclass(frozen=True, repr=False)
 class AgentResult:
-    """What a run of agents left.
+    """The result of a run of agents, complete or so far.
 
     Attributes
     ----------
-    vertices : mapping from id to FinalVertex
+    vertices : mapping from id to Vertex
     status : str
         "completed", "halted" (by the master), "partial" (ended, but some vertices failed), "failed" or "interrupted" (a
         superstep is held), "max_supersteps" or "stopped".
-    failed : dict from id to Failed
+    failed : dict from id to VertexFailure
     superstep : int
-        Supersteps committed.
+        Number of committed supersteps.
     aggregates : dict
-        The last superstep's.
+        Aggregates of the last superstep.
     interrupts : dict from id to payload
-        Who waits for an answer; as bytes what is of a type that is not registered here.
+        Vertices that wait for an answer. Payloads of types that are not registered in this process are bytes.
     trace : Trace
-        A row per superstep.
+        One row per superstep.
     """
 
-    vertices: Vertices
+    vertices: VertexMapping
     status: str
-    failed: dict[Any, Failed]
+    failed: dict[Any, VertexFailure]
     superstep: int
     aggregates: dict[str, Any]
     interrupts: dict[Any, Any]
@@ -127,7 +109,7 @@ class AgentResult:
 
     @property
     def values(self) -> dict[Any, Any]:
-        """The value of each vertex, by id."""
+        """Values of all vertices, by id."""
         return {vertex_id: vertex.value for vertex_id, vertex in self.vertices.items()}
 
     def __repr__(self) -> str:

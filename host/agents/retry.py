@@ -1,32 +1,32 @@
-"""Which failed attempts are made again, how often and when."""
+"""The retry policy of failed attempts."""
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.arguments import check_integer, check_number
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a vertex is tried in a superstep.
+    """The number of attempts at a vertex in a superstep, and the waits between them.
 
     Parameters
     ----------
     attempts : int
-        Attempts in all.
+        Maximum number of attempts, including the first.
     wait : float
         Seconds before the second attempt.
     factor : float
-        How many times longer each further wait is.
+        Each further wait is longer by this factor.
     max_wait : float
-        No wait is longer.
+        Maximum seconds of a wait.
     jitter : float
-        Share of a wait, from 0 to 1, that is drawn at random, so that many failures do not come back at once.
+        Fraction of a wait, from 0 to 1, that is random, so that simultaneous failures are not retried simultaneously.
     exceptions : tuple of exception types
-        Only these are worth another attempt. Timeouts and deaths of workers always are.
+        Only these are retried. Timeouts and deaths of workers always are.
 
     Examples
     --------
@@ -43,30 +43,23 @@ class RetryPolicy:
     exceptions: tuple[type[BaseException], ...] = (Exception,)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.attempts, int) or isinstance(self.attempts, bool) or self.attempts < 1:
-            raise ArgumentError(f"RetryPolicy's attempts must be a whole number from 1, not {self.attempts!r}")
-        for name in ("wait", "max_wait", "factor", "jitter"):
-            if not isinstance(getattr(self, name), (int, float)):
-                raise ArgumentTypeError(f"RetryPolicy's {name} must be a number, not {getattr(self, name)!r}")
-        for name in ("wait", "max_wait"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ArgumentError(f"RetryPolicy's {name} must be seconds from 0, not {getattr(self, name)!r}")
-        if not 1 <= self.factor < math.inf:
-            raise ArgumentError(f"RetryPolicy's factor must be at least 1, not {self.factor!r}")
-        if not 0 <= self.jitter <= 1:
-            raise ArgumentError(f"RetryPolicy's jitter must be from 0 to 1, not {self.jitter!r}")
-        kinds = self.exceptions
-        if not isinstance(kinds, (tuple, list)) or not all(
-            isinstance(kind, type) and issubclass(kind, BaseException) for kind in kinds
+        check_integer("RetryPolicy's attempts", self.attempts, 1)
+        check_number("RetryPolicy's wait", self.wait, 0)
+        check_number("RetryPolicy's max_wait", self.max_wait, 0)
+        check_number("RetryPolicy's factor", self.factor, 1)
+        check_number("RetryPolicy's jitter", self.jitter, 0, 1)
+        types = self.exceptions
+        if not isinstance(types, (tuple, list)) or not all(
+            isinstance(one, type) and issubclass(one, BaseException) for one in types
         ):
-            raise ArgumentTypeError(f"RetryPolicy's exceptions must be a tuple of exception types, not {kinds!r}")
+            raise ArgumentTypeError(f"RetryPolicy's exceptions must be a tuple of exception types, not {types!r}")
 
     def matches(self, error: BaseException) -> bool:
-        """Whether an exception is worth another attempt."""
+        """Whether an exception is retried."""
         return isinstance(error, (*self.exceptions, TimeoutError))
 
     def seconds_before(self, attempt: int) -> float:
-        """How long to wait before an attempt, from the second on."""
+        """Return a random wait before an attempt, from the second on."""
         try:
             longest = min(self.max_wait, self.wait * self.factor ** (attempt - 2))
         except OverflowError:

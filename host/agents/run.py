@@ -2,107 +2,78 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from gpu_pregel.errors import AgentsFailedError, ArgumentTypeError
+from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.observers.events import Observer
-from gpu_pregel.host.agents.options import Call, Compute, Vertex
+from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, takes_options
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
-from gpu_pregel.host.agents.retry import RetryPolicy
-from gpu_pregel.host.agents.rules import MasterContext
+from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.superstep.interrupts import stopping_on_interrupt
 
-if TYPE_CHECKING:
-    from gpu_pregel.host.stores.store import Store
 
+@takes_options(RunOptions)
+def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentResult:
+    """Run agent vertices until all have halted and no messages are pending.
 
-def run(
-    vertices: Iterable[Vertex] | bytes,
-    compute: Compute | None = None,
-    *,
-    workers: int = 0,
-    combiner: Any = None,
-    aggregators: Mapping[str, Any] | None = None,
-    master: Callable[[MasterContext], Any] | None = None,
-    functions: Mapping[str, Compute] | None = None,
-    retry: RetryPolicy | None = None,
-    on_failure: Any = "raise",
-    on_missing: str = "error",
-    resolve: Callable[..., Any] | None = None,
-    timeout: float | None = None,
-    max_supersteps: int = 100,
-    max_concurrency: int | None = None,
-    max_message: int | None = None,
-    max_outbox: int | None = None,
-    max_record: int | None = None,
-    max_memory: int | None = None,
-    observer: Observer | Sequence[Observer] = (),
-    run_id: str | None = None,
-    store: Store | None = None,
-    durability: str = "machine",
-    lease_seconds: float = 60.0,
-    base_every: int = 50,
-) -> AgentResult:
-    """Run agent vertices until all have halted and no message is under way.
-
-    Ctrl-C stops the run at its next commit, with the status "stopped"; a second one stops it at once.
+    Ctrl-C stops the run at its next commit, with the status "stopped"; a second Ctrl-C interrupts it.
 
     Parameters
     ----------
     vertices : iterable of Vertex, or bytes
-        Bytes are those of :meth:`AgentRun.checkpoint_data`, from which the run goes on.
+        Bytes from :meth:`AgentRun.checkpoint_data` continue that run.
     compute : callable
-        ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. Its
-        messages come in the order of (sender, sequence); senders are ordered by the type of their id (int, str, bytes,
-        tuple), integers by value, others by length first, then by content.
+        ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. See
+        :class:`Context` for the order of its messages.
     workers : int, default 0
-        Worker processes; 0 computes in this one, with the same results.
+        Number of worker processes; 0 computes in this process. Results do not depend on it.
     combiner : str, TopK or callable, optional
-        Folds the messages to a vertex into one: see :class:`Aggregator`.
-    aggregators : mapping of str to Aggregator, or to what its ``combine`` may be
+        Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
+    aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``
     master : callable, optional
-        ``master(m)`` after each superstep: it sees the aggregates and may ``halt()`` or ``use`` another function.
+        ``master(m)``, called after each superstep with a :class:`MasterContext`: it reads aggregates and may call
+        ``m.halt()`` or ``m.use(name)``.
     functions : mapping of str to callable, optional
-        Further compute functions, by the names that ``master`` uses; ``compute`` is "compute".
+        Further compute functions, by the names that ``m.use`` takes; ``compute`` is "compute".
     retry : RetryPolicy, optional
     on_failure : {"raise", "continue"} or callable
-        When a vertex has failed for good: hold the superstep and raise; go on without it, its value kept; or what
-        ``on_failure(failures)`` returns, which may also be a list of vertices to try again.
+        What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
+        vertex, which keeps its value. A function of the failures returns one of these, or a list of vertices to retry.
     on_missing : {"error", "create", "drop"}
-        What becomes of a message to a vertex that is not there.
+        How to handle messages to vertices that do not exist.
     resolve : callable, optional
-        ``resolve(id, existing, requested, messages)`` decides about a vertex that is added: it gets the Vertex that is
-        there or None, those that are asked for, and the messages to it, and returns the Vertex that is to be, or None.
+        ``resolve(id, existing, requested, messages)`` resolves conflicting requests to add a vertex: from the existing
+        Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None.
     timeout : float, optional
-        Seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` it can only cancel at an
-        ``await``: what blocks the event loop cannot be ended, and what goes on for a second after it was cancelled
-        fails and is left behind.
+        Maximum seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` an attempt is
+        cancelled at its next ``await``. One that still runs a second later fails and is abandoned; one that blocks the
+        event loop cannot be interrupted.
     max_supersteps : int, default 100
-        3 runs the supersteps 0, 1 and 2.
+        3 runs supersteps 0, 1 and 2.
     max_concurrency : int, optional
-        Attempts of an ``async`` function under way at once, in each worker; default 64.
+        Maximum number of concurrent attempts of an ``async`` function in each worker; default 64.
     max_message, max_outbox : int, optional
-        Most bytes of a message, and of all messages of a vertex in a superstep.
+        Maximum bytes of a message, and of all messages that a vertex sends in a superstep.
     max_record : int, optional
-        Most bytes of all that an attempt leaves: value, messages, contributions.
+        Maximum bytes of the output of an attempt: value, messages, contributions.
     max_memory : int, optional
-        Most bytes of address space of each worker process; needs workers.
+        Maximum bytes of address space of each worker process; needs workers.
     observer : callable or sequence of callables
         Called with an :class:`Event` for each superstep, attempt, retry, failure, death of a worker and commit.
     run_id : str, optional
-        Names the run: ``ctx.key`` and ``ctx.random`` depend on it. Default: one that no other run has.
+        Name of the run, from which ``ctx.key`` and ``ctx.random`` are derived. Default: a unique name.
     store : SQLiteStore, PostgresStore or MemoryStore, optional
-        Keeps each superstep, and what there is of one that is held: :func:`resume` goes on when the program has ended.
+        Stores each superstep, including the completed part of a held one, so that :func:`resume` can continue the run.
     durability : {"machine", "process"}
-        Whether what is kept survives the end of the machine, forced to disk, or that of the program alone.
+        "machine" forces commits to disk, so that they survive a power failure; "process" survives a crash of the
+        program only.
     lease_seconds : float, default 60
-        For so long nobody else may go on with the run, unless they say ``takeover=True``; it is renewed meanwhile.
+        How long the run stays claimed after a crash; the lease is renewed while it runs. ``resume(takeover=True)``
+        overrides it.
     base_every : int, default 50
-        After so many supersteps the whole state is kept, and in between what changes.
+        Number of supersteps between snapshots of the whole state; other commits store changes.
 
     Returns
     -------
@@ -111,11 +82,11 @@ def run(
     Raises
     ------
     AgentsFailedError
-        Vertices failed and ``on_failure`` is "raise"; ``error.result`` is what there is.
+        Vertices failed and ``on_failure`` is "raise"; ``error.result`` is the result so far.
     AgentError
-        A message or an edge to a vertex that is not there, or conflicting additions.
+        A message or an edge to a vertex that does not exist, or conflicting additions.
     ArgumentError, ArgumentTypeError, CodecError
-        Wrong arguments: duplicate ids, values that are no data; before any work.
+        Invalid arguments, such as duplicate ids or values that cannot be encoded; raised before any work.
 
     Examples
     --------
@@ -130,7 +101,6 @@ def run(
     >>> result.values, result.status
     ({'a': None, 'b': ['a']}, 'completed')
     """
-    options = {name: value for name, value in locals().items() if name not in ("vertices", "compute")}
     return finish(start(vertices, compute, **options))
 
 
@@ -146,8 +116,9 @@ def finish(agents: AgentRun) -> AgentResult:
     return result
 
 
+@takes_options(RunOptions)
 async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentResult:
-    """Run as :func:`run` does, without blocking the running event loop; cancelling it stops the run at its next commit.
+    """Run like :func:`run`, without blocking the event loop. Cancellation stops the run at its next commit.
 
     Examples
     --------
@@ -168,7 +139,7 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
                 pass
             return agents.result()
 
-    agents = await asyncio.to_thread(start, vertices, compute, **options)
+    agents = await asyncio.to_thread(lambda: start(vertices, compute, **options))
     running = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         result = await asyncio.shield(running)
@@ -181,15 +152,8 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
     return result
 
 
+@takes_options(RunOptions)
 def start(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentRun:
-    """Begin a run and compute nothing yet; parameters are those of :func:`run`."""
-    call = make_call("start", compute, options)
-    return AgentRun(call, begin(vertices, call))
-
-
-def make_call(name: str, compute: Compute | None, options: Mapping[str, Any]) -> Call:
-    """The checked arguments of a function that takes those of :func:`run`."""
-    unknown = options.keys() - inspect.signature(run).parameters.keys()
-    if unknown:
-        raise ArgumentTypeError(f"{name} takes no argument {', '.join(sorted(unknown))}")
-    return Call(compute=compute, **options)
+    """Start a run without computing anything yet; the parameters are those of :func:`run`."""
+    checked = make_options("start", compute, options)
+    return AgentRun(checked, begin(vertices, checked))

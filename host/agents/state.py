@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_pregel.host.agents.records import Failure, Id, Record, Vertex
+from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
 
 Records = list[tuple[Id, Record]]
 """The records of completed attempts, in the order of their vertices."""
@@ -20,7 +20,7 @@ class State:
 
     Attributes
     ----------
-    vertices : dict of Id to Vertex
+    vertices : dict of Id to VertexData
     inbox : dict of Id to list of bytes
     aggregates : dict of str to bytes
     function : str
@@ -29,24 +29,24 @@ class State:
         Vertices that finally failed: superstep, failure and input.
     """
 
-    vertices: dict[Id, Vertex]
+    vertices: dict[Id, VertexData]
     inbox: Inbox
     aggregates: dict[str, bytes]
     function: str
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
 
-    def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, Vertex]:
+    def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, VertexData]:
         """The vertices that records and failures change."""
         vertices, changed = self.vertices, {}
         for vertex, record in records:
             old, value = vertices[vertex], record.value
             if value is not None:
-                changed[vertex] = Vertex(value, old.edges, record.halted)
+                changed[vertex] = VertexData(value, old.edges, record.halted)
             elif record.halted is not old.halted:
-                changed[vertex] = Vertex(old.value, old.edges, record.halted)
+                changed[vertex] = VertexData(old.value, old.edges, record.halted)
         for vertex in failed:
             old = vertices[vertex]
-            changed[vertex] = Vertex(old.value, old.edges, True)
+            changed[vertex] = VertexData(old.value, old.edges, True)
         return changed
 
 

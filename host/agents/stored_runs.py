@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
-from gpu_pregel.host.agents.options import Compute, check_store, new_run_id
+from gpu_pregel.host.agents.options import Compute, check_store, make_options, new_run_id, show_options
 from gpu_pregel.host.agents.recovery import begin_from_store, read_run
-from gpu_pregel.host.agents.results import AgentResult, Vertices, tell_failures, tell_interrupts
-from gpu_pregel.host.agents.run import finish, make_call
+from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.run import finish
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 
+@show_options
 def resume(
     store: Store,
     run_id: str,
@@ -92,12 +93,13 @@ def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
     return last is not None and last.data == encode(answer, name="answer")
 
 
+@show_options
 def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
     """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
-    call = make_call("reopen", compute, {**options, "store": check_store(store), "run_id": run_id})
-    return AgentRun(call, begin_from_store(store, run_id, call, takeover=takeover))
+    checked = make_options("reopen", compute, {**options, "store": check_store(store), "run_id": run_id})
+    return AgentRun(checked, begin_from_store(store, run_id, checked, takeover=takeover))
 
 
 def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentResult:
@@ -119,12 +121,12 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     found = read_run(check_store(store), run_id, superstep)
     state, ledger = found.state, found.ledger()
     return AgentResult(
-        vertices=Vertices(state.vertices),
+        vertices=VertexMapping(state.vertices),
         status=found.status,
-        failed=tell_failures({**state.failed, **ledger.failures()}),
+        failed=decode_failures({**state.failed, **ledger.failures()}),
         superstep=found.superstep,
         aggregates={name: decode(value) for name, value in state.aggregates.items()},
-        interrupts=tell_interrupts(ledger.interrupts()),
+        interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
     )
 

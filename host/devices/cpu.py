@@ -13,13 +13,13 @@ from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import Tick, parallel, thread_count
 
 _SERIAL_SIZE = 1 << 12
-"""So few items take less time than waking the threads."""
+"""Work of at most this many items takes less time than waking the threads."""
 _MIN_CHUNK, _MAX_CHUNK = 1 << 10, 1 << 14
 _CHUNKS_PER_THREAD = 8
 
 
 class CpuDevice:
-    """Runs kernels on ``threads`` threads of the processor."""
+    """Runs kernels on ``threads`` threads of this process."""
 
     name = "cpu"
     is_host = True
@@ -28,38 +28,38 @@ class CpuDevice:
         self.threads = thread_count(threads)
 
     def kernels(self, family: str) -> ModuleType:
-        """The CPU's kernels of one family, such as "components"."""
+        """Return the module of CPU kernels of a family, such as "components"."""
         return import_module(f"gpu_pregel.kernels.algorithms.{family}_cpu")
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
-        """An uninitialised array on this device."""
+        """Return an uninitialised array."""
         return np.empty(shape, dtype)
 
     def zeros(self, shape: int, dtype: Any) -> np.ndarray[Any, Any]:
-        """An array of zeros."""
+        """Return an array of zeros."""
         return np.zeros(shape, dtype)
 
     def full(self, shape: int, value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-        """An array that holds ``value`` everywhere."""
+        """Return an array filled with ``value``."""
         return np.full(shape, value, dtype)
 
     def upload(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The array itself: it is there."""
+        """Return the array itself, which is already in host memory."""
         return array
 
     def download(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The array itself: it is there."""
+        """Return the array itself, which is already in host memory."""
         return array
 
     def synchronize(self) -> None:
-        """Wait for what was launched: nothing, as a launch runs to its end."""
+        """Return immediately, because launches are synchronous."""
 
     def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
+        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
         require_memory(needed, purpose)
 
     def trim(self) -> None:
-        """Give unused memory of a pool back: there is none."""
+        """Return immediately, because this device has no memory pool."""
 
     def launch(
         self,
@@ -69,7 +69,7 @@ class CpuDevice:
         chunk: int | None = None,
         tick: Tick | None = None,
     ) -> None:
-        """Run ``kernel`` over ``size`` items, handed out by ``chunk``, and wait for it."""
+        """Run ``kernel`` over ``size`` items in chunks of ``chunk`` and wait until it has finished."""
         if chunk is None and size <= _SERIAL_SIZE:
             chunk = size
         elif chunk is None:

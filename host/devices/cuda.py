@@ -1,4 +1,4 @@
-"""A GPU as a device: CuPy arrays, Numba-CUDA kernels, one stream; nothing of CUDA is imported before it is made."""
+"""A GPU as a device: CuPy arrays, Numba-CUDA kernels and one stream; CUDA packages are imported on creation."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from gpu_pregel.host.devices.gpus import Gpu, gpus
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import Tick
 
-OLDEST = (7, 0)
-"""Compute capability from which the threads of a warp are scheduled independently, as kernels here rely on."""
-STAGING = 1 << 16
-"""Bytes of page-locked memory through which small readbacks go."""
-_BLOCK = 1 << 14
-"""Elements that ``full`` copies from the host."""
+MIN_COMPUTE_CAPABILITY = (7, 0)
+"""The first compute capability with independent thread scheduling, on which the kernels rely."""
+STAGING_BYTES = 1 << 16
+"""Size of the page-locked buffer for small readbacks."""
+_FILL_BLOCK = 1 << 14
+"""Number of elements that ``full`` copies from the host."""
 _PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
 
 
 def find_gpu(number: int) -> Gpu:
-    """The GPU of this number, if it and the packages for it are there; makes no CUDA context.
+    """Return a GPU if it and its packages are available; this creates no CUDA context.
 
     Raises
     ------
     DeviceError
-        There is no such GPU, or it is too old.
+        The GPU does not exist or is too old.
     MissingPackageError
         The packages of the extra ``cuda12`` or ``cuda13`` are not installed.
     """
@@ -42,21 +42,22 @@ def find_gpu(number: int) -> Gpu:
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     if number >= len(all_gpus.found):
-        raise DeviceError(f"{name}: there are {len(all_gpus.found)} GPUs, numbered from 0")
+        raise DeviceError(f"{name}: this machine has {len(all_gpus.found)} GPUs, numbered from 0")
     gpu = all_gpus.found[number]
-    if gpu.compute_capability < OLDEST:
-        capability, oldest = (".".join(map(str, pair)) for pair in (gpu.compute_capability, OLDEST))
-        raise DeviceError(
-            f"{name}: {gpu.name} has compute capability {capability}, and {oldest} is the least that will do"
-        )
+    if gpu.compute_capability < MIN_COMPUTE_CAPABILITY:
+        versions = (gpu.compute_capability, MIN_COMPUTE_CAPABILITY)
+        capability, minimum = (".".join(map(str, version)) for version in versions)
+        raise DeviceError(f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required")
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
-        raise MissingPackageError(f"{name}: {' and '.join(missing)} not installed; {_install(all_gpus.cuda_version)}")
+        raise MissingPackageError(
+            f"{name}: {' and '.join(missing)} not installed; {_install_command(all_gpus.cuda_version)}"
+        )
     return gpu
 
 
-def why_unusable() -> str | None:
-    """Why no GPU can be used, or None if the first one can as far as is known before its use."""
+def unavailable_reason() -> str | None:
+    """Return why the first GPU cannot be used, or None if no reason is known before its first use."""
     try:
         find_gpu(0)
     except GpuPregelError as error:
@@ -64,21 +65,21 @@ def why_unusable() -> str | None:
     return None
 
 
-def _install(cuda_version: tuple[int, int]) -> str:
-    """What to install for a driver that knows CUDA up to this version."""
+def _install_command(cuda_version: tuple[int, int]) -> str:
+    """Return the install command for a driver that supports CUDA up to this version."""
     return f"pip install gpu-pregel[cuda{13 if cuda_version >= (13, 0) else 12}]"
 
 
 class CudaDevice:
-    """Runs kernels on the GPU of this number, one after the other.
+    """Runs kernels on one GPU, in order.
 
-    Arrays are CuPy's. They are allocated, copied and worked on in one stream of this object, which no other stream
-    waits for; ``download`` and ``synchronize`` wait for it.
+    Arrays are CuPy arrays. All allocations, copies and kernels use one stream, which is not synchronised with other
+    streams; ``download`` and ``synchronize`` wait for it.
 
     Raises
     ------
     DeviceError, MissingPackageError
-        There is no such GPU, or it cannot be used; the message says why and what to do.
+        The GPU does not exist or cannot be used; the message states the reason and the remedy.
     """
 
     is_host = False
@@ -89,7 +90,7 @@ class CudaDevice:
         self.name = f"cuda:{number}"
         self._staging: np.ndarray[Any, Any] | None = None
         self._lock = threading.RLock()
-        with self._explained():
+        with self._setup_errors():
             from gpu_pregel.host.devices import cupy_calls
 
             self._cupy = cupy_calls
@@ -99,43 +100,43 @@ class CudaDevice:
                 self._launcher = _make_launcher(self.gpu, self._stream, cupy_calls)
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Errors while the device is set up, as ours."""
+    def _setup_errors(self) -> Iterator[None]:
+        """Convert errors during setup to ``DeviceError``."""
         try:
             yield
         except GpuPregelError:
             raise
-        except Exception as error:  # each package has its own: a library missing, or too new for the driver
-            install = _install(gpus().cuda_version)
+        except Exception as error:  # a library is missing or too new for the driver; packages differ in their errors
+            install = _install_command(gpus().cuda_version)
             raise DeviceError(
-                f"device {self.name!r} cannot be used: {error}; the packages must fit the driver: {install}"
+                f"device {self.name!r} cannot be used: {error}; install packages that match the driver: {install}"
             ) from error
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Make this device and its stream current, and tell of CUDA's errors as ours."""
+        """Make this device and its stream current, and convert CUDA errors to ``DeviceError``."""
         try:
             with self._device, self._stream:
                 yield
         except Exception as error:
-            if not _is_of_cuda(error):
+            if not _is_cuda_error(error):
                 raise
             raise DeviceError(
-                f"device {self.name!r}: {error}; CUDA may tell of an error long after the kernel that made it: run on "
-                f"device 'emulated' to find it"
+                f"device {self.name!r}: {error}; CUDA may report an error long after the kernel that caused it: run on "
+                f"device 'emulated' to find the kernel"
             ) from error
 
     def kernels(self, family: str) -> ModuleType:
-        """CUDA's kernels of one family, such as "components"."""
+        """Return the module of CUDA kernels of a family, such as "components"."""
         return import_module(f"gpu_pregel.kernels.algorithms.{family}_cuda")
 
     def empty(self, size: int, dtype: Any) -> Any:
-        """An uninitialised array on this device."""
+        """Return an uninitialised array on this device."""
         with self._current():
             return self._with_memory(size * np.dtype(dtype).itemsize, self._cupy.empty, size, dtype)
 
     def zeros(self, size: int, dtype: Any) -> Any:
-        """An array of zeros on this device."""
+        """Return an array of zeros on this device."""
         array = self.empty(size, dtype)
         if array.nbytes:
             with self._current():
@@ -143,9 +144,9 @@ class CudaDevice:
         return array
 
     def full(self, size: int, value: Any, dtype: Any) -> Any:
-        """An array that holds ``value`` everywhere: a short one, doubled until it fills it, which takes no kernel."""
+        """Return an array filled with ``value``, without a kernel: a block from the host, copied repeatedly."""
         array = self.empty(size, dtype)
-        done = min(size, _BLOCK)
+        done = min(size, _FILL_BLOCK)
         with self._current():
             if done:
                 self._cupy.copy_in(array[:done], np.full(done, value, dtype), self._stream)
@@ -156,9 +157,9 @@ class CudaDevice:
         return array
 
     def upload(self, array: Any) -> Any:
-        """A copy of a host array on this device; the host's may be changed as soon as this returns."""
+        """Copy a host array to this device; the host array may be modified once this returns."""
         if not isinstance(array, np.ndarray):
-            raise ArgumentTypeError(f"only NumPy arrays are uploaded, not {type(array).__name__}")
+            raise ArgumentTypeError(f"only NumPy arrays can be uploaded, not {type(array).__name__}")
         source = np.ascontiguousarray(array)
         target = self.empty(source.size, source.dtype)
         if source.size:
@@ -167,17 +168,17 @@ class CudaDevice:
         return target
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
-        """A copy of an array in host memory, after all that was launched before: a readback."""
+        """Copy an array to the host after all earlier launches; this is a readback."""
         target: np.ndarray[Any, Any] = np.empty(array.size, array.dtype)
         if not target.size:
             self.synchronize()
-        elif target.nbytes > STAGING:
+        elif target.nbytes > STAGING_BYTES:
             with self._current():
                 self._cupy.copy_out(target, array, self._stream)
         else:
             with self._lock, self._current():
                 if self._staging is None:
-                    self._staging = self._cupy.pinned(STAGING)
+                    self._staging = self._cupy.pinned(STAGING_BYTES)
                 staged = self._staging[: target.nbytes].view(target.dtype)
                 self._cupy.copy_out(staged, array, self._stream)
                 target[:] = staged
@@ -188,10 +189,10 @@ class CudaDevice:
         kernel: Any,
         size: int,
         *arguments: Any,
-        chunk: int | None = None,  # noqa: ARG002 (the CPU's)
+        chunk: int | None = None,  # noqa: ARG002 (CPU only)
         tick: Tick | None = None,
     ) -> None:
-        """Begin to run ``kernel`` over ``size`` items and return; ``tick`` is called once, then."""
+        """Launch ``kernel`` over ``size`` items without waiting for it; ``tick`` is called once after the launch."""
         if size <= 0:
             return
         with self._current():
@@ -200,29 +201,29 @@ class CudaDevice:
             tick(size, size)
 
     def synchronize(self) -> None:
-        """Wait for all that was launched."""
+        """Wait until all launches have finished."""
         with self._current():
             self._cupy.synchronize(self._stream)
 
     def available_memory(self) -> int:
-        """Bytes that arrays can still get: the GPU's free ones and those that the pool holds unused."""
+        """Return the bytes available to arrays: free memory of the GPU and unused memory of the pool."""
         with self._current():
             return self._cupy.free_memory() + self._cupy.unused_in_pool()
 
     def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
+        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
         available = self.available_memory()
         if needed > available:
             raise self._not_enough(f"{purpose} needs {format_bytes(needed)} of memory", available)
 
     def trim(self) -> None:
-        """Give unused memory of the pool back."""
+        """Release the unused memory of the pool."""
         with self._current():
             self._cupy.synchronize(self._stream)
             self._cupy.trim()
 
     def copy_bandwidth(self, size: int = 1 << 28, trials: int = 9) -> float:
-        """Bytes that the GPU reads and writes in a second, the fastest of some copies of ``size`` bytes."""
+        """Return the bytes read and written per second by the fastest of several copies of ``size`` bytes."""
         source, target = self.zeros(size, np.uint8), self.zeros(size, np.uint8)
         seconds = []
         with self._current():
@@ -235,7 +236,7 @@ class CudaDevice:
         return 2 * size / min(seconds)
 
     def _with_memory(self, needed: int | None, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Do what takes memory; if there is too little, once more with the pool trimmed."""
+        """Call ``work``; if it runs out of memory, trim the pool and retry once."""
         try:
             return work(*arguments)
         except Exception as error:
@@ -248,12 +249,12 @@ class CudaDevice:
             if not _is_out_of_memory(error):
                 raise
             what = "a kernel" if needed is None else f"an array of {format_bytes(needed)}"
-            raise self._not_enough(f"{what} finds no memory", self.available_memory()) from error
+            raise self._not_enough(f"{what} needs memory", self.available_memory()) from error
 
     def _not_enough(self, what: str, available: int) -> NotEnoughMemoryError:
         return NotEnoughMemoryError(
-            f"{what} on device {self.name}, and {format_bytes(available)} are available: use a smaller graph, or "
-            f"a GPU with more memory"
+            f"{what} on device {self.name}, but only {format_bytes(available)} are available: use a smaller graph or a "
+            f"GPU with more memory"
         )
 
 
@@ -263,8 +264,8 @@ def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
     return Launcher(gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
 
 
-def _is_of_cuda(error: Exception) -> bool:
-    """Whether CUDA failed, which CuPy, Numba and cuda-core each tell by an exception of their own."""
+def _is_cuda_error(error: Exception) -> bool:
+    """Whether CUDA failed; CuPy, Numba and cuda-core each have their own exception for it."""
     return not isinstance(error, GpuPregelError) and any(word in str(error) for word in ("cudaError", "CUDA_ERROR"))
 
 

@@ -1,6 +1,6 @@
-"""The only module that calls CuPy, which holds memory and streams for us; none of its own kernels are used.
+"""The only module that calls CuPy, which provides memory and streams; its own kernels are not used.
 
-Callers make a device and a stream current by ``with device, stream``. Arrays have one dimension.
+Callers make a device and a stream current with ``with device, stream``. Arrays have one dimension.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ CALLS = (
     "cuda.MemoryPool.free_all_blocks()",
     "cuda.MemoryPool.free_bytes()",
 )
-"""Every call of CuPy in this module: positional arguments by the names that CuPy gives them. A test compares."""
+"""All calls of CuPy in this module, with CuPy's names of the positional arguments; checked by a test."""
 
 Array = Any
 """``cupy.ndarray``."""
 
 
 def new_device(number: int) -> Any:
-    """The GPU of this number, current inside ``with``."""
+    """Return a GPU, which is current inside ``with``."""
     return cupy.cuda.Device(number)
 
 
 def new_stream() -> Any:
-    """A stream of the current device, current inside ``with``, that waits for no other stream."""
+    """Return a non-blocking stream of the current device, which is current inside ``with``."""
     return cupy.cuda.Stream(non_blocking=True)
 
 
 def stream_pointer(stream: Any) -> int:
-    """CUDA's handle of a stream."""
+    """Return the CUDA handle of a stream."""
     return int(stream.ptr)
 
 
 def synchronize(stream: Any) -> None:
-    """Wait for all that was put on a stream."""
+    """Wait until a stream has finished all its work."""
     stream.synchronize()
 
 
 def empty(size: int, dtype: Any) -> Array:
-    """An array on the current device, for work on the current stream."""
+    """Return an uninitialised array on the current device, for use on the current stream."""
     return cupy.empty(size, dtype)
 
 
 def pointer(array: Array) -> int:
-    """Address of an array on its device."""
+    """Return the device address of an array."""
     return int(array.data.ptr)
 
 
@@ -71,58 +71,58 @@ def clear(array: Array, stream: Any) -> None:
 
 
 def copy_in(target: Array, source: np.ndarray[Any, Any], stream: Any) -> None:
-    """Copy a host array to the device; it may be changed as soon as this returns."""
+    """Copy a host array to the device; the host array may be modified once this returns."""
     target.set(source, stream=stream)
-    # Where the GPU reads all of the host's memory, CUDA need not have read it yet.
+    # If the GPU can access all host memory, CUDA may not have read the array yet.
     stream.synchronize()
 
 
 def copy_out(target: np.ndarray[Any, Any], source: Array, stream: Any) -> None:
-    """Copy an array to a host array of the same dtype and size, and wait for it."""
+    """Copy an array to a host array of the same dtype and size, and wait for the copy."""
     source.get(stream=stream, out=target)
 
 
 def copy(target: Array, source: Array, stream: Any) -> None:
-    """Copy as many bytes of an array as ``source`` has to the beginning of another one on the same device."""
+    """Copy all bytes of ``source`` to the beginning of ``target`` on the same device."""
     target.data.copy_from_device_async(source.data, source.nbytes, stream)
 
 
 def pinned(size: int) -> np.ndarray[Any, Any]:
-    """So many bytes of host memory that the GPU reads and writes directly."""
+    """Return ``size`` bytes of page-locked host memory."""
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(size), np.uint8, size)
 
 
 def free_memory() -> int:
-    """Bytes of the current device that nobody holds."""
+    """Return the free memory of the current device in bytes."""
     return int(cupy.cuda.runtime.memGetInfo()[0])
 
 
 def unused_in_pool() -> int:
-    """Bytes of the current device that CuPy's pool holds for arrays to come."""
+    """Return the unused memory of CuPy's pool on the current device in bytes."""
     return int(cupy.get_default_memory_pool().free_bytes())
 
 
 def trim() -> None:
-    """Give what the pool holds unused on the current device back to it."""
+    """Release the pool's unused memory on the current device."""
     cupy.get_default_memory_pool().free_all_blocks()
 
 
 def new_event() -> Any:
-    """A mark to put on a stream of the current device."""
+    """Return an event for a stream of the current device."""
     return cupy.cuda.Event()
 
 
 def record(event: Any, stream: Any) -> None:
-    """Put a mark on a stream."""
+    """Record an event on a stream."""
     event.record(stream)
 
 
 def seconds_between(begin: Any, end: Any) -> float:
-    """Seconds from when the GPU reached one mark to when it reached another, which is waited for."""
+    """Return the seconds between two events, after waiting for the second one."""
     end.synchronize()
     return float(cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
 
 def version() -> str:
-    """CuPy's version."""
+    """Return the version of CuPy."""
     return str(cupy.__version__)

@@ -1,4 +1,4 @@
-"""What a device is to the engine and to algorithms: memory, and kernels that run there."""
+"""The interface of a device: memory, and the kernels that run on it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpu_pregel.host.devices.threads import Tick
 
 
 class Device(Protocol):
-    """The CPU, a GPU, or the emulated one.
+    """The CPU, a GPU, or the emulated device.
 
     Attributes
     ----------
     name : str
     threads : int or None
-        Of the CPU that kernels run on.
+        Number of CPU threads; None on other devices.
     is_host : bool
         Whether its arrays are NumPy arrays.
     """
@@ -30,33 +30,33 @@ class Device(Protocol):
     def is_host(self) -> bool: ...  # noqa: D102
 
     def kernels(self, family: str) -> ModuleType:
-        """Its kernels of one family, such as "components"."""
+        """Return the module of this device's kernels of a family, such as "components"."""
 
     def empty(self, size: int, dtype: Any) -> Any:
-        """An array of which nothing is written."""
+        """Return an uninitialised array."""
 
     def zeros(self, size: int, dtype: Any) -> Any:
-        """An array of zeros."""
+        """Return an array of zeros."""
 
     def full(self, size: int, value: Any, dtype: Any) -> Any:
-        """An array that holds ``value`` everywhere."""
+        """Return an array filled with ``value``."""
 
     def upload(self, array: np.ndarray[Any, Any]) -> Any:
-        """A host array's copy on the device; on the CPU the array itself."""
+        """Copy a host array to the device; the CPU returns the array itself."""
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
-        """An array's copy on the host; on the CPU the array itself."""
+        """Copy an array to the host; the CPU returns the array itself."""
 
     def launch(
         self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None, tick: Tick | None = None
     ) -> None:
-        """Run ``kernel`` over ``size`` items; ``chunk`` is how many a CPU thread takes at once."""
+        """Run ``kernel`` over ``size`` items; ``chunk`` is the number of items that a CPU thread claims at a time."""
 
     def synchronize(self) -> None:
-        """Wait for what was launched."""
+        """Wait until all launches have finished."""
 
     def require(self, needed: int, purpose: str) -> None:
-        """Raise ``NotEnoughMemoryError`` with both figures if ``purpose`` needs more bytes than there are."""
+        """Raise ``NotEnoughMemoryError`` if ``purpose`` needs more bytes than are available."""
 
     def trim(self) -> None:
-        """Give unused memory of a pool back."""
+        """Release the unused memory of the device's memory pool."""

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, as NVIDIA's driver tells: without CuPy or Numba, and without making a CUDA context."""
+"""Queries NVIDIA's driver for GPUs, without CuPy or Numba and without creating a CUDA context."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu_pregel.errors import DeviceError
 _DRIVER = "libcuda.so.1"
 _NO_DEVICE = 100
 _MAJOR, _MINOR = 75, 76
-"""The driver's numbers for the two parts of the compute capability."""
+"""Driver attributes for the two parts of the compute capability."""
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU: its number, which counts those that this process may use, and what it is."""
+    """A GPU visible to this process, numbered from 0."""
 
     number: int
     name: str
@@ -27,32 +27,33 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Gpus:
-    """All GPUs of this machine, and the highest version of CUDA that its driver knows, 13.1 as (13, 1)."""
+    """The GPUs visible to this process, and the latest CUDA version that the driver supports, such as (13, 1)."""
 
     found: tuple[Gpu, ...]
     cuda_version: tuple[int, int]
 
 
 def gpus() -> Gpus:
-    """The GPUs that this process may use, at least one; asked once in a process.
+    """Return the GPUs visible to this process, at least one; the driver is queried once per process.
 
     Raises
     ------
     DeviceError
-        There is none; the message says why.
+        No GPU is visible; the message states the reason.
     """
-    answer = _ask()
-    if isinstance(answer, str):
-        raise DeviceError(answer)
-    return answer
+    found = _query()
+    if isinstance(found, str):
+        raise DeviceError(found)
+    return found
 
 
 @functools.cache
-def _ask() -> Gpus | str:
+def _query() -> Gpus | str:
+    """Return the GPUs, or the reason why there are none."""
     try:
         driver = ctypes.CDLL(_DRIVER)
     except OSError:
-        return f"there is no NVIDIA driver: {_DRIVER} cannot be loaded"
+        return f"no NVIDIA driver is installed: {_DRIVER} cannot be loaded"
     try:
         _call(driver, "cuInit", 0)
         version = _number(driver, "cuDriverGetVersion")
@@ -60,7 +61,7 @@ def _ask() -> Gpus | str:
     except _DriverError as error:
         return str(error)
     if not found:
-        return "the NVIDIA driver finds no GPU that this process may use: look at CUDA_VISIBLE_DEVICES"
+        return "the NVIDIA driver finds no GPU visible to this process: check CUDA_VISIBLE_DEVICES"
     return Gpus(found, (version // 1000, version % 1000 // 10))
 
 
@@ -75,14 +76,14 @@ def _call(driver: Any, name: str, *arguments: Any) -> None:
     if status:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(status, ctypes.byref(text))
-        raise _DriverError(f"the NVIDIA driver fails: {name} returns {(text.value or b'error').decode()} ({status})")
+        raise _DriverError(f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status})")
 
 
 def _number(driver: Any, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
-    """What a function of the driver writes to where its first argument points."""
-    answer = kind()
-    _call(driver, name, ctypes.byref(answer), *arguments)
-    return int(answer.value)
+    """Call a driver function that writes its result through its first argument, and return the result."""
+    result = kind()
+    _call(driver, name, ctypes.byref(result), *arguments)
+    return int(result.value)
 
 
 def _describe(driver: Any, number: int) -> Gpu:

@@ -1,7 +1,7 @@
-"""Kernels on the current GPU: compiled as the tests compile them, and launched with little work; imported with a GPU.
+"""Compiles kernels for the current GPU and launches them; imported only when a GPU is used.
 
-Numba-CUDA compiles a kernel as on machines without a GPU; linking, loading and launching is cuda-core's, to which
-Numba-CUDA leaves it too. Numba's own way to launch looks at every array anew, for ten times as long.
+Numba-CUDA compiles a kernel in the same way as on machines without a GPU; cuda-core links, loads and launches it.
+Numba's own launch inspects all arrays at every launch and takes ten times as long.
 """
 
 from __future__ import annotations
@@ -24,52 +24,52 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 
 class Launcher:
-    """Launches kernels on a stream of one GPU, which the caller has made current.
+    """Launches kernels on a stream of one GPU, which the caller must have made current.
 
     Parameters
     ----------
     number : int
-        Of the GPU.
+        Number of the GPU.
     cc : (int, int)
-        Its compute capability.
+        Compute capability of the GPU.
     stream : int
-        CUDA's handle of the stream.
+        CUDA handle of the stream.
     pointer : callable
-        The address of an array.
+        Returns the device address of an array.
     """
 
     def __init__(self, number: int, cc: tuple[int, int], stream: int, pointer: Callable[[Any], int]) -> None:
-        nvvm.NVVM()  # fails if it cannot be found
+        nvvm.NVVM()  # raises if libNVVM is not installed
         self._cc = cc
         self._stream = Stream.from_handle(stream)
         self._number = number
-        self._arguments = Arguments(pointer)
-        self._ready: weakref.WeakKeyDictionary[Kernel, _Ready] = weakref.WeakKeyDictionary()
+        self._parameters = KernelParameters(pointer)
+        self._loaded: weakref.WeakKeyDictionary[Kernel, _LoadedKernel] = weakref.WeakKeyDictionary()
         self._lock = threading.RLock()
         self._thread = threading.local()
 
     def launch(self, kernel: Kernel, size: int, arguments: tuple[Any, ...]) -> None:
-        """Launch a kernel over ``size`` items, compiling it if it is new here, and return before it has run."""
+        """Launch a kernel over ``size`` items without waiting for it; compile the kernel on its first launch."""
         if not hasattr(self._thread, "has_context"):
-            # A thread that has called nothing of CUDA yet has no context.
+            # A thread has no context before its first CUDA call.
             Device(self._number).set_current()
             self._thread.has_context = True
-        ready = self._ready.get(kernel)
-        if ready is None:
+        loaded = self._loaded.get(kernel)
+        if loaded is None:
             kernel = kernel.resolved(arguments)
-            ready = self._ready.get(kernel) or self._prepare(kernel)
-        config = LaunchConfig(grid=-(-size // ready.items), block=ready.block)
-        launch(self._stream, config, ready.code, *self._arguments.flatten(ready.kinds, arguments))
+            loaded = self._loaded.get(kernel) or self._load(kernel)
+        config = LaunchConfig(grid=-(-size // loaded.items), block=loaded.block)
+        launch(self._stream, config, loaded.code, *self._parameters.flatten(loaded.kinds, arguments))
 
-    def _prepare(self, kernel: Kernel) -> _Ready:
+    def _load(self, kernel: Kernel) -> _LoadedKernel:
         with self._lock:
-            if kernel not in self._ready:
-                kinds = tuple(map(kind_of, kernel.signature))
-                self._ready[kernel] = _Ready(load(kernel, self._cc), kinds, kernel.block, kernel.items)
-            return self._ready[kernel]
+            if kernel not in self._loaded:
+                kinds = tuple(map(parameter_kind, kernel.signature))
+                self._loaded[kernel] = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+            return self._loaded[kernel]
 
 
-class _Ready(NamedTuple):
+class _LoadedKernel(NamedTuple):
     """A kernel loaded on a GPU."""
 
     code: Any
@@ -79,10 +79,10 @@ class _Ready(NamedTuple):
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
-    """A kernel's machine code for chips of this compute capability, and its name in there.
+    """Return a kernel's machine code for a compute capability, and the name of its function.
 
-    It is linked from intermediate code. PTX would be linked with functions for divisions and for shuffles of warps
-    that diverged, and on chips before sm_90 that takes half as many registers again.
+    The code is linked from LTO-IR. Linking from PTX would add functions for divisions and for shuffles of diverged
+    warps, which need half as many registers again on chips before sm_90.
     """
     code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.block)
     options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
@@ -90,17 +90,17 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
 
 
 def load(kernel: Kernel, cc: tuple[int, int]) -> Any:
-    """A kernel as cuda-core launches it."""
+    """Return a kernel that cuda-core can launch."""
     code, entry = link(kernel, cc)
     return code.get_kernel(entry)
 
 
-def kind_of(kind: Any) -> Any:
-    """How a parameter of this Numba type is handed over: an array's dtype, a scalar's conversion, a tuple of such."""
+def parameter_kind(kind: Any) -> Any:
+    """Return how to pass a parameter of a Numba type: an array's dtype, a scalar's conversion, or a tuple of both."""
     if isinstance(kind, types.Array):
         return np.dtype(numba.np.numpy_support.as_dtype(kind.dtype))
     if isinstance(kind, types.BaseTuple):
-        return tuple(map(kind_of, kind))
+        return tuple(map(parameter_kind, kind))
     if isinstance(kind, types.Boolean):
         return bool
     as_c = getattr(ctypes, f"c_{ {'float32': 'float', 'float64': 'double'}.get(str(kind), str(kind)) }")
@@ -109,20 +109,20 @@ def kind_of(kind: Any) -> Any:
     return as_c
 
 
-class Arguments:
-    """Makes parameters of kernels of arrays and numbers; each array is looked at once and forgotten when it goes."""
+class KernelParameters:
+    """Converts arrays and numbers to kernel parameters; the parameters of an array are cached while it exists."""
 
     def __init__(self, pointer: Callable[[Any], int]) -> None:
         self._pointer = pointer
         self._known: dict[int, tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]] = {}
 
     def flatten(self, kinds: Iterable[Any], arguments: Iterable[Any]) -> list[Any]:
-        """The parameters, in order, for arguments of these kinds.
+        """Return the parameters for arguments of these kinds, in order.
 
         Raises
         ------
         TypeError
-            An argument is not an array on the device, of one dimension, contiguous and of the kernel's dtype.
+            An argument is not a contiguous, one-dimensional array of the expected dtype on the device.
         """
         flat: list[Any] = []
         known = self._known
@@ -130,24 +130,24 @@ class Arguments:
             if type(kind) is tuple:
                 flat += self.flatten(kind, argument)
             elif isinstance(kind, np.dtype):
-                _, dtype, parameters = known.get(id(argument)) or self._look_at(argument)
+                _, dtype, parameters = known.get(id(argument)) or self._add(argument)
                 if dtype is not kind and dtype != kind:
-                    raise TypeError(f"a kernel takes an array of {kind} here, not of {dtype}")
+                    raise TypeError(f"the kernel expects an array of {kind}, not of {dtype}")
                 flat += parameters
             else:
                 flat.append(kind(argument))
         return flat
 
-    def _look_at(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]:
+    def _add(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]:
         if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not array.flags.c_contiguous:
-            raise TypeError(f"a kernel takes contiguous arrays of one dimension on its device, not {type(array)}")
+            raise TypeError(f"a kernel expects contiguous one-dimensional arrays on its device, not {type(array)}")
         key, known = id(array), self._known
 
         def forget(_: Any) -> None:
             known.pop(key, None)
 
         itemsize = array.dtype.itemsize
-        # What Numba-CUDA compiles an array to: two pointers that are of no use here, then these.
+        # Numba-CUDA's layout of an array parameter, which starts with two unused pointers.
         parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)
         known[key] = weakref.ref(array, forget), array.dtype, parameters
         return known[key]

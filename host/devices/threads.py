@@ -1,8 +1,8 @@
-"""Runs kernels on the processor's threads.
+"""Runs kernels on a pool of CPU threads.
 
 A kernel is a compiled function that releases the GIL and claims its work in chunks
-(``gpu_pregel.kernels.library.work_cpu``), so plain Python threads run it. Compared with Numba's own parallel regions,
-this compiles in a tenth of the time, survives a fork, and lets Ctrl-C and a progress bar work while a kernel runs.
+(``gpu_pregel.kernels.library.work_cpu``), so ordinary Python threads run it. Compared with Numba's parallel regions,
+it compiles in a tenth of the time, survives a fork, and allows Ctrl-C and a progress bar while it runs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE, WORK_LENGTH
 
 Tick = Callable[[int, int], None]
-"""Called as ``tick(done, size)`` now and then while a region runs."""
+"""Called periodically as ``tick(done, size)`` while a region runs."""
 
 _EXHAUSTED = 1 << 62
 _MAX_THREADS = 1 << 12
@@ -27,23 +27,21 @@ _TICK_SECONDS = 0.1
 
 
 def available_threads() -> int:
-    """Number of processors that this process may use."""
+    """Return the number of processors available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def thread_count(threads: int | None) -> int:
-    """Return ``threads``, checked, or the number of available processors if it is None."""
+    """Return ``threads`` after a check, or the number of available processors if it is None."""
     if threads is None:
         return available_threads()
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or not 1 <= threads <= _MAX_THREADS:
-        raise ArgumentError(f"threads must be a whole number from 1 to {_MAX_THREADS:,}, not {threads!r}")
-    return int(threads)
+    return check_integer("threads", threads, 1, _MAX_THREADS)
 
 
 class _Pool:
-    """Idle daemon threads, each waiting on a queue of its own."""
+    """Idle daemon threads, each of which waits on its own queue."""
 
     def __init__(self) -> None:
         self.queues: list[queue.SimpleQueue[Any]] = []
@@ -67,20 +65,20 @@ def _serve(tasks: queue.SimpleQueue[Any]) -> None:
             failure = error
         outcomes.append(failure)
         done.put(None)
-        # The waiting thread must not keep the last region's arrays alive.
+        # An idle thread must not keep the last region's arrays alive.
         del kernel, arguments, outcomes, done, failure
 
 
 _pool = _Pool()
 
 
-def _forget_pool() -> None:
+def _reset_pool() -> None:
     global _pool
     _pool = _Pool()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
+    os.register_at_fork(after_in_child=_reset_pool)
 
 
 def parallel(
@@ -93,8 +91,8 @@ def parallel(
 ) -> None:
     """Run ``kernel(work, *arguments)`` on up to ``threads`` threads, which share ``size`` items in chunks.
 
-    Returns when all are done. An exception of the kernel, or Ctrl-C, stops the others at their next chunk and is
-    then raised here.
+    Returns when all items are done. If the kernel raises an exception or Ctrl-C is pressed, the other threads stop at
+    their next chunk, and the exception is raised here.
     """
     work = np.zeros(WORK_LENGTH, np.int64)
     work[SIZE] = size
@@ -115,9 +113,10 @@ def parallel(
 def _wait(
     outcomes: list[BaseException | None], done: Any, workers: int, work: Any, size: int, tick: Tick | None
 ) -> None:
-    """Wait for the workers of a region; on any exception stop them, wait on, and raise the first.
+    """Wait for the workers of a region; on an exception, stop them, wait for them and raise the first exception.
 
-    ``done`` only wakes: Ctrl-C may come when a token is taken and not yet counted, so ``outcomes`` are counted.
+    ``done`` only wakes this thread. The number of finished workers is that of ``outcomes``, because Ctrl-C may
+    interrupt after a token has been taken from ``done`` and before it has been counted.
     """
     failure: BaseException | None = None
     while len(outcomes) < workers:

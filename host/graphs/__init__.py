@@ -1,1 +1,1 @@
-"""Graphs: building CSR, numbering, partitions, copies on devices, interchange, generators."""
+"""Graphs: CSR construction, vertex numbering, partitions, device copies, interchange and generators."""

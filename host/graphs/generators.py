@@ -1,6 +1,6 @@
-"""Random graphs of any size: Kronecker, uniform, and a grid with holes.
+"""Generators of random graphs: Kronecker, uniform, and a grid with holes.
 
-The same arguments give the same graph on any number of threads.
+The same arguments give the same graph for any number of threads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 1 << 16
 _MAX_SCALE = 31
 _MAX_EDGES = 1 << 40
 DEFAULT_SEED = 27491095
-"""An arbitrary number, so that graphs are the same for everybody who does not ask for others."""
+"""An arbitrary number, so that every user gets the same graph by default."""
 
 
 def kronecker(
@@ -33,17 +33,18 @@ def kronecker(
     threads: int | None = None,
     progress: bool = False,
 ) -> Graph:
-    """Generate a Kronecker (R-MAT) graph with the constants of Graph500: a few hubs, many vertices without edges.
+    """Generate a Kronecker (R-MAT) graph with the parameters of Graph500: a few hubs and many isolated vertices.
 
     Parameters
     ----------
     scale : int
-        The graph has ``2**scale`` vertices; 0 to 31.
+        The graph has ``2**scale`` vertices; from 0 to 31.
     edge_factor : int, default 16
-        Edges drawn per vertex; self-loops and repeated edges are dropped.
+        Number of edges drawn per vertex; self-loops and duplicates are dropped.
     seed : int
-        Another seed gives another graph.
+        Seed of the random numbers.
     threads : int, optional
+        Number of threads. Default: the processors available to this process.
     progress : bool, default False
         Show a progress bar on stderr.
 
@@ -54,8 +55,8 @@ def kronecker(
 
     Notes
     -----
-    Each bit of the two ends is drawn with probabilities 0.57, 0.19, 0.19, 0.05 (Graph500 specification, 2010; after
-    Leskovec et al., Kronecker graphs, JMLR 2010); vertex numbers are then scrambled.
+    Each bit of the two endpoints is drawn with probabilities 0.57, 0.19, 0.19, 0.05 (Graph500 specification, 2010; see
+    Leskovec et al., Kronecker graphs, JMLR 2010). Vertex numbers are then permuted.
 
     Examples
     --------
@@ -74,9 +75,9 @@ def uniform(
     threads: int | None = None,
     progress: bool = False,
 ) -> Graph:
-    """Generate a graph whose edges join vertices drawn uniformly (Erdős and Rényi's model).
+    """Generate a graph whose edges join uniformly drawn vertices (Erdős-Rényi model).
 
-    Parameters and result are those of :func:`kronecker`.
+    Parameters and result are as for :func:`kronecker`.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def _random_graph(
     bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
     workers = thread_count(threads)
     needed = 2 * edges * host_csr.INDEX_DTYPE.itemsize + host_csr.building_memory(n, 2 * edges)
-    require_memory(needed, f"generating {edges:,} edges between {n:,} vertices, and building the graph,")
+    require_memory(needed, f"generating {edges:,} edges between {n:,} vertices and building the graph")
     src = np.empty(edges, host_csr.INDEX_DTYPE)
     dst = np.empty(edges, host_csr.INDEX_DTYPE)
     with ProgressBar(f"generating {name}", shown=progress) as bar:
@@ -119,25 +120,26 @@ def grid(
     threads: int | None = None,
     progress: bool = False,
 ) -> Graph:
-    """Generate a road-like grid: crossings joined to their neighbours above, below, left and right, with holes.
+    """Generate a road-like grid with holes: each crossing is joined to its four neighbours.
 
     Parameters
     ----------
     rows : int
     columns : int, optional
-        Default: as many as rows. Vertex ``row * columns + column`` is the crossing there.
+        Default: ``rows``. The crossing at (row, column) is the vertex ``row * columns + column``.
     holes : float, default 0.1
-        Probability from 0 to 1 that a crossing is a hole: a vertex without edges.
+        Probability, from 0 to 1, that a crossing is a hole: an isolated vertex.
     seed : int
-        Another seed gives other holes.
+        Seed of the random numbers.
     threads : int, optional
+        Number of threads. Default: the processors available to this process.
     progress : bool, default False
         Show a progress bar on stderr.
 
     Returns
     -------
     Graph
-        Undirected, without weights, of a diameter near ``rows + columns``.
+        Undirected, without weights; its diameter is close to ``rows + columns``.
 
     Examples
     --------

@@ -17,6 +17,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, StoreError
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
+from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES
 from gpu_pregel.host.superstep.journal import Folded, Journal, Written
@@ -314,12 +315,12 @@ class NumericFormat:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
-        activity, totals = supersteps[-1].change
-        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(totals)}
+        change: NumericChange = supersteps[-1].change
+        sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
         arrays = {**self._run.snapshot(), **sums}
         header = {
             "identity": self._identity,
-            "plan": [int(number) for number in activity],
+            "plan": [int(number) for number in change.activity],
             "arrays": {name: array.dtype.str for name, array in arrays.items()},
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}

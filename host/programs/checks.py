@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -19,7 +17,7 @@ from numba.core import errors as numba_errors
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.kernels.library.jit_cpu import cache_directory
+from gpu_pregel.kernels.library.cache import load_note, save_note
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
 
 
@@ -33,14 +31,13 @@ class Checks:
         self._program = program
         self._value = value
         self._message = message
-        folder = cache_directory()
-        self._note = Path(folder) / f"program-{digest}.json" if folder and digest else None
+        self._note = None if digest is None else f"program-{digest}"
 
     def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
         """Raise ``ProgramError`` at the first fault; return the dtypes of the aggregates."""
         if self._note is not None:
-            with suppress(OSError, ValueError, TypeError):
-                return {name: np.dtype(text) for name, text in json.loads(self._note.read_text()).items()}
+            with suppress(ValueError, TypeError, AttributeError):
+                return {name: np.dtype(text) for name, text in json.loads(load_note(self._note) or "").items()}
         value, message = _numba_type(self._value), _numba_type(self._message)
         dtypes = self._check_aggregators(contributions, value)
         aggregated = types.none
@@ -59,10 +56,7 @@ class Checks:
         if "initially_active" in device:
             _check(device["initially_active"], "initially_active", (context,), _BOOL)
         if self._note is not None:
-            with suppress(OSError):
-                temporary = self._note.with_suffix(f".{secrets.token_hex(4)}.tmp")
-                temporary.write_text(json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
-                os.replace(temporary, self._note)
+            save_note(self._note, json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
         return dtypes
 
     def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:

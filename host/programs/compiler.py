@@ -13,10 +13,10 @@ from numba import types
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.checks import Checks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
-from gpu_pregel.host.programs.fingerprint import Fingerprint
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
-from gpu_pregel.kernels.library.jit_cpu import device, jit_program
+from gpu_pregel.kernels.library.fingerprint import Fingerprint
+from gpu_pregel.kernels.library.jit_cpu import device, jit
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
@@ -60,25 +60,18 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     """
     has_weights = has_weights and program.sends_per_edge
     fingerprint = fingerprint_program(program, has_weights=has_weights)
-    digest = fingerprint.hexdigest()
-    name = digest if fingerprint.is_complete else None
-
-    def kernel(part: str, function: Any) -> Any:
-        return jit_program(function, name and f"{part}-{name}")
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         return {
-            "init": kernel("init", program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge else kernel("signal", program_cpu.make_signal(functions)),
-            "pull": kernel("pull", pull_cpu.make_pull(functions, has_weights=has_weights)),
-            "slot": kernel("slot", pull_cpu.make_slot(functions)),
-            "push": None
-            if functions.message.is_tuple
-            else kernel("push", push_cpu.make_push(functions, has_weights=has_weights)),
-            "apply": kernel("apply", program_cpu.make_apply(functions, always=program.active == "always")),
+            "init": jit(program_cpu.make_init(functions)),
+            "signal": None if functions.per_edge else jit(program_cpu.make_signal(functions)),
+            "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
+            "slot": jit(pull_cpu.make_slot(functions)),
+            "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
+            "apply": jit(program_cpu.make_apply(functions, always=program.active == "always")),
         }
 
-    return _from_memory(("cpu", digest), program, fingerprint, device, make_kernels)
+    return _from_memory(("cpu", fingerprint.hexdigest()), program, fingerprint, device, make_kernels)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -220,8 +213,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
             raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
         total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
         if on_host:
-            name = f"vertices-{key[1]}" if fingerprint.is_complete else None
-            _kernels[key] = jit_program(make_process_vertices(compiled), name), total
+            _kernels[key] = jit(make_process_vertices(compiled)), total
         else:
             from gpu_pregel.kernels.library import jit_cuda
             from gpu_pregel.kernels.programs import vertices_cuda

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CellType, FunctionType
 from typing import Any
 
-from gpu_pregel.host.programs.fingerprint import all_names, is_of_library
+from gpu_pregel.kernels.library.fingerprint import all_names, is_of_library
 from gpu_pregel.kernels.programs.fields import Jit
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.superstep.aggregators import Aggregator
 
 COMBINERS = ("min", "max", "sum", "or", "and")
 
@@ -37,36 +38,6 @@ class Combiner:
 
     def __post_init__(self) -> None:
         _check_function("Combiner's function", self.function, (2,), "(a, b)")
-
-
-@dataclass(frozen=True)
-class Aggregator:
-    """A figure folded, from superstep 1 on, over all vertices that ran ``apply``.
-
-    Parameters
-    ----------
-    combine : {"min", "max", "sum", "or", "and"} or Combiner
-    function : callable
-        ``function(old, new, ctx)``: the vertex's contribution. Compiled by Numba.
-    dtype : dtype, optional
-        Of the figure; default: int64, float64 or bool, as the function returns.
-
-    Examples
-    --------
-    >>> import gpu_pregel as gp
-    >>> gp.Aggregator("sum", lambda old, new, ctx: abs(new - old)).combine
-    'sum'
-    """
-
-    combine: str | Combiner
-    function: Callable[[Any, Any, Any], Any]
-    dtype: Any = None
-
-    def __post_init__(self) -> None:
-        _check_combine("Aggregator's combine", self.combine)
-        _check_function("Aggregator's function", self.function, (3,), "(old, new, ctx)")
-        if self.dtype is not None:
-            _check_dtypes("Aggregator's dtype", self.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +122,7 @@ class VertexProgram:
                 raise ArgumentError(f"{name!r} cannot name an aggregator: use a name such as 'delta'")
             if not isinstance(aggregator, Aggregator):
                 raise ArgumentTypeError(f"aggregator {name!r} must be a gp.Aggregator, not {aggregator!r}")
+            _check_aggregator(name, aggregator)
         if self.halt is not None:
             _check_function("halt", self.halt, (1,), "(aggregated)")
 
@@ -192,6 +164,17 @@ def _check_combine(role: str, combine: object) -> None:
         raise ArgumentError(
             f"{role} must be one of {', '.join(map(repr, COMBINERS))} or a gp.Combiner, not {combine!r}"
         )
+
+
+def _check_aggregator(name: str, aggregator: Aggregator) -> None:
+    if aggregator.initial is not None or aggregator.persistent:
+        raise ArgumentError(
+            f"aggregator {name!r} of a vertex program cannot have initial or persistent, which are for agents"
+        )
+    _check_combine(f"combine of aggregator {name!r}", aggregator.combine)
+    _check_function(f"function of aggregator {name!r}", aggregator.function, (3,), "(old, new, ctx)")
+    if aggregator.dtype is not None:
+        _check_dtypes(f"dtype of aggregator {name!r}", aggregator.dtype)
 
 
 def as_dtypes(declared: Any) -> tuple[np.dtype[Any], ...]:

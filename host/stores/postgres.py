@@ -1,4 +1,4 @@
-"""Stores in PostgreSQL, by psycopg 3, for several machines."""
+"""Stores in a PostgreSQL database, for several machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and transactions in PostgreSQL, by psycopg 3, with reconnection."""
+"""Queries and transactions in PostgreSQL through psycopg 3; a lost connection is opened again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEFAULTS = {
 }
 _CLOCK = b"SELECT extract(epoch FROM clock_timestamp())::float8"
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-# Avoids compression of large values by the server, at some 10 MB/s on one core.
+# Large values are not compressed, as the server compresses only some 10 MB/s on one core.
 _MORE = {0: [f"ALTER TABLE @{table} ALTER COLUMN data SET STORAGE EXTERNAL" for table in ("bases", "segments")]}
 """Further statements of a migration for PostgreSQL only."""
 _PROBLEMS = {
@@ -134,8 +134,8 @@ class PostgresDatabase(Database):
             with suppress(self._psycopg.Error):
                 connection.close()
 
-    def _is_transient(self, error: Exception) -> bool:
-        """Return whether the connection was lost, and then drop it, or transactions conflicted."""
+    def _can_retry(self, error: Exception) -> bool:
+        """Return whether transactions conflicted or the connection was lost, which is then dropped."""
         state = getattr(error, "sqlstate", None) or ""
         # Class 57P: the server is shutting down. Class 40: it rolled this transaction back because of a conflict.
         if state.startswith("57P") or self._connection.closed:
@@ -164,7 +164,7 @@ class PostgresDatabase(Database):
                 try:
                     return connection.execute(query, parameters, binary=True).fetchall()
                 except self._psycopg.Error as error:
-                    if not self._is_transient(error):
+                    if not self._can_retry(error):
                         raise self._problem(error) from error
                     attempt = self.next_attempt(attempt)
                 except BaseException:
@@ -178,7 +178,7 @@ class PostgresDatabase(Database):
             try:
                 committed = self._transact(connection, forced, first, rest)
             except self._psycopg.Error as error:
-                if self._is_transient(error):
+                if self._can_retry(error):
                     return WriteOutcome.UNKNOWN
                 raise self._problem(error) from error
             except BaseException:

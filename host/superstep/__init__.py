@@ -1,1 +1,1 @@
-"""The superstep loop that numeric and agent vertices share, its trace and its journal."""
+"""The superstep loop shared by numeric and agent vertices, its journal, trace and progress bar."""

@@ -1,4 +1,4 @@
-"""Ctrl-C for long work that can stop cleanly: the first one asks it to, the second one interrupts it."""
+"""Ctrl-C for work that can stop cleanly: the first requests a stop, the second interrupts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import FrameType
 
 @contextmanager
 def stopping_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
-    """Let the first SIGINT call ``stop``, and further ones raise KeyboardInterrupt as usual.
+    """Call ``stop`` on the first SIGINT; later ones raise KeyboardInterrupt as usual.
 
-    Only where it would have raised KeyboardInterrupt: not beside a handler of the user's, nor outside the main thread.
+    This has no effect outside the main thread or if the user has installed a handler for SIGINT.
     """
     usual = signal.default_int_handler
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:

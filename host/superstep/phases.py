@@ -1,4 +1,4 @@
-"""Runs the phases of an algorithm on a device, one after the other, and keeps the time of each."""
+"""Runs the phases of an algorithm on a device and records the time of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.host.superstep.progress import ProgressBar
 
 
 class Phases:
-    """Launches kernels on ``device``, with a progress bar for each if ``shown``."""
+    """Launches kernels on ``device``, showing a progress bar for each if ``shown``."""
 
     def __init__(self, device: Device, *, shown: bool) -> None:
         self._device = device
@@ -19,7 +19,7 @@ class Phases:
         self._rows: list[dict[str, Any]] = []
 
     def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
-        """Launch ``kernel`` over ``size`` items as the phase called ``name``."""
+        """Launch ``kernel`` over ``size`` items as the phase ``name``."""
         begin = perf_counter()
         with ProgressBar(name, shown=self._shown) as bar:
             self._device.launch(kernel, size, *arguments, tick=bar.tick)
@@ -27,10 +27,10 @@ class Phases:
         self._rows.append({"phase": name, "seconds": perf_counter() - begin})
 
     def trace(self) -> tuple[dict[str, Any], ...]:
-        """A row for each phase: its name and its seconds."""
+        """Return one row per phase: its name and its duration in seconds."""
         return tuple(self._rows)
 
     def stats(self) -> dict[str, Any]:
-        """Device, threads, and the seconds of all phases together."""
+        """Return the device, the number of threads, and the total duration in seconds."""
         seconds = sum(row["seconds"] for row in self._rows)
         return {"device": self._device.name, "threads": self._device.threads, "seconds": seconds}

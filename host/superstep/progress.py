@@ -79,8 +79,9 @@ class ProgressBar:
     def _open(self, elapsed: float) -> None:
         from tqdm import tqdm
 
+        begin = time() - elapsed
         self._bar = tqdm(leave=False, unit="", bar_format=self._bar_format, delay=_DELAY_SECONDS)
-        self._bar.start_t = time() - elapsed
+        self._bar.start_t = begin  # tqdm clears a bar only if it was created at least the delay later
 
     def _draw(self, now: float, done: int, total: int | None, description: str | None, note: str) -> None:
         self._drawn = now
@@ -116,7 +117,7 @@ def announce_compilation(*, shown: bool) -> Iterator[None]:
         def on_start(self, _: Any) -> None:
             if not self.announced:
                 self.announced = True
-                text = "compiling   kernels, once for this machine; later calls load them from the cache"
+                text = "compiling   kernels, once per machine; later calls load them from the cache"
                 print(text, file=sys.stderr, flush=True)
 
         def on_end(self, _: Any) -> None:

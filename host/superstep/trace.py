@@ -1,4 +1,4 @@
-"""The trace of a run: a row per superstep, as data, a table for people, and a picture."""
+"""The trace of a run, with one row per superstep: as data, a text or HTML table, and a plot."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN_ROWS = 40
-"""Longer traces are shown by their first and last rows."""
+"""Of longer traces, only the first and last rows are shown."""
 _MARKED_ROWS = 60
-"""So many supersteps can each have a mark of their own in a picture."""
+"""Plots of at most this many supersteps mark each of them."""
 _NUMERIC = {
     "superstep": "superstep",
     "direction": "direction",
@@ -35,23 +35,24 @@ _AGENTS = {
     "retries": "retries",
     "seconds": "ms",
 }
-"""The columns of a table, by the keys of a row."""
-_ADDED = ("messages", "applied", "computed", "failed", "retries", "seconds", "bytes")
+"""The column headings of a table, by key of a row."""
+_SUMMED = ("messages", "applied", "computed", "failed", "retries", "seconds", "bytes")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
 _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
 
 
 class Trace(Sequence[dict[str, Any]]):
-    """What each superstep of a run did; an immutable sequence of rows.
+    """The statistics of each superstep of a run; an immutable sequence of rows.
 
-    Of a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull"); ``active_vertices``
-    and ``active_edges`` after it; ``messages``, sent to it along edges; ``applied``, the vertices that ran ``apply``;
-    ``seconds``; and ``bytes``, moved by a model that streams each array once.
+    For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull");
+    ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number received along edges;
+    ``applied``, the number of vertices that ran ``apply``; ``seconds``; and ``bytes``, the memory traffic of a model
+    that streams each array once.
 
-    Of agents, it is a dict of ``superstep``; ``computed``, the vertices that it computed; ``active_vertices`` after it;
-    ``messages``, sent in it; ``failed``, the vertices without which it went on; ``retries``, the attempts beyond each
-    vertex's first; and ``seconds``.
+    For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
+    after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
+    number of attempts beyond the first of each vertex; and ``seconds``.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class Trace(Sequence[dict[str, Any]]):
     def __getitem__(self, index: int | slice) -> dict[str, Any] | Trace:
         if isinstance(index, slice):
             return Trace(self._rows[index])
-        # A copy, so that nobody's edit of a row edits the trace.
+        # A copy, so that editing a row does not change the trace.
         return dict(self._rows[index])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -112,12 +113,12 @@ class Trace(Sequence[dict[str, Any]]):
         return _AGENTS if self._rows and "computed" in self._rows[0] else _NUMERIC
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row per superstep."""
+        """Return a data frame with one row per superstep."""
         pandas = require("pandas", "Trace.to_pandas")
         return pandas.DataFrame(list(self), columns=list(self._headings))
 
     def to_text(self) -> str:
-        """An aligned table with a line per superstep and one of totals; the middle of a long trace is left out."""
+        """Return an aligned table with one line per superstep and a line of totals; long traces omit the middle."""
         head, tail, hidden = self._shown()
         headings = self._headings
         above, below = [[_cells(row, headings) for row in rows] for rows in (head, tail)]
@@ -129,7 +130,7 @@ class Trace(Sequence[dict[str, Any]]):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The table of :meth:`to_text` for notebooks."""
+        """Return the table of :meth:`to_text` as HTML for notebooks."""
         head, tail, hidden = self._shown()
         headings = self._headings
         above, below = ("".join(_html_row("td", _cells(row, headings)) for row in rows) for rows in (head, tail))
@@ -140,12 +141,12 @@ class Trace(Sequence[dict[str, Any]]):
         )
 
     def plot(self) -> Figure:
-        """Draw active vertices and edges, or messages, above, the time of each superstep by direction below.
+        """Plot active vertices and edges (or messages) above, and the time of each superstep by direction below.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Bound to no window: a notebook shows it, ``savefig`` writes it.
+            Not attached to a window: notebooks display it, ``savefig`` writes it.
 
         Raises
         ------
@@ -175,12 +176,12 @@ class Trace(Sequence[dict[str, Any]]):
         ):
             counts = [row[key] for row in self._rows]
             axis.plot(steps, counts, color=color, linewidth=1.6, label=label, clip_on=False, zorder=3, **mark)
-        # Logarithmic from 1 on, with a place for 0, where runs end.
+        # Logarithmic from 1, with space for 0, where runs end.
         axis.set_yscale("symlog", linthresh=1, linscale=0.5)
         most = max((row[edges] + row["active_vertices"] for row in self._rows), default=0)
         axis.set_ylim(0, max(10, 2 * most))
-        axis.yaxis.set_major_formatter(_short)
-        _dress(axis, "active", 2)
+        axis.yaxis.set_major_formatter(_format_count)
+        _style_axis(axis, "active", 2)
 
     def _plot_times(self, axis: Any) -> None:
         directions = [row.get("direction", "computed") for row in self._rows]
@@ -190,23 +191,23 @@ class Trace(Sequence[dict[str, Any]]):
                 times = [1000 * row["seconds"] for row in rows]
                 style = {"color": _DIRECTIONS.get(direction, _MUTED), "width": 0.8 if len(self) <= 200 else 1.0}
                 axis.bar([row["superstep"] for row in rows], times, label=direction, zorder=2, **style)
-        _dress(axis, "milliseconds", len(_DIRECTIONS))
+        _style_axis(axis, "milliseconds", len(_DIRECTIONS))
 
     def _shown(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]], str]:
-        """The first rows, the last ones, and what to say of those between."""
+        """Return the first rows, the last rows, and a description of the rows between."""
         if len(self) <= _SHOWN_ROWS:
             return self._rows, (), ""
         half = _SHOWN_ROWS // 2
-        return self._rows[:half], self._rows[-half:], f"{len(self) - 2 * half:,} supersteps more"
+        return self._rows[:half], self._rows[-half:], f"{len(self) - 2 * half:,} more supersteps"
 
     def _totals(self) -> list[str]:
-        """The last line of the table: sums where a sum says something."""
-        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _ADDED else "" for key in self._headings]
+        """Return the last line of the table, with sums of the columns that can be added."""
+        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _SUMMED else "" for key in self._headings]
         return ["total", *cells[1:]]
 
 
 def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:
-    """A row as people read it: milliseconds and megabytes, thousands apart."""
+    """Format a row, with times in milliseconds and sizes in megabytes."""
     return [_cell(key, row.get(key, "")) for key in headings]
 
 
@@ -223,7 +224,7 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _line(cells: Sequence[str], headings: Iterable[str], widths: Sequence[int]) -> str:
-    """Cells to the right, but the direction, a word, to the left."""
+    """Align cells to the right, except the direction."""
     pairs = zip(headings, cells, widths, strict=True)
     return "  ".join(f"{cell:<{width}}" if key == "direction" else f"{cell:>{width}}" for key, cell, width in pairs)
 
@@ -232,16 +233,16 @@ def _html_row(tag: str, cells: Iterable[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
 
-def _short(value: float, _: int) -> str:
-    """A count on an axis: 0, 1, 10, 100, 1 k, 10 k, 1 M."""
+def _format_count(value: float, _: int) -> str:
+    """Format a count on an axis: 0, 1, 10, 100, 1 k, 10 k, 1 M."""
     for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:g}{unit}"
     return f"{value:g}"
 
 
-def _dress(axis: Any, label: str, columns: int) -> None:
-    """Colours, grid and legend that both panels share."""
+def _style_axis(axis: Any, label: str, columns: int) -> None:
+    """Set the colours, grid and legend shared by both panels."""
     axis.set_ylabel(label, fontsize=9, color=_MUTED)
     axis.tick_params(which="both", labelsize=8, colors=_MUTED, length=2)
     axis.grid(axis="y", color=_PALE, linewidth=0.8, zorder=0)

@@ -125,20 +125,17 @@ def aggregated_type(names: tuple[str, ...]) -> Any:
 
 @functools.cache
 def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
-    """``context(v, i, n, superstep, out_degrees, in_degrees, aggregates)``: the ``ctx`` of a program's functions.
-
-    It describes vertex ``v`` of ``n``, whose degrees are at position ``i`` of the arrays.
-    """
+    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: the ``ctx`` of a program's functions."""
     if not names:
         aggregated = "None"
         namespace: dict[str, Any] = {}
     else:
         aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
         namespace = {"Aggregated": aggregated_type(names)}
-    degrees = "int64(out_degrees[i]), int64(in_degrees[i])"
     source = (
-        "def context(v, i, n, superstep, out_degrees, in_degrees, aggregates):\n"
-        f"    return VertexContext(int64(v), superstep, int64(n), {degrees}, {aggregated})\n"
+        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
+        "    v, n, out_degree, in_degree = int64(v), int64(n), int64(out_degree), int64(in_degree)\n"
+        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
     )
     return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
 

@@ -2,7 +2,7 @@
 
 Each ``make_…`` returns a kernel that calls the program's compiled functions; how these were compiled does not matter
 here. Values and messages are stored as one array per field and passed to kernels as tuples of arrays. The kernels
-over edges are in ``push_cpu`` and ``pull_cpu``. The arrays are those of one partition; ``origin`` is its first vertex.
+over edges are in ``edges_cpu``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def make_init(functions: Functions) -> Any:
                 for word in range(begin, min(begin + BLOCK_WORDS, len(frontier))):
                     bits = np.uint64(0)
                     for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, len(out_degrees))):
-                        ctx = context(origin + v, v, n, np.int64(0), out_degrees, in_degrees, aggregates)
+                        ctx = context(origin + v, np.int64(0), n, out_degrees[v], in_degrees[v], aggregates)
                         put(values, v, cast(init(ctx)))
                         if all_active or initially_active(ctx):
                             bits |= bit(v)
@@ -87,7 +87,7 @@ def make_signal(functions: Functions) -> Any:
             for v in range(first, last):
                 message = identity
                 if get_bit(frontier, v):
-                    ctx = context(origin + v, v, n, superstep, out_degrees, in_degrees, aggregates)
+                    ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
                     message = cast(send(get(values, v), ctx))
                 put(signals, v, message)
             first, last = claim(work)
@@ -135,7 +135,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                         has_message, message = take_message(inbox, v)
                         if has_message:
                             applied += 1
-                            ctx = context(origin + v, v, n, superstep, out_degrees, in_degrees, aggregates)
+                            ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
                             is_active, sums = update(values, v, message, ctx, sums)
                             if is_active:
                                 bits |= bit(v)

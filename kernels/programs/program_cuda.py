@@ -69,7 +69,7 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
             v = np.uint32(np.uint32(tile) * np.uint32(BLOCK) + np.uint32(cuda.threadIdx.x))
             is_active = False
             if v < n:
-                ctx = context(v, v, n, np.int64(0), out_degrees, in_degrees, totals)
+                ctx = context(v, np.int64(0), n, out_degrees[v], in_degrees[v], totals)
                 put(values, v, cast(init(ctx)))
                 if is_first(ctx):
                     is_active = True
@@ -105,11 +105,12 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
         frontier: Any,
         signals: Any,
     ) -> None:
-        n, v = len(out_degrees), np.uint32(cuda.grid(1))
-        if v < np.uint32(n):
+        v = np.uint32(cuda.grid(1))
+        if v < np.uint32(len(out_degrees)):
             message = identity
             if get_bit(frontier, v):
-                message = cast(send(get(values, v), context(v, v, n, superstep, out_degrees, in_degrees, seen)))
+                ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], seen)
+                message = cast(send(get(values, v), ctx))
             put(signals, v, message)
 
     return dense_signal
@@ -162,7 +163,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                 has_message, message = take_message(inbox, v)
                 has_message = has_message or always
                 if has_message:
-                    ctx = context(v, v, n, superstep, out_degrees, in_degrees, totals)
+                    ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
                     is_active, sums = update(values, v, message, ctx, sums)
                     if is_active:
                         edges += ctx.out_degree

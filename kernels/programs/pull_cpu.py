@@ -79,11 +79,11 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
                 begin, end = row_range(begins, ends, i)
                 for e in range(begin, end):
                     prefetch(in_indices, e + EDGES_AHEAD)
-                    u = np.int64(load(in_indices, e))
-                    source = local_number(u, origin)
-                    if all_active or get_bit(frontier, source):
-                        ctx = context(u, source, n, superstep, out_degrees, in_degrees, aggregates)
-                        sent = cast(send(get(values, source), weight_of(in_weights, e), ctx))
+                    v = np.int64(load(in_indices, e))
+                    u = local_number(v, origin)
+                    if all_active or get_bit(frontier, u):
+                        ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
+                        sent = cast(send(get(values, u), weight_of(in_weights, e), ctx))
                         message = cast(combine(message, sent))
                         if can_exit and message == absorbing:
                             break

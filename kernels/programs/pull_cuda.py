@@ -43,8 +43,8 @@ def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Dense side: every row combines the messages of its active in-neighbours.
 
     One warp for every 32 rows, followed by one for every piece of a hub, whose result goes to ``pieces``. ``rows``
-    may list the vertices of the rows; ``accumulate`` combines the result with the content of the inbox. Messages that
-    are the same for all edges of a source are read from ``signals``; otherwise they are computed from ``values``.
+    may list the rows; ``accumulate`` combines the result with the content of the inbox. Messages that are the same
+    for all edges of a source are read from ``signals``; otherwise they are computed from ``values``.
     """
     return _make_pull_edges(functions, arrays) if functions.per_edge else _make_pull_signals(functions, arrays)
 
@@ -90,7 +90,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active = state
         message = identity
         if all_active or get_bit(frontier, u):
-            ctx = context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen)
+            ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
             message = cast(send(get(values, u), weight_of(weights, e), ctx))
         return message
 

@@ -49,7 +49,7 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
         touched: Any,
     ) -> None:
         edges = (out_indices, out_weights)
-        state = (n, out_degrees, in_degrees, superstep, aggregates, values)
+        state = (superstep, n, out_degrees, in_degrees, aggregates, values)
         inbox = (origin, inbox_bits, touched)
         first, last = claim(work)
         while first < last:
@@ -70,19 +70,15 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
                     if piece >= 0:
                         begin = hub_begins[piece]
                         end = hub_ends[piece]
-                    if begin == end:
-                        continue
-                    send_row(u, row if by_row else u, begin, end, edges, state, inbox)
+                    if begin < end:
+                        send_row(u, row if by_row else u, begin, end, edges, state, inbox)
             first, last = claim(work)
 
     return push
 
 
 def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
-    """``send_row(u, i, begin, end, edges, state, inbox)``: send u's messages along these out-edges.
-
-    Position ``i`` of the state's arrays is that of ``u``.
-    """
+    """``send_row(u, i, begin, end, edges, state, inbox)``: send the messages of u, whose state is at i, along edges."""
     send, per_edge = functions.send, functions.per_edge
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.names), make_weight(device, has_weights)
@@ -97,9 +93,9 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
 
     def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
         indices, weights = edges
-        n, out_degrees, in_degrees, superstep, aggregates, values = state
+        superstep, n, out_degrees, in_degrees, aggregates, values = state
         origin, inbox_bits, touched = inbox
-        ctx = context(u, i, n, superstep, out_degrees, in_degrees, aggregates)
+        ctx = context(u, superstep, n, out_degrees[i], in_degrees[i], aggregates)
         value = get(values, i)
         for e in range(begin, end):
             message = cast(send_along(value, weight_of(weights, e), ctx))

@@ -21,37 +21,23 @@ WORDS_PER_WARP = 8
 
 
 @device
-def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any) -> Any:
-    """The lane's word of active sources, from ``first`` on, and a bit for each lane whose word is not 0."""
+def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any, words: Any) -> Any:
+    """The lane's word of active sources, from ``first`` to ``words``, and a bit for each lane whose word is not 0."""
     lane = lane_number()
     word = np.uint32(0)
-    if lane < np.uint32(WORDS_PER_WARP):
-        k = np.uint32(first + lane)
-        if len(numbers):
-            if k < np.uint32(len(numbers)):
-                word = np.uint32(frontier[numbers[k]] & sources[k])
-        elif k < np.uint32(len(frontier)):
-            word = frontier[k]
+    if lane < np.uint32(WORDS_PER_WARP) and first + lane < words:
+        if len(numbers) > 0:
+            word = frontier[numbers[first + lane]] & sources[first + lane]
+        else:
+            word = frontier[first + lane]
     return word, cuda.ballot_sync(ALL, word != np.uint32(0))
 
 
 @device
-def _source_of(numbers: Any, k: Any) -> Any:
-    """The vertex of this lane's bit in the word at position ``k``."""
-    word = k
-    if len(numbers):
-        word = numbers[k]
-    return np.uint32(word * np.uint32(WARP) + lane_number())
-
-
-@device
-def _row_of(sources: Any, firsts: Any, k: Any, u: Any) -> Any:
-    """The row of vertex ``u``, whose bit is in the word at position ``k``."""
-    row = u
-    if len(firsts):
-        below = np.uint32(sources[k] & np.uint32(bit(u) - np.uint32(1)))
-        row = np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
-    return row
+def _row_of_lane(sources: Any, firsts: Any, k: Any) -> Any:
+    """The row of the vertex that is this lane's bit of ``sources[k]``."""
+    below = np.uint32(sources[k] & np.uint32(bit(lane_number()) - np.uint32(1)))
+    return np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
 
 
 @device
@@ -68,8 +54,9 @@ def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
 def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Sparse side: every active source sends along its out-edges.
 
-    One warp for every ``WORDS_PER_WARP`` words of the frontier, followed by one for every piece of a hub. ``numbers``
-    lists the words that have sources, with the sources and the first one's row; it is empty for a whole graph.
+    One warp handles ``WORDS_PER_WARP`` words of the frontier; the warps after those handle one piece of a hub each.
+    ``numbers`` lists the words that have sources, with the sources and the row of the first one; it is empty for a
+    whole graph, in which a vertex is its own row.
     """
     make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
     send_rows, by_swapping = make_send_rows(functions, arrays)
@@ -109,11 +96,12 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             return
         state = (out_degrees, in_degrees, superstep, seen, values)
         lane, warp = lane_number(), warp_number()
-        words = np.uint32(len(numbers)) if len(numbers) else np.uint32(len(frontier))
+        is_listed = len(numbers) > 0
+        words = np.uint32(len(numbers)) if is_listed else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
         piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
         if first < words:
-            word, busy = _active_words(frontier, numbers, sources, first)
+            word, busy = _active_words(frontier, numbers, sources, first, words)
         else:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
             u, busy = _active_hub(frontier, hub_rows, piece)
@@ -123,9 +111,15 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
                 k = np.uint32(first + owner)
-                u = _source_of(numbers, k)
+                number = k
+                if is_listed:
+                    number = numbers[k]
+                u = np.uint32(number * np.uint32(WARP) + lane)
                 if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                    begin, length = row_range(begins, ends, _row_of(sources, firsts, k, u))
+                    place = u
+                    if is_listed:
+                        place = _row_of_lane(sources, firsts, k)
+                    begin, length = row_range(begins, ends, place)
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
             busy &= busy - 1
@@ -148,7 +142,8 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
     @device
     def signal_of(u: Any, state: Any) -> Any:
         out_degrees, in_degrees, superstep, seen, values = state
-        return cast(send(get(values, u), context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen)))
+        ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
+        return cast(send(get(values, u), ctx))
 
     @device
     def send_rows(
@@ -183,9 +178,8 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
     @device
     def message_along(u: Any, weight: Any, state: Any) -> Any:
         out_degrees, in_degrees, superstep, seen, values = state
-        return cast(
-            send(get(values, u), weight, context(u, u, len(out_degrees), superstep, out_degrees, in_degrees, seen))
-        )
+        ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
+        return cast(send(get(values, u), weight, ctx))
 
     @device
     def send_rows(

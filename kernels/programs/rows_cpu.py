@@ -1,4 +1,7 @@
-"""How the threads of a CPU kernel find rows of edges: rows of hubs are cut into pieces."""
+"""How CPU kernels find vertices and rows of a partition: by number, or through lists if it is not the whole graph.
+
+Rows with many edges, those of hubs, are cut into pieces.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def row_range(begins: Any, ends: Any, row: Any) -> Any:
 
 @inline
 def local_number(v: Any, origin: Any) -> Any:
-    """The position of vertex ``v`` in arrays that begin with vertex ``origin``; ``v`` itself if that is None."""
+    """The number of vertex ``v`` among those from ``origin`` on; ``v`` itself if ``origin`` is None."""
     if origin is None:
         return v
     return np.int64(v) - origin
@@ -33,7 +36,7 @@ def local_number(v: Any, origin: Any) -> Any:
 
 @inline
 def word_number(numbers: Any, k: Any) -> Any:
-    """The number of the bitmap word at position ``k`` of a list; ``k`` itself if the list is None."""
+    """The bitmap word at position ``k`` of a list; ``k`` itself if there is no list."""
     if numbers is None:
         return k
     return np.int64(numbers[k])
@@ -41,10 +44,7 @@ def word_number(numbers: Any, k: Any) -> Any:
 
 @inline
 def row_number(firsts: Any, k: Any, words: Any, u: Any) -> Any:
-    """The row of vertex ``u``, which has a bit in ``words[k]``; ``firsts[k]`` is the row of the word's lowest bit.
-
-    If ``firsts`` is None, every vertex is its own row.
-    """
+    """The row of vertex ``u``, a bit of ``words[k]``, whose lowest bit has row ``firsts[k]``; ``u`` without a list."""
     if firsts is None:
         return u
     return np.int64(firsts[k]) + popcount(words[k] & (bit(u) - np.uint64(1)))

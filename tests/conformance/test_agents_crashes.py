@@ -27,6 +27,7 @@ from gpu_pregel.host.stores.store import Store
 from tests import agents
 from tests import crashes as crashing
 from tests.crashes import RUN, STEP, effects, recorded
+from tests.worker_faults import arm
 
 ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
 LONG = pytest.mark.skipif(not ALL, reason="runs with GPU_PREGEL_CRASHES=all")
@@ -254,7 +255,7 @@ def test_a_killed_worker_is_replaced(
     place: str, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, mark = tmp_path / "log", tmp_path / "mark"
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:{1 if place == 'loading' else 4}:{mark}")
+    arm(monkeypatch, place, 1 if place == "loading" else 4, mark)
     with crashing.open_store(where) as store:
         begun = gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **crashing.program(str(log), 2))
         result = crashing.run_to_end(begun)
@@ -269,7 +270,7 @@ def test_a_worker_is_killed_and_then_its_master(
     place: str, where: str, tmp_path: Path, expected: tuple[bytes, Counter[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log, mark = tmp_path / "log", tmp_path / "mark"
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:{10 if place == 'computing' else 3}:{mark}")
+    arm(monkeypatch, place, 10 if place == "computing" else 3, mark)
     crash(where, log, "15", workers=2)
     assert mark.exists()
     before = effects(log)

@@ -459,7 +459,7 @@ def test_a_claim_is_renewed_during_a_long_attempt(opened: Open) -> None:
 def test_a_run_that_cannot_be_resumed_is_released(opened: Open) -> None:
     gp.agents.run([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run", max_supersteps=2)
     with pytest.raises(
-        ArgumentError, match="goes on with compute function 'compute', which is not given: there are 'o"
+        ArgumentError, match="needs the compute function 'compute', which was not passed; available: 'o"
     ):
         gp.agents.resume(opened(), "run", functions={"other": counting})
     with pytest.raises(ArgumentError, match="no run 'other' in"):

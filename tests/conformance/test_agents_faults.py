@@ -14,6 +14,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from tests.agents import AT_ONCE, ONCE, leave_mark, marks, values
 from tests.host.agents.workers.worker_programs import counting, final_bytes, is_alive, running
+from tests.worker_faults import arm, disarm
 
 PLACES = {"loading": 1, "idle": 70, "computing": 1400, "marked": 70, "torn": 120, "committing": 70}
 """How often a worker comes to a place before it dies there, at most; 20 vertices are computed in a superstep."""
@@ -32,24 +33,24 @@ def test_workers_die_at_a_place_again_and_again_during_200_supersteps(
     expected = final_bytes(agents.run(**program))
     deaths = 0
 
-    def arm() -> None:
+    def rearm() -> None:
         """The workers that start from here on die, or rather the first one that comes so far."""
         count = draw.randint((PLACES[place] + 1) // 2, PLACES[place])
-        monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:{count}:{tmp_path / str(deaths)}")
+        arm(monkeypatch, place, count, tmp_path / str(deaths))
 
     def watch(event: Event) -> None:
         nonlocal deaths
         if event.kind == "death":
             deaths += 1
             if place != "loading" or deaths % 2:
-                arm()
+                rearm()
             else:
-                monkeypatch.delenv("GPU_PREGEL_WORKER_FAULT")
+                disarm(monkeypatch)
         elif place == "loading" and event.kind == "commit" and event.superstep % 60 == 1:
             os.kill(draw.choice(running(run)), signal.SIGKILL)  # its successor dies as it loads
 
     if place != "loading":
-        arm()
+        rearm()
     patient = RetryPolicy(attempts=50, wait=0)
     with agents.start(**program, workers=2, retry=patient, observer=watch) as run:
         while run.step():
@@ -242,6 +243,6 @@ def test_kills_do_not_change_random_numbers(monkeypatch: pytest.MonkeyPatch, tmp
 
     vertices = [Vertex(k, []) for k in range(10)]
     expected = final_bytes(agents.run(vertices, compute, run_id="one"))
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"computing:13:{tmp_path / 'mark'}")
+    arm(monkeypatch, "computing", 13, tmp_path / "mark")
     assert final_bytes(agents.run(vertices, compute, workers=2, retry=AT_ONCE, run_id="one")) == expected
     assert (tmp_path / "mark").exists()

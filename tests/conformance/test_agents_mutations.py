@@ -88,10 +88,10 @@ CONFLICTS: list[Any] = [
     pytest.param(
         {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]}, r"vertex .n..*is added 2 times", id="twice"
     ),
-    pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*there already", id="there"),
-    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*not there", id="edge of nobody"),
+    pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*already exists", id="there"),
+    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of nobody"),
     pytest.param(
-        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]}, r"vertex 'b'.*not there", id="edge of who goes"
+        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]}, r"vertex 'b'.*does not exist", id="edge of who goes"
     ),
     pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to nobody"),
     pytest.param(
@@ -176,8 +176,8 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
     [
         (lambda *_: 5, "resolve returned 5"),
         (lambda *_: Vertex("x"), "resolve returned Vertex\\(id='x'"),
-        (lambda *_: Vertex("n", object()), "resolve returned what makes no vertex: .* value is of type object"),
-        (lambda *_: Vertex("n", 0, [1.5]), "resolve returned what makes no vertex: vertex 'n': edge to: .* float"),
+        (lambda *_: Vertex("n", object()), "resolve returned an invalid vertex: .* value is of type object"),
+        (lambda *_: Vertex("n", 0, [1.5]), "resolve returned an invalid vertex: vertex 'n': edge to: .* float"),
     ],
 )
 def test_what_a_function_that_resolves_does_wrong(nonsense: Any, error: str) -> None:

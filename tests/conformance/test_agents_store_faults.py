@@ -26,7 +26,7 @@ from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
 from gpu_pregel.host.agents.formats import SCHEMA, Segment, pack_state
 from gpu_pregel.host.agents.records import Record
-from gpu_pregel.host.agents.records import Vertex as StoredVertex
+from gpu_pregel.host.agents.records import VertexData as StoredVertex
 from gpu_pregel.host.agents.state import State
 from tests import crashes as crashing
 from tests.agents import rows

@@ -1,4 +1,4 @@
-"""Connected components on every device: known answers, random graphs, two oracles, any number of threads."""
+"""Connected components on every device: known answers, random graphs, two oracles, several numbers of threads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def smallest_members(n: int, groups: Any) -> list[int]:
 
 
 def is_partition(labels: Any, others: Any, count: int) -> bool:
-    """Whether two labellings are of the same ``count`` sets."""
+    """Return whether two labellings describe the same ``count`` sets."""
     return len(np.unique(np.stack([labels, others]), axis=1).T) == len(np.unique(labels)) == count
 
 
@@ -68,7 +68,7 @@ def test_agrees_with_scipy_on_generated_graphs(
 ) -> None:
     way = dict(way)
     edge_factor = way.pop("edge_factor")
-    # Small chunks, so that threads meet at their borders all the time.
+    # Small chunks make threads meet at chunk borders often.
     monkeypatch.setattr(cpu, "_SERIAL_SIZE", 16)
     monkeypatch.setattr(cpu, "_MIN_CHUNK", 16)
     monkeypatch.setattr(cpu, "_MAX_CHUNK", 16 * edge_factor)
@@ -85,8 +85,8 @@ def test_agrees_with_scipy_on_generated_graphs(
 
 
 @ways(threads=[1, 3])
-def test_weak_components_of_a_directed_graph_need_no_csc(device: str, way: dict[str, Any]) -> None:
-    # Most vertices point out of the largest component, so that only their own rows show these edges.
+def test_weak_components_do_not_build_the_csc(device: str, way: dict[str, Any]) -> None:
+    # Many vertices point into the largest component, and only their own rows contain these edges.
     random = np.random.default_rng(7)
     src = random.integers(0, 3000, 9000, np.uint32)
     dst = random.integers(0, 9000, 9000, np.uint32)
@@ -99,7 +99,7 @@ def test_weak_components_of_a_directed_graph_need_no_csc(device: str, way: dict[
 
 
 @DEVICES
-def test_a_long_path_against_the_order(device: str) -> None:
+def test_a_long_path_in_random_order(device: str) -> None:
     n = 200_000
     order = np.random.default_rng(3).permutation(n).astype(np.uint32)
     graph = gp.Graph.from_edgelist(order[:-1], order[1:], num_vertices=n)
@@ -121,7 +121,7 @@ def test_a_hub_beside_many_pairs(device: str) -> None:
 @pytest.mark.parametrize("hub", [0, 16, 17, 352, 353, 1024, 1025, 5000], ids=lambda degree: f"{degree} edges")
 @DEVICES
 def test_rows_of_every_degree_class(device: str, hub: int) -> None:
-    """Hubs whose only edges into each other's stars come late in their rows; few are linked by sampling."""
+    """Stars joined by edges late in the rows of their hubs, most of which sampling does not reach."""
     stars = 40
     leaves = stars + np.arange(stars * max(hub - 1, 0)).reshape(stars, -1)
     src = np.repeat(np.arange(stars), leaves.shape[1])
@@ -137,7 +137,7 @@ def test_rows_of_every_degree_class(device: str, hub: int) -> None:
 
 
 @CUDA_DEVICES
-def test_a_large_graph_is_labelled_as_on_the_cpu(device: str) -> None:
+def test_a_large_graph_gets_the_labels_of_the_cpu(device: str) -> None:
     graph = gp.kronecker(14)
     assert graph.num_edges > 400_000
     found = gp.connected_components(graph, device=device)

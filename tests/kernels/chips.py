@@ -1,4 +1,4 @@
-"""Kernels as PTX, assembled and linked for real chips by NVIDIA's own tools, which need no GPU.
+"""Assembles and links kernels for real chips with NVIDIA's tools, which need no GPU.
 
 ``python -m tests.kernels.chips`` prints the registers of each kernel on each chip.
 """
@@ -23,24 +23,24 @@ import pytest
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 CHIPS = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_90": (9, 0), "sm_100": (10, 0)}
-MOST_REGISTERS = {"sm_75": 64, "sm_80": 40, "sm_90": 40, "sm_100": 40}
-_SIZED, _REGISTER_COUNT = 0x04, 0x2F
-"""In the section ``.nv.info``: the form of an attribute that tells its size, and the attribute of registers."""
+MAX_REGISTERS = {"sm_75": 64, "sm_80": 40, "sm_90": 40, "sm_100": 40}
+_SIZED_FORMAT, _REGISTER_COUNT = 0x04, 0x2F
+"""In the section ``.nv.info``: the format of attributes with a size, and the attribute for registers."""
 
 
 @dataclass(frozen=True)
-class Figures:
-    """What a thread of a kernel takes on a chip, bytes but for the registers."""
+class ResourceUsage:
+    """Resources per thread of a kernel on a chip: the number of registers, and bytes of stack and spills."""
 
     registers: int
     stack: int
     spilled: int
 
-    def faults(self, chip: str) -> list[str]:
-        """What is more than it may be."""
-        most = {"registers": MOST_REGISTERS[chip], "stack": 0, "spilled": 0}
+    def excesses(self, chip: str) -> list[str]:
+        """Return the resources that exceed their limits."""
+        limits = {"registers": MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
         return [
-            f"{name} {getattr(self, name)} > {limit}" for name, limit in most.items() if getattr(self, name) > limit
+            f"{name} {getattr(self, name)} > {limit}" for name, limit in limits.items() if getattr(self, name) > limit
         ]
 
 
@@ -55,12 +55,12 @@ def _find(name: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def tools() -> None:
-    """What assembles and links."""
+    """Require the assembler and the linker."""
     check_tools()
 
 
 def check_tools() -> None:
-    """Skip where the packages numba-cuda and nvidia-cuda-nvcc are not installed, which in CI they must be."""
+    """Skip the test if numba-cuda or nvidia-cuda-nvcc is not installed; in CI, fail."""
     missing = [name for name in ("ptxas", "nvlink") if _find(name) is None]
     missing += [] if find_spec("numba_cuda") else ["numba-cuda"]
     if missing and os.environ.get("CI") == "true":
@@ -69,12 +69,12 @@ def check_tools() -> None:
         pytest.skip(f"{', '.join(missing)} not found: pip install gpu-pregel[test]")
 
 
-def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, Figures]]:
-    """A kernel's PTX and figures for each chip."""
+def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, ResourceUsage]]:
+    """Return the PTX and the resource usage of a kernel for each chip."""
     with ThreadPoolExecutor(2) as pool:
-        # The next chip's PTX is made while the tool is at work on the last one's.
+        # The PTX for the next chip is generated while the previous one is assembled.
         begun = [(chip, ptx, pool.submit(assemble, ptx, chip)) for chip in chips for ptx in [_ptx(kernel, chip)]]
-        return {chip: (ptx, figures.result()) for chip, ptx, figures in begun}
+        return {chip: (ptx, usage.result()) for chip, ptx, usage in begun}
 
 
 def _ptx(kernel: Kernel, chip: str) -> str:
@@ -84,30 +84,30 @@ def _ptx(kernel: Kernel, chip: str) -> str:
 
 @functools.cache
 def _lowered(kernel: Kernel) -> Any:
-    """A kernel's LLVM IR, which is the same for all chips and takes longest to make."""
+    """Return the lowered kernel, which is the same for all chips and takes the longest to generate."""
     from gpu_pregel.host.devices.lowering import _lower
 
     return _lower(kernel.function, kernel.signature, CHIPS["sm_75"], fastmath=False, block=kernel.block)
 
 
 @functools.cache
-def assemble(ptx: str, chip: str) -> Figures:
-    """Assemble PTX, with no warning, and read what the kernel takes."""
+def assemble(ptx: str, chip: str) -> ResourceUsage:
+    """Assemble PTX without warnings and return the kernel's resource usage."""
     strict = ("-Werror", "--warn-on-spills", "--warn-on-local-memory-usage")
     with tempfile.TemporaryDirectory() as folder:
         source, code = str(Path(folder, "kernel.ptx")), str(Path(folder, "kernel.cubin"))
         Path(source).write_text(ptx)
-        told = _run("ptxas", "-v", *strict, f"-arch={chip}", source, "-o", code)
-        assert registers_in(Path(code).read_bytes()) == _figure(r"Used (\d+) registers", told)
-    return Figures(
-        registers=_figure(r"Used (\d+) registers", told),
-        stack=_figure(r"(\d+) bytes stack frame", told),
-        spilled=_figure(r"(\d+) bytes spill stores", told) + _figure(r"(\d+) bytes spill loads", told),
+        report = _run("ptxas", "-v", *strict, f"-arch={chip}", source, "-o", code)
+        assert registers_in(Path(code).read_bytes()) == _number_in(r"Used (\d+) registers", report)
+    return ResourceUsage(
+        registers=_number_in(r"Used (\d+) registers", report),
+        stack=_number_in(r"(\d+) bytes stack frame", report),
+        spilled=_number_in(r"(\d+) bytes spill stores", report) + _number_in(r"(\d+) bytes spill loads", report),
     )
 
 
 def link(ptx: str, chip: str, *libraries: str) -> None:
-    """Assemble PTX to what can be linked, and link it."""
+    """Assemble PTX to a relocatable object and link it."""
     with tempfile.TemporaryDirectory() as folder:
         source, linkable, code = (str(Path(folder, f"kernel.{suffix}")) for suffix in ("ptx", "o", "cubin"))
         Path(source).write_text(ptx)
@@ -117,7 +117,7 @@ def link(ptx: str, chip: str, *libraries: str) -> None:
 
 
 def registers_in(code: bytes) -> int:
-    """The registers that the one kernel of an ELF file takes: an attribute in its section ``.nv.info``."""
+    """Return the number of registers of the only kernel in an ELF file, from its section ``.nv.info``."""
     begin = int.from_bytes(code[0x28:0x30], "little")
     size, count, names = struct.unpack_from("<HHH", code, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", code, begin + k * size) for k in range(count)]
@@ -130,7 +130,7 @@ def registers_in(code: bytes) -> int:
         while place < offset + length:
             form, attribute, value = struct.unpack_from("<BBH", code, place)
             place += 4
-            if form == _SIZED:
+            if form == _SIZED_FORMAT:
                 if attribute == _REGISTER_COUNT:
                     found.add(struct.unpack_from("<II", code, place)[1])
                 place += value
@@ -138,7 +138,7 @@ def registers_in(code: bytes) -> int:
     return int(found.pop())
 
 
-def _figure(pattern: str, text: str) -> int:
+def _number_in(pattern: str, text: str) -> int:
     found = re.findall(pattern, text)
     assert len(found) == 1, text
     return int(found[0])
@@ -155,13 +155,13 @@ def _run(tool: str, *arguments: str) -> str:
 
 
 def table() -> None:
-    """Print the registers of every kernel on every chip."""
+    """Print the number of registers of every kernel on every chip."""
     from tests.kernels.test_ptx import all_kernels
 
     print(f"{'registers':<36}" + "".join(f"{chip:>8}" for chip in CHIPS))
     for name, kernel in all_kernels():
-        figures = examine(kernel, CHIPS)
-        print(f"{name:<36}" + "".join(f"{figures[chip][1].registers:>8}" for chip in CHIPS), flush=True)
+        usage = examine(kernel, CHIPS)
+        print(f"{name:<36}" + "".join(f"{usage[chip][1].registers:>8}" for chip in CHIPS), flush=True)
 
 
 if __name__ == "__main__":

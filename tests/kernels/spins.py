@@ -1,7 +1,7 @@
-"""Finds loops in PTX that wait for a plain load to change, which the compiler may hoist and a cache may never renew.
+"""Finds spin loops in PTX that poll a plain load, which the compiler may hoist and a cache may never refresh.
 
-A loop is reported if all conditions on which it ends depend on nothing that it changes itself, but on loads at most.
-Loops that pass an atomic operation, a volatile load, a fence or a block barrier in every round are left alone.
+A loop is reported if none of its exit conditions depends on a value that the loop itself changes, except by loads.
+Loops that execute an atomic, a volatile load, a fence or a block barrier in every iteration are not reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REGISTER = re.compile(r"%[\w.]+")
 
 @dataclass(frozen=True)
 class Statement:
-    """An instruction, and its guard such as ``@%p1``."""
+    """An instruction with an optional guard such as ``@%p1``."""
 
     guard: str | None
     operation: str
@@ -28,23 +28,23 @@ class Statement:
 
     @property
     def kind(self) -> str:
-        """The first word of the operation."""
+        """The first part of the operation."""
         return self.operation.split(".")[0]
 
     @property
     def written(self) -> list[str]:
-        """The registers that it sets."""
+        """The registers that it writes."""
         return [] if self.kind in _NO_RESULT else _REGISTER.findall(self.operands[0])
 
     @property
     def read(self) -> list[str]:
-        """The registers that it depends on."""
+        """The registers that it reads."""
         operands = self.operands if self.kind in _NO_RESULT else self.operands[1:]
         return _REGISTER.findall(" ".join(operands))
 
     @property
     def is_ordering(self) -> bool:
-        """Whether what it does to memory is seen by others, or shows what others did."""
+        """Whether it makes stores visible to other threads or observes their stores."""
         if self.operation.startswith(_ORDERING):
             return True
         return self.kind == "ld" and not _ORDERED_LOADS.isdisjoint(self.operation.split("."))
@@ -52,7 +52,7 @@ class Statement:
 
 @dataclass
 class Block:
-    """Statements without a branch between them, and where they lead: to blocks, by guards; None is the end."""
+    """A basic block and its successors, as pairs of a block's name, or None for the end, and a guard."""
 
     name: str
     statements: list[Statement] = field(default_factory=list)
@@ -60,17 +60,17 @@ class Block:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing in it is ordering."""
+        """Whether it contains no ordering instruction."""
         return not any(statement.is_ordering for statement in self.statements)
 
 
 def find_spins(ptx: str) -> list[str]:
-    """The first labels of all loops of all functions that wait for plain loads, or for nothing."""
+    """Return the first label of each spin loop in all functions."""
     return [name for body in _bodies(ptx) for name in _spins_of(_blocks(body))]
 
 
 def _bodies(ptx: str) -> Iterator[list[str]]:
-    """The lines of each function, without comments and braces."""
+    """Yield the lines of each function without comments and braces."""
     depth = 0
     body: list[str] = []
     for line in re.sub(r"//.*", "", ptx).splitlines():
@@ -94,9 +94,9 @@ def _parse(text: str) -> Statement:
 
 
 def _parts(body: list[str]) -> Iterator[str]:
-    """Labels, with their colon, and statements."""
+    """Yield labels, with a colon, and statements."""
     for text in "\n".join(body).split(";"):
-        # No statement begins with a brace, but a scope may.
+        # A brace before a statement opens or closes a scope.
         part = text.lstrip("{} \t\n")
         while part.startswith("$"):
             label, _, part = part.partition(":")
@@ -107,7 +107,7 @@ def _parts(body: list[str]) -> Iterator[str]:
 
 
 def _blocks(body: list[str]) -> dict[str, Block]:
-    """The blocks of a function, the first one first."""
+    """Return the basic blocks of a function, starting with the entry."""
     blocks = {"": Block("")}
     block, is_open = blocks[""], True
 
@@ -124,13 +124,13 @@ def _blocks(body: list[str]) -> dict[str, Block]:
             block, is_open = begin(f"{block.name}-"), True
         statement = _parse(part)
         if statement.kind == "brx":
-            raise ValueError(f"a branch by a table is not understood: {part}")
+            raise ValueError(f"indirect branches are not supported: {part}")
         block.statements.append(statement)
         if statement.kind in ("bra", "ret", "exit", "trap"):
             block.successors.append((statement.operands[0] if statement.kind == "bra" else None, statement.guard))
             is_open = statement.guard is not None
             if is_open:
-                # What follows is reached if the branch is not taken.
+                # The next statement is reached if the branch is not taken.
                 block.successors.append((f"{block.name}+", statement.guard))
                 block = begin(f"{block.name}+")
     return blocks
@@ -141,14 +141,14 @@ def _spins_of(blocks: dict[str, Block]) -> list[str]:
     edges = {(name, target) for name in quiet for target, _ in blocks[name].successors if target and target in quiet}
     spins = {}
     for loop in _loops(quiet, edges, blocks):
-        if _only_waits([blocks[name] for name in loop], loop):
+        if _is_spin([blocks[name] for name in loop], loop):
             spins[frozenset(loop)] = min(loop)
-    # Of a loop and one around it that waits no less, the inner one is named.
+    # Of nested spin loops, only the innermost is reported.
     return sorted(name for loop, name in spins.items() if not any(other < loop for other in spins))
 
 
 def _loops(nodes: set[str], edges: set[Edge], blocks: dict[str, Block]) -> Iterator[set[str]]:
-    """All loops, inner ones too, and each way round a loop that has several ways back to its beginning."""
+    """Yield all loops, inner ones included, and each cycle of a loop with several back edges."""
     for loop in _strongly_connected(nodes, edges):
         inside = {(a, b) for a, b in edges if a in loop and b in loop}
         if not inside:
@@ -158,26 +158,26 @@ def _loops(nodes: set[str], edges: set[Edge], blocks: dict[str, Block]) -> Itera
         entries = (loop & outside) | (loop & {""}) or {min(loop)}
         back = {(a, b) for a, b in inside if b in entries}
         for tail, entry in back:
-            yield _way_round(tail, entry, inside)
+            yield _cycle(tail, entry, inside)
         yield from _loops(loop, inside - back, blocks)
 
 
-def _way_round(tail: str, entry: str, edges: set[Edge]) -> set[str]:
-    """The nodes from which ``tail`` is reached without passing ``entry``, and ``entry``."""
-    found, waiting = {entry, tail}, [tail]
-    while waiting:
-        node = waiting.pop()
+def _cycle(tail: str, entry: str, edges: set[Edge]) -> set[str]:
+    """Return ``entry`` and the nodes from which ``tail`` is reachable without passing ``entry``."""
+    found, pending = {entry, tail}, [tail]
+    while pending:
+        node = pending.pop()
         if node == entry:
             continue
         for before, after in edges:
             if after == node and before not in found:
                 found.add(before)
-                waiting.append(before)
+                pending.append(before)
     return found
 
 
 def _strongly_connected(nodes: set[str], edges: Iterable[Edge]) -> list[set[str]]:
-    """Components in which each node reaches each other one; few nodes, so by reachability."""
+    """Return the strongly connected components, by reachability, as the graphs are small."""
     after: dict[str, set[str]] = {node: set() for node in nodes}
     for a, b in edges:
         after[a].add(b)
@@ -193,16 +193,16 @@ def _strongly_connected(nodes: set[str], edges: Iterable[Edge]) -> list[set[str]
 
 def _reach(node: str, after: dict[str, set[str]]) -> set[str]:
     found: set[str] = set()
-    waiting = [node]
-    while waiting:
-        for following in after[waiting.pop()] - found:
+    pending = [node]
+    while pending:
+        for following in after[pending.pop()] - found:
             found.add(following)
-            waiting.append(following)
+            pending.append(following)
     return found
 
 
-def _only_waits(loop: list[Block], names: set[str]) -> bool:
-    """Whether no condition to leave the loop is one that the loop changes by itself."""
+def _is_spin(loop: list[Block], names: set[str]) -> bool:
+    """Whether the loop changes none of its own exit conditions."""
     unchanged = _unchanged(loop)
     guards = [
         guard for block in loop for target, guard in block.successors if target not in names and guard is not None
@@ -211,7 +211,7 @@ def _only_waits(loop: list[Block], names: set[str]) -> bool:
 
 
 def _unchanged(loop: list[Block]) -> set[str]:
-    """Registers that a round of the loop sets to what the round before did, unless another thread writes memory."""
+    """Return the registers with the same value in each iteration, unless another thread writes to memory."""
     statements = [statement for block in loop for statement in block.statements]
     writers: dict[str, list[Statement]] = {}
     used: set[str] = set()

@@ -1,4 +1,4 @@
-"""Every CUDA kernel, compiled for real chips: assembled and linked with no spill, in few registers, waiting nowhere."""
+"""Tests of all CUDA kernels compiled for real chips: no spills, few registers and no spin loops."""
 
 from __future__ import annotations
 
@@ -71,34 +71,34 @@ PROGRAMS = {
     ),
 }
 EVERY_CHIP = ("labels", "distances")
-"""Programs compiled for all chips and both widths of offsets; the others for the oldest chip and one that matters."""
+"""Programs compiled for all chips and both offset types; the others are compiled for the chips in ``SOME_CHIPS``."""
 SOME_CHIPS = ("sm_75", "sm_90")
 OFFSETS = (np.uint32, np.int64)
 
 
-class _Offsets:
-    """Stands in for any array argument: only its dtype is asked."""
+class _OffsetArray:
+    """A substitute for an array argument, of which only the dtype is used."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
 
 
 def library_kernels() -> Iterator[tuple[str, Any]]:
-    """All kernels that stand in modules, in each width of offsets that they take."""
+    """Yield all kernels of modules, for each offset type that they support."""
     from gpu_pregel.kernels.library.jit_cuda import Kernel
 
     for module in pkgutil.walk_packages(kernels.__path__, f"{kernels.__name__}."):
         if module.name.endswith("_cuda"):
             for name, kernel in vars(import_module(module.name)).items():
                 if isinstance(kernel, Kernel):
-                    resolved = [kernel.resolved((_Offsets(dtype),) * len(kernel.signature)) for dtype in OFFSETS]
+                    resolved = [kernel.resolved((_OffsetArray(dtype),) * len(kernel.signature)) for dtype in OFFSETS]
                     yield name, resolved[0]
                     if resolved[1] is not resolved[0]:
                         yield f"{name} int64", resolved[1]
 
 
 def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
-    """The kernels that are made for a program."""
+    """Yield the kernels compiled for a program."""
     from gpu_pregel.host.programs.compiler import compile_for_cuda
 
     weight = np.dtype(np.float32) if name == "distances" else None
@@ -109,28 +109,28 @@ def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
 
 
 def all_kernels() -> Iterator[tuple[str, Any]]:
-    """Names and kernels, for a table."""
+    """Yield the names and the kernels for the table."""
     yield from library_kernels()
     for name in PROGRAMS:
         for offset in OFFSETS if name in EVERY_CHIP else OFFSETS[:1]:
             yield from program_kernels(name, offset)
 
 
-def faults_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
-    """What is wrong with a kernel's code, by chip."""
-    faults = []
-    for chip, (ptx, figures) in examine(kernel, for_chips).items():
-        found = figures.faults(chip) + [f"waits at {label}" for label in find_spins(ptx)]
-        # All that ours calls is inlined; what is called cannot be looked through, and what is outside may be missing.
+def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
+    """Return the problems of a kernel's code for each chip."""
+    problems = []
+    for chip, (ptx, usage) in examine(kernel, for_chips).items():
+        found = usage.excesses(chip) + [f"spins at {label}" for label in find_spins(ptx)]
+        # All functions are inlined: calls would hide spin loops, and external functions might not be linked.
         found += [f"has {line.strip()}" for line in re.findall(r"^\s*(?:call|\.local|\.extern).*", ptx, re.MULTILINE)]
-        faults += [f"{name}, {chip}: {fault}" for fault in found]
-    return faults
+        problems += [f"{name}, {chip}: {problem}" for problem in found]
+    return problems
 
 
-def test_the_librarys_kernels_on_every_chip() -> None:
+def test_the_kernels_of_all_modules() -> None:
     found = dict(library_kernels())
     assert {"initialise", "initialise int64", "compress", "link_rest"} <= set(found)
-    assert [fault for name, kernel in found.items() for fault in faults_of(name, kernel, CHIPS)] == []
+    assert [problem for name, kernel in found.items() for problem in problems_of(name, kernel, CHIPS)] == []
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_librarys_kernels_on_every_chip() -> None:
 def test_the_kernels_of_a_program(name: str, offset: Any) -> None:
     for_chips = tuple(CHIPS) if name in EVERY_CHIP else SOME_CHIPS
     assert [
-        fault for part, kernel in program_kernels(name, offset) for fault in faults_of(part, kernel, for_chips)
+        problem for part, kernel in program_kernels(name, offset) for problem in problems_of(part, kernel, for_chips)
     ] == []
 
 
@@ -148,29 +148,29 @@ def test_the_kernel_over_a_frontier() -> None:
     from gpu_pregel.host.programs.compiler import compile_function
 
     kernel, _ = compile_function(lambda vertex, ranks: ranks[vertex], (np.zeros(1, np.float32),), "cuda")
-    assert faults_of("process_vertices", kernel, CHIPS) == []
+    assert problems_of("process_vertices", kernel, CHIPS) == []
 
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_device_links_the_same_code(chip: str) -> None:
-    """What a GPU is given is linked from other code than PTX."""
+    """The device links from LTO-IR instead of PTX."""
     from gpu_pregel.host.devices import launches
 
     found = list(library_kernels())
     if chip in SOME_CHIPS:
         found += program_kernels("pagerank", np.uint32)
     for name, kernel in found:
-        ptx, figures = examine(kernel, [chip])[chip]
+        ptx, usage = examine(kernel, [chip])[chip]
         assert f".target {chip}\n" in ptx
         assert re.search(rf"\.maxntid {kernel.block}\b", ptx)
         code, entry = launches.link(kernel, CHIPS[chip])
         assert f".text.{entry}\0".encode() in code.code
-        assert chips.registers_in(code.code) == figures.registers, name
+        assert chips.registers_in(code.code) == usage.registers, name
 
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_grid_barrier_links_with_the_device_runtime(chip: str) -> None:
-    """None of our kernels needs one; those of users of the emulated device may."""
+    """The engine's kernels have no grid barrier, but a user's kernel on the emulated device may have one."""
     from numba import cuda
     from numba.cuda import types
     from numba.cuda.cudadrv.libs import get_cudalib
@@ -190,10 +190,10 @@ def test_a_grid_barrier_links_with_the_device_runtime(chip: str) -> None:
         chips.link(ptx, chip)
 
 
-# The measures themselves.
+# Tests of the checks themselves.
 
 
-def test_a_kernel_that_takes_too_much_is_found() -> None:
+def test_excessive_resource_usage_is_detected() -> None:
     from numba import cuda
     from numba.cuda import types
 
@@ -218,10 +218,10 @@ def test_a_kernel_that_takes_too_much_is_found() -> None:
 
     with pytest.raises(AssertionError, match="Local memory used"):
         examine(with_local_memory, ["sm_90"])
-    figures = examine(with_many_registers, ["sm_90"])["sm_90"][1]
-    assert figures.faults("sm_90") == []
-    assert chips.Figures(41, 8, 4).faults("sm_80") == ["registers 41 > 40", "stack 8 > 0", "spilled 4 > 0"]
-    assert chips.Figures(64, 0, 0).faults("sm_75") == []
+    usage = examine(with_many_registers, ["sm_90"])["sm_90"][1]
+    assert usage.excesses("sm_90") == []
+    assert chips.ResourceUsage(41, 8, 4).excesses("sm_80") == ["registers 41 > 40", "stack 8 > 0", "spilled 4 > 0"]
+    assert chips.ResourceUsage(64, 0, 0).excesses("sm_75") == []
 
 
 def test_a_spill_is_an_error() -> None:
@@ -233,7 +233,7 @@ def test_a_spill_is_an_error() -> None:
         assemble(ptx, "sm_90")
 
 
-def test_without_the_tools_ci_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_an_error_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chips, "_find", lambda name: None)
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="ptxas, nvlink not found: pip install"):

@@ -1,4 +1,4 @@
-"""Tests of the finder of loops that wait for plain loads, by kernels that do and that do not."""
+"""Tests of the detection of spin loops, with kernels that poll a plain load and kernels that do not."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def looks_before_it_swaps(flags: Any, out: Any) -> None:
 
 
 def waits_past_the_caches(flags: Any, out: Any) -> None:
-    # Numba's load past the caches is one that LLVM may move, and it does, to before the loop.
+    # Numba's uncached load is not volatile, and LLVM hoists it out of the loop.
     while cuda.ldcv(flags, 0) == 0:
         pass
     out[0] = 1
@@ -190,13 +190,13 @@ OTHERS = (
 
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 @pytest.mark.parametrize("function", SPINS)
-def test_a_loop_that_waits_is_found(function: Any, cc: tuple[int, int]) -> None:
+def test_spin_loops_are_found(function: Any, cc: tuple[int, int]) -> None:
     assert len(find_spins(to_ptx(function, (WORDS, WORDS), cc))) == 1
 
 
 @pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
 @pytest.mark.parametrize("function", OTHERS)
-def test_other_loops_are_not(function: Any, cc: tuple[int, int]) -> None:
+def test_other_loops_are_not_reported(function: Any, cc: tuple[int, int]) -> None:
     ptx = to_ptx(function, (WORDS, WORDS), cc)
     assert "bra" in ptx
     assert find_spins(ptx) == []

@@ -1,5 +1,5 @@
-"""Agent data as bytes: what is encoded comes back with the same type and value, or is refused with the path to the part
-at fault. Decoding imports nothing and calls nothing that the bytes name. ``codec_format`` says what they look like.
+"""Encoding of agent data: ``decode(encode(x))`` has the type and value of ``x``, or encoding fails with the path to the
+invalid part. Decoding never imports or calls anything named in the bytes. ``format`` describes the bytes.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import zlib
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
-from gpu_pregel.host.agents.codec.decoder import cut_short, readers
-from gpu_pregel.host.agents.codec.encoder import Out, leaves, name_of, writers
-from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, Refused, TooLarge
+from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - sets up lazy loading
+from gpu_pregel.host.agents.codec.decoder import readers, truncation_error
+from gpu_pregel.host.agents.codec.encoder import Output, leaf_encoders, type_name, writers
+from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, DataTooLargeError, InvalidDataError
 from gpu_pregel.host.agents.codec.types import register as register
 from gpu_pregel.host.agents.codec.types import registered as registered
 
@@ -19,26 +20,27 @@ _VERSION = bytes((VERSION,))
 
 
 def encode(x: Any, limit: int | None = None, *, name: str = "value") -> bytes:
-    """The bytes of a value: the same in every process, and equal only for equal values of equal types.
+    """Encode a value as bytes: the same in every process, and equal only for equal values of equal types.
 
     None, bool, int, float, str, bytes, bytearray, list, tuple, dict, set, frozenset, date, time, datetime, timedelta,
-    Decimal, UUID, NumPy arrays and scalars, and registered types are data; subclasses of them are not. Bits are kept:
-    -0.0 and NaNs differ from 0.0 and each other, as do ``Decimal("1.0")`` and ``Decimal("1")``. Dicts keep their order.
-    An object that occurs twice is written twice.
+    Decimal, UUID, NumPy arrays and scalars, and registered types can be encoded; subclasses of them cannot. The exact
+    bits are preserved: -0.0 and NaNs differ from 0.0 and each other, as do ``Decimal("1.0")`` and ``Decimal("1")``.
+    Dicts keep their order. An object that occurs twice is encoded twice.
 
     Parameters
     ----------
     x
         The value.
     limit : int, optional
-        Refuse what takes more bytes.
+        Maximum number of bytes.
     name : str, default "value"
-        How a path in an error begins.
+        The start of the path in an error.
 
     Raises
     ------
     CodecError
-        Something in ``x`` is no data, holds itself or is nested more than 200 deep, or the whole is too large.
+        A part of ``x`` cannot be encoded, contains itself or is nested more than 200 levels deep, or the encoded value
+        exceeds the limit.
 
     Examples
     --------
@@ -46,13 +48,13 @@ def encode(x: Any, limit: int | None = None, *, name: str = "value") -> bytes:
     {'name': 'Ada', 'seen': (1, 2.5, {3})}
     >>> encode({"items": [1, max]})
     Traceback (most recent call last):
-    gpu_pregel.errors.CodecError: value['items'][1] is of type builtin_function_or_method, which is no data: ...
+    gpu_pregel.errors.CodecError: value['items'][1] is of type builtin_function_or_method, which cannot be encoded: ...
     """
     kind = type(x)
-    leaf = leaves.get(kind)
+    leaf = leaf_encoders.get(kind)
     if leaf is not None and (piece := leaf(x)) is not None and (limit is None or len(piece) < limit):
         return _VERSION + piece
-    out = Out((_VERSION,))
+    out = Output((_VERSION,))
     if limit is not None:
         out.limit = out.room = limit
     try:
@@ -60,66 +62,66 @@ def encode(x: Any, limit: int | None = None, *, name: str = "value") -> bytes:
         data = b"".join(out)
         if limit is not None and len(data) > limit:
             out.check()
-    except Refused as refused:
-        raise _error(refused, name) from None
+    except InvalidDataError as error:
+        raise _error(error, name) from None
     except RecursionError:
-        raise _error(_no_stack(), name) from None
+        raise _error(_stack_error(), name) from None
     return data
 
 
 def decode(data: bytes | bytearray | memoryview, *, name: str = "value") -> Any:
-    """The value that ``encode`` made bytes of.
+    """Decode the bytes that ``encode`` returned.
 
     Parameters
     ----------
     data : bytes
     name : str, default "value"
-        How a path in an error begins.
+        The start of the path in an error.
 
     Raises
     ------
     CodecError
-        The bytes are damaged, go on after the value, or hold a type or fields that are not registered here.
+        The bytes are damaged, continue after the value, or contain a type or fields not registered in this process.
 
     Examples
     --------
     >>> decode(encode([1, 2]) + b"?")
     Traceback (most recent call last):
-    gpu_pregel.errors.CodecError: value is followed by 1 byte that is not part of it
+    gpu_pregel.errors.CodecError: value is followed by 1 extra byte
     """
     if type(data) is not bytes:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise ArgumentTypeError(f"decode takes bytes, not {data!r:.80}")
         data = bytes(data)
     if not data.startswith(_VERSION):
-        raise CodecError(f"does not begin with {VERSION}, the version of the format", name)
+        raise CodecError(f"does not begin with {VERSION}, the format version", name)
     try:
         x, end = readers[data[1]](data, 2, MAX_DEPTH)
-    except Refused as refused:
-        raise _error(refused, name) from None
+    except InvalidDataError as error:
+        raise _error(error, name) from None
     except (IndexError, struct.error):
-        raise _error(cut_short(), name) from None
+        raise _error(truncation_error(), name) from None
     except RecursionError:
-        raise _error(_no_stack(), name) from None
+        raise _error(_stack_error(), name) from None
     if end != len(data):
         more = len(data) - end
-        raise CodecError(f"is followed by {more:,} byte{'s that are' if more > 1 else ' that is'} not part of it", name)
+        raise CodecError(f"is followed by {more:,} extra byte{'s' if more > 1 else ''}", name)
     return x
 
 
-def _error(refused: Refused, name: str) -> CodecError:
-    return CodecError(refused.problem, name if isinstance(refused, TooLarge) else refused.path(name))
+def _error(error: InvalidDataError, name: str) -> CodecError:
+    return CodecError(error.problem, name if isinstance(error, DataTooLargeError) else error.path(name))
 
 
-def _no_stack() -> Refused:
-    return Refused("is nested deeper than this program's stack has room for: raise sys.setrecursionlimit")
+def _stack_error() -> InvalidDataError:
+    return InvalidDataError("is nested too deeply for the stack of this program: call sys.setrecursionlimit")
 
 
 # Ids
 
 
 def check_id(x: Any, *, name: str = "id") -> None:
-    """Refuse what cannot be the id of a vertex: ids are str, int, bytes, or tuples of ids.
+    """Raise unless ``x`` can be the id of a vertex: a str, int, bytes, or tuple of ids.
 
     Raises
     ------
@@ -136,12 +138,12 @@ def check_id(x: Any, *, name: str = "id") -> None:
 
 
 def id_key(x: Any, *, name: str = "id") -> bytes:
-    """The bytes of an id. Sorted by them, ids are sorted by type (int, str, bytes, tuple), and integers by value.
+    """Encode an id. The bytes sort ids by type (int, str, bytes, tuple), and integers by value.
 
     Raises
     ------
     CodecError
-        It is no id.
+        ``x`` is not an id.
 
     Examples
     --------
@@ -155,7 +157,7 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
         return key
     if kind is str or kind is int or kind is bytes:
         return encode(x, name=name)
-    raise CodecError(f"is of type {name_of(kind)}: ids are str, int, bytes or tuples of them", name)
+    raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them", name)
 
 
 def _check_parts(x: tuple[Any, ...], name: str) -> None:
@@ -164,11 +166,11 @@ def _check_parts(x: tuple[Any, ...], name: str) -> None:
         if kind is tuple:
             _check_parts(part, f"{name}[{k}]")
         elif kind is not str and kind is not int and kind is not bytes:
-            raise CodecError(f"is of type {name_of(kind)}: ids are str, int, bytes or tuples of them", f"{name}[{k}]")
+            raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them", f"{name}[{k}]")
 
 
 def place(x: Any, workers: int) -> int:
-    """The worker, from 0 on, that owns the vertex with an id: the same in every process.
+    """Return the worker, counted from 0, that owns the vertex with an id; the same in every process.
 
     Examples
     --------
@@ -179,5 +181,5 @@ def place(x: Any, workers: int) -> int:
 
 
 def place_of_key(key: bytes, workers: int) -> int:
-    """``place`` of an id that is encoded already."""
+    """Return ``place`` of an encoded id."""
     return (zlib.crc32(key) * 0x9E3779B1 & 0xFFFFFFFF) * workers >> 32

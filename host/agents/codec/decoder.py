@@ -1,4 +1,4 @@
-"""Bytes to data: the built-in types, and the table to which the codec's other modules add theirs."""
+"""Decoding of built-in types, and the table of readers to which the codec's other modules add theirs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any
 
 from gpu_pregel.host.agents.codec.encoder import int_bytes, without_tags
 from gpu_pregel.host.agents.codec.format import (
-    ARRAY,
     BIG_NEGATIVE,
     BIG_POSITIVE,
     BYTEARRAY,
     BYTES,
-    DATE,
-    DATETIME,
-    DECIMAL,
+    CACHED_KEYS,
     DICT,
     FALSE,
     FLOAT,
@@ -25,27 +22,22 @@ from gpu_pregel.host.agents.codec.format import (
     FROZENSET,
     INT_LIST,
     INT_TUPLE,
-    KEYS_KEPT,
-    LEAST,
     LIST,
-    LONGEST_KEYS,
-    MOST,
+    MAX_KEY_BYTES,
+    MAX_SMALL,
+    MIN_SMALL,
+    MIN_UNTAGGED,
     NEGATIVE,
     NONE,
     POSITIVE,
-    SCALAR,
     SET,
     SMALL,
     STR,
-    TIME,
-    TIMEDELTA,
     TRUE,
     TUPLE,
-    UNTAGGED,
-    UUID,
     ZERO,
-    Refused,
-    too_deep,
+    InvalidDataError,
+    depth_error,
 )
 
 _CONSTANTS = (None, None, False, True)
@@ -58,35 +50,20 @@ Reader = Callable[[bytes, int, int], tuple[Any, int]]
 
 
 def _unknown(data: bytes, i: int, _depth: int) -> tuple[Any, int]:
-    raise Refused(f"has the unknown tag {data[i - 1]:#04x}: it is damaged, or was written by a newer version")
-
-
-def _read_numpy(data: bytes, i: int, depth: int) -> tuple[Any, int]:
-    """Replace itself in the table by what ``codec_arrays`` has: NumPy is loaded when it is needed."""
-    from gpu_pregel.host.agents.codec import arrays as codec_arrays
-
-    readers[ARRAY], readers[SCALAR] = codec_arrays.read_array, codec_arrays.read_scalar
-    return readers[data[i - 1]](data, i, depth)
-
-
-def _read_extra(data: bytes, i: int, depth: int) -> tuple[Any, int]:
-    """Let ``codec_extras`` put its readers into the table, this one's place included."""
-    from gpu_pregel.host.agents.codec import extras  # noqa: F401
-
-    return readers[data[i - 1]](data, i, depth)
+    raise InvalidDataError(f"has the unknown tag {data[i - 1]:#04x}: it is damaged, or was written by a newer version")
 
 
 readers: list[Reader] = [_unknown] * 256
-"""By tag: from the place after the tag, the value and the place after it."""
+"""By tag: from the position after the tag, returns the value and the position after it."""
 
 
 def read_items(data: bytes, i: int, n: int, depth: int) -> tuple[list[Any], int]:
-    """Read so many values that follow each other; a refusal is given the index of the one at fault."""
+    """Read ``n`` consecutive values; an error gets the index of the invalid one."""
     if depth == 0:
-        raise too_deep()
+        raise depth_error()
     size = len(data)
     if n > size - i:
-        raise cut_short()
+        raise truncation_error()
     items: list[Any] = []
     append = items.append
     try:
@@ -111,40 +88,40 @@ def read_items(data: bytes, i: int, n: int, depth: int) -> tuple[list[Any], int]
                     length, i = _read_long(data, i)
                 end = i + length
                 if end > size:
-                    raise cut_short()
+                    raise truncation_error()
                 append(data[i:end].decode() if tag == STR else data[i:end])
                 i = end
             elif tag == POSITIVE:
                 item = _unpack_int(data, i)[0]
-                if item <= MOST:
-                    raise not_canonical()
+                if item <= MAX_SMALL:
+                    raise canonical_error()
                 append(item)
                 i += 8
             else:
                 item, i = readers[tag](data, i, depth - 1)
                 append(item)
-    except Refused as refused:
-        refused.steps.append(len(items))
+    except InvalidDataError as error:
+        error.steps.append(len(items))
         raise
     except (IndexError, struct.error):
-        raise cut_short(len(items)) from None
+        raise truncation_error(len(items)) from None
     except UnicodeDecodeError as error:
-        raise not_utf8(error, len(items)) from None
+        raise utf8_error(error, len(items)) from None
     return items, i
 
 
-def cut_short(*steps: int) -> Refused:
-    """What is said where the data end too early."""
-    return Refused("is cut short: the data end before it does", *steps)
+def truncation_error(*steps: int) -> InvalidDataError:
+    """Return the error for data that end too early."""
+    return InvalidDataError("is truncated: the data end too early", *steps)
 
 
-def not_utf8(error: UnicodeDecodeError, *steps: int) -> Refused:
-    """What is said of bytes that are to be text and are not."""
-    return Refused(f"is text that is not UTF-8: {error.reason} at byte {error.start}", *steps)
+def utf8_error(error: UnicodeDecodeError, *steps: int) -> InvalidDataError:
+    """Return the error for a string that is not UTF-8."""
+    return InvalidDataError(f"is not valid UTF-8: {error.reason} at byte {error.start}", *steps)
 
 
 def _read_length(data: bytes, i: int) -> tuple[int, int]:
-    """A length, and the place after it."""
+    """Read a length and return it with the position after it."""
     n = data[i]
     return (n, i + 1) if n < 255 else _read_long(data, i + 1)
 
@@ -152,13 +129,13 @@ def _read_length(data: bytes, i: int) -> tuple[int, int]:
 def _read_long(data: bytes, i: int) -> tuple[int, int]:
     n = _unpack_length(data, i)[0]
     if n < 255:
-        raise not_canonical()
+        raise canonical_error()
     return n, i + 8
 
 
-def not_canonical() -> Refused:
-    """What is said of bytes that would decode, but that encoding never writes."""
-    return Refused("is not in the one form that encoding writes")
+def canonical_error() -> InvalidDataError:
+    """Return the error for bytes that could be decoded but that ``encode`` never writes."""
+    return InvalidDataError("is not in canonical form")
 
 
 def _read_constant(data: bytes, i: int, _depth: int) -> tuple[bool | None, int]:
@@ -180,36 +157,36 @@ def _read_str(data: bytes, i: int, _depth: int) -> tuple[str, int]:
         n, i = _read_long(data, i)
     end = i + n
     if end > len(data):
-        raise cut_short()
+        raise truncation_error()
     try:
         return data[i:end].decode(), end
     except UnicodeDecodeError as error:
-        raise not_utf8(error) from None
+        raise utf8_error(error) from None
 
 
 def read_bytes(data: bytes, i: int, _depth: int = 0) -> tuple[bytes, int]:
-    """A length and as many bytes."""
+    """Read a length and that many bytes."""
     n = data[i]
     i += 1
     if n == 255:
         n, i = _read_long(data, i)
     end = i + n
     if end > len(data):
-        raise cut_short()
+        raise truncation_error()
     return data[i:end], end
 
 
 def _read_positive(data: bytes, i: int, _depth: int) -> tuple[int, int]:
     x = _unpack_int(data, i)[0]
-    if x <= MOST:
-        raise not_canonical()
+    if x <= MAX_SMALL:
+        raise canonical_error()
     return x, i + 8
 
 
 def _read_negative(data: bytes, i: int, _depth: int) -> tuple[int, int]:
     x = _unpack_int(data, i)[0]
-    if x >= LEAST:
-        raise not_canonical()
+    if x >= MIN_SMALL:
+        raise canonical_error()
     return x, i + 8
 
 
@@ -220,10 +197,10 @@ def _read_big(data: bytes, i: int, _depth: int) -> tuple[int, int]:
         n ^= (1 << 64) - 1
     i += 8
     if n > len(data) - i:
-        raise cut_short()
+        raise truncation_error()
     x = int.from_bytes(data[i : i + n], "big", signed=True)
     if n < 8 or int_bytes(x) != data[start : i + n]:
-        raise not_canonical()
+        raise canonical_error()
     return x, i + n
 
 
@@ -234,8 +211,8 @@ def _list_reader(as_tuple: bool) -> Reader:
         if n == 255:
             n, i = _read_long(data, i)
         items, i = read_items(data, i, n, depth)
-        if n >= UNTAGGED and without_tags(items) is not None:
-            raise not_canonical()
+        if n >= MIN_UNTAGGED and without_tags(items) is not None:
+            raise canonical_error()
         return tuple(items) if as_tuple else items, i
 
     return read
@@ -244,12 +221,12 @@ def _list_reader(as_tuple: bool) -> Reader:
 def _untagged_reader(code: str, as_tuple: bool) -> Reader:
     def read(data: bytes, i: int, depth: int) -> tuple[Any, int]:
         if depth == 0:
-            raise too_deep()
+            raise depth_error()
         n, i = _read_length(data, i)
-        if n < UNTAGGED:
-            raise not_canonical()
+        if n < MIN_UNTAGGED:
+            raise canonical_error()
         if 8 * n > len(data) - i:
-            raise cut_short()
+            raise truncation_error()
         items = struct.unpack_from(f"<{n}{code}", data, i)
         return items if as_tuple else list(items), i + 8 * n
 
@@ -264,69 +241,69 @@ def _read_dict(data: bytes, i: int, depth: int) -> tuple[dict[Any, Any], int]:
         size, i = _read_length(data, i)
     end = i + size
     if end > len(data):
-        raise cut_short()
-    keys = _keys.get(data[i:end]) if size <= LONGEST_KEYS else None
+        raise truncation_error()
+    keys = _keys.get(data[i:end]) if size <= MAX_KEY_BYTES else None
     if keys is None or len(keys) != n:
         keys = _parse_keys(data, i, end, n, depth)
     try:
         values, i = read_items(data, end, n, depth)
-    except Refused as refused:
-        refused.name_key(keys)
+    except InvalidDataError as error:
+        error.name_key(keys)
         raise
     return dict(zip(keys, values)), i  # noqa: B905
 
 
 def _parse_keys(data: bytes, i: int, end: int, n: int, depth: int) -> tuple[Any, ...]:
-    """The keys of a dict, all different."""
+    """Read the keys of a dict, which must be distinct."""
     try:
         items, stop = read_items(data, i, n, depth)
-    except Refused as refused:
-        if refused.steps:
-            refused.steps.append(".keys()")
+    except InvalidDataError as error:
+        if error.steps:
+            error.steps.append(".keys()")
         raise
     keys = tuple(items)
     if stop != end:
-        raise Refused("has keys that do not take the bytes said")
+        raise InvalidDataError("has keys of another size than stated")
     if count_distinct(keys) != n:
-        raise Refused("has a key twice")
-    if n <= 64 and end - i <= LONGEST_KEYS and list(map(type, keys)).count(str) == n:
-        if len(_keys) >= KEYS_KEPT:
+        raise InvalidDataError("has a duplicate key")
+    if n <= 64 and end - i <= MAX_KEY_BYTES and list(map(type, keys)).count(str) == n:
+        if len(_keys) >= CACHED_KEYS:
             _keys.clear()
         _keys[data[i:end]] = keys
     return keys
 
 
 def count_distinct(elements: Collection[Any]) -> int:
-    """How many different ones there are."""
+    """Return the number of distinct elements."""
     try:
         return len(set(elements))
     except Exception as error:  # The __hash__ of a registered type may raise anything.
-        raise Refused(f"holds as key or element what cannot be hashed: {error}") from None
+        raise InvalidDataError(f"contains an unhashable key or element: {error}") from None
 
 
 def _set_reader(cls: type[set[Any]] | type[frozenset[Any]]) -> Reader:
     def read(data: bytes, i: int, depth: int) -> tuple[Any, int]:
         n, i = _read_length(data, i)
         if depth == 0:
-            raise too_deep()
+            raise depth_error()
         if n > len(data) - i:
-            raise cut_short()
+            raise truncation_error()
         elements: list[Any] = []
         last = b""
         for _ in repeat(None, n):
             start = i
             try:
                 (element,), i = read_items(data, i, 1, depth)
-            except Refused as refused:
-                refused.steps[-1:] = [f"{{{len(elements)}}}"]
+            except InvalidDataError as error:
+                error.steps[-1:] = [f"{{{len(elements)}}}"]
                 raise
             latest = data[start:i]
             if latest <= last:
-                raise Refused("is a set whose elements are not sorted, or repeat")
+                raise InvalidDataError("is a set whose elements are not sorted, or duplicate")
             last = latest
             elements.append(element)
         if count_distinct(elements) != n:
-            raise Refused("is a set with an element twice")
+            raise InvalidDataError("is a set with duplicate elements")
         return cls(elements), i
 
     return read
@@ -349,6 +326,3 @@ readers[INT_LIST], readers[INT_TUPLE] = _untagged_reader("q", False), _untagged_
 readers[DICT] = _read_dict
 readers[SET], readers[FROZENSET] = _set_reader(set), _set_reader(frozenset)
 readers[BYTEARRAY] = _read_bytearray
-readers[ARRAY] = readers[SCALAR] = _read_numpy
-for _tag in (DATE, TIME, DATETIME, TIMEDELTA, DECIMAL, UUID):
-    readers[_tag] = _read_extra

@@ -1,4 +1,4 @@
-"""Data to bytes: the built-in types, and the table to which the codec's other modules add theirs."""
+"""Encoding of built-in types, and the table of writers to which the codec's other modules add theirs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from gpu_pregel.host.agents.codec.format import (
     BIG_POSITIVE,
     BYTEARRAY,
     BYTES,
+    CACHED_KEYS,
     DICT,
     FALSE,
     FLOAT,
     FLOAT_LIST,
     FLOAT_TUPLE,
     FROZENSET,
-    KEYS_KEPT,
-    LEAST,
     LIST,
-    LONGEST_KEYS,
-    MOST,
+    MAX_KEY_BYTES,
+    MAX_SMALL,
+    MIN_SMALL,
+    MIN_UNTAGGED,
     NEGATIVE,
     NONE,
     POSITIVE,
@@ -29,17 +30,16 @@ from gpu_pregel.host.agents.codec.format import (
     STR,
     TRUE,
     TUPLE,
-    UNTAGGED,
     ZERO,
-    Refused,
-    TooLarge,
-    too_deep,
+    DataTooLargeError,
+    InvalidDataError,
+    depth_error,
 )
 
 _CHUNK = 256
-"""Between two looks at the limit at most so many items are written."""
+"""Maximum number of items written between two checks of the limit."""
 _SHORT_STR, _SHORT_BYTES = ([bytes((tag, n)) for n in range(255)] for tag in (STR, BYTES))
-_SMALL_INTS = {x: bytes((ZERO + x,)) for x in range(LEAST, MOST + 1)}
+_SMALL_INTS = {x: bytes((ZERO + x,)) for x in range(MIN_SMALL, MAX_SMALL + 1)}
 _NONE, _FALSE, _TRUE = bytes((NONE,)), bytes((FALSE,)), bytes((TRUE,))
 _pack_float = struct.Struct("<Bd").pack
 _pack_int = struct.Struct(">Bq").pack
@@ -47,77 +47,72 @@ _pack_length = struct.Struct(">BQ").pack
 _keys: dict[tuple[str, ...], bytes] = {}
 
 
-class Out(list[Any]):
-    """The pieces written so far, and the room for bytes left to those that have not been counted."""
+class Output(list[Any]):
+    """The pieces written so far; with a limit, ``room`` is what remains for the pieces from ``seen`` on."""
 
     limit: int | None = None
     room = 0
     seen = 0
 
     def check(self) -> None:
-        """Count the latest pieces; refuse them if there is a limit and no room for them."""
+        """Count the latest pieces and raise if they exceed the limit."""
         if self.limit is not None:
             self.room -= sum(map(len, self[self.seen :]))
             self.seen = len(self)
-            self.want(0)
+            self.check_room(0)
 
-    def want(self, size: int) -> None:
-        """Refuse what will take at least so many bytes if there is no room for it."""
+    def check_room(self, size: int) -> None:
+        """Raise if ``size`` more bytes would exceed the limit."""
         if self.limit is not None and size > self.room:
-            raise TooLarge(f"takes more than the {self.limit:,} bytes allowed")
+            raise DataTooLargeError(f"exceeds the limit of {self.limit:,} bytes")
 
 
-Writer = Callable[[Any, Out, int], None]
-
-
-_EXTRAS = {"datetime", "decimal", "uuid"}
-"""Modules whose types ``codec_extras`` knows."""
+Writer = Callable[[Any, Output, int], None]
 
 
 class _Writers(dict[type, Writer]):
-    """Others than the built-in types are added when the first value of such comes, as their modules take long."""
+    """Writers by exact type; ``load`` is called for an unknown type and may add its writer."""
+
+    load: Callable[[type], None]
 
     def __missing__(self, cls: type) -> Writer:
-        if str(cls.__module__).partition(".")[0] == "numpy":
-            from gpu_pregel.host.agents.codec import arrays  # noqa: F401 - it adds its types
-        elif not _EXTRAS.isdisjoint(str(base.__module__) for base in cls.__mro__):
-            from gpu_pregel.host.agents.codec import extras  # noqa: F401 - it adds its types
+        self.load(cls)
         if cls in self:
             return self[cls]
-        raise Refused(_no_data(cls))
+        raise InvalidDataError(_type_problem(cls))
 
 
 writers = _Writers()
-"""By exact type: writes a value's tag and content; the last argument says how many more containers may nest."""
+"""By exact type: writes a value's tag and content; the last argument is the remaining nesting depth."""
 
 
-def name_of(cls: type) -> str:
-    """A class as messages show it."""
+def type_name(cls: type) -> str:
+    """Return the name of a class in messages."""
     return f"{cls.__module__}.{cls.__qualname__}".removeprefix("builtins.")
 
 
-def _no_data(cls: type) -> str:
-    """Why an instance of a class is refused, and the way out."""
+def _type_problem(cls: type) -> str:
+    """Return why instances of a class cannot be encoded, and the remedy."""
     if cls is memoryview:
-        return "is of type memoryview, which is no data: use bytes"
+        return "is of type memoryview, which cannot be encoded: use bytes"
     base = next((base for base in cls.__mro__[1:] if base in writers), None)
     if base is not None:
         return (
-            f"is of type {name_of(cls)}, which is no {base.__name__} but a subclass: convert it to {base.__name__}, or "
-            f"register its type if it is a dataclass, pydantic model, enum or namedtuple"
+            f"is of type {type_name(cls)}, a subclass of {base.__name__}: convert it to {base.__name__}, or register "
+            f"its type if it is a dataclass, pydantic model, enum or namedtuple"
         )
     if hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__members__"):
-        return f"is of type {name_of(cls)}, which is not registered: put @gp.agents.register above the class"
+        return f"is of type {type_name(cls)}, which is not registered: put @gp.agents.register above the class"
     return (
-        f"is of type {name_of(cls)}, which is no data: use built-in types, date and time types, Decimal, UUID, NumPy "
-        f"arrays, or register a dataclass, pydantic model, enum or namedtuple with gp.agents.register"
+        f"is of type {type_name(cls)}, which cannot be encoded: use built-in types, date and time types, Decimal, UUID "
+        f"or NumPy arrays, or register a dataclass, pydantic model, enum or namedtuple with gp.agents.register"
     )
 
 
-def write_items(items: Sequence[Any], out: Out, depth: int) -> None:
-    """Write values one after the other; a refusal is given the index of the one at fault."""
+def write_items(items: Sequence[Any], out: Output, depth: int) -> None:
+    """Write consecutive values; an error gets the index of the invalid one."""
     if depth == 0:
-        raise too_deep()
+        raise depth_error()
     if out.limit is not None:
         if len(items) > _CHUNK:
             return _write_chunks(items, out, depth)
@@ -151,12 +146,13 @@ def write_items(items: Sequence[Any], out: Out, depth: int) -> None:
                 append(_NONE)
             else:
                 writers[kind](item, out, depth - 1)
-    except Refused as refused:
-        refused.steps.append(_index(items, item))
+    except InvalidDataError as error:
+        error.steps.append(_index(items, item))
         raise
     except UnicodeEncodeError as error:
-        problem = f"holds the lone surrogate {error.object[error.start]!r} at {error.start}: replace it, or use bytes"
-        raise Refused(problem, _index(items, item)) from None
+        surrogate = f"the lone surrogate {error.object[error.start]!r} at index {error.start}"
+        problem = f"contains {surrogate}: replace it, or use bytes"
+        raise InvalidDataError(problem, _index(items, item)) from None
     return None
 
 
@@ -164,37 +160,37 @@ def _index(items: Sequence[Any], item: Any) -> int:
     return next(k for k, other in enumerate(items) if other is item)
 
 
-def _write_chunks(items: Sequence[Any], out: Out, depth: int) -> None:
-    """``write_items`` of many, with a look at the limit between chunks."""
-    out.want(len(items))
+def _write_chunks(items: Sequence[Any], out: Output, depth: int) -> None:
+    """Write many values, and check the limit after each chunk."""
+    out.check_room(len(items))
     for start in range(0, len(items), _CHUNK):
         try:
             write_items(items[start : start + _CHUNK], out, depth)
-        except Refused as refused:
-            if refused.steps and isinstance(step := refused.steps[-1], int):
-                refused.steps[-1] = start + step
+        except InvalidDataError as error:
+            if error.steps and isinstance(step := error.steps[-1], int):
+                error.steps[-1] = start + step
             raise
     out.check()
 
 
 def tag_and_length(tag: int, n: int) -> bytes:
-    """What begins a value of some length."""
+    """Return the start of a value with a length."""
     return bytes((tag, n)) if n < 255 else bytes((tag,)) + length_bytes(n)
 
 
 def length_bytes(n: int) -> bytes:
-    """A length: one byte, or 255 and eight bytes."""
+    """Encode a length as one byte, or 255 and eight bytes."""
     return bytes((n,)) if n < 255 else _pack_length(255, n)
 
 
-def _write_long(tag: int, data: bytes, out: Out) -> None:
+def _write_long(tag: int, data: bytes, out: Output) -> None:
     out.append(tag_and_length(tag, len(data)))
     out.append(data)
     out.check()
 
 
 def int_bytes(x: int) -> bytes:
-    """An integer that has no tag of its own."""
+    """Encode an integer without a tag of its own."""
     try:
         return _pack_int(POSITIVE if x > 0 else NEGATIVE, x)
     except struct.error:
@@ -204,7 +200,7 @@ def int_bytes(x: int) -> bytes:
 
 
 def without_tags(items: Sequence[Any]) -> tuple[int, bytes] | None:
-    """Content of items that are all floats (and 0), or all integers of 64 bits (and 1)."""
+    """Return 0 and the content of items that are all floats, or 1 and that of 64-bit integers; otherwise None."""
     n = len(items)
     kind = type(items[0])
     if (kind is not float and kind is not int) or list(map(type, items)).count(kind) != n:
@@ -218,14 +214,14 @@ def without_tags(items: Sequence[Any]) -> tuple[int, bytes] | None:
 def _sequence_writer(general: int, special: int) -> Writer:
     empty = bytes((general, 0))
 
-    def write(x: Sequence[Any], out: Out, depth: int) -> None:
+    def write(x: Sequence[Any], out: Output, depth: int) -> None:
         if not x and depth:
             out.append(empty)
             return
         n = len(x)
         if n > _CHUNK:
-            out.want(n)
-        if n >= UNTAGGED and depth and (packed := without_tags(x)) is not None:
+            out.check_room(n)
+        if n >= MIN_UNTAGGED and depth and (packed := without_tags(x)) is not None:
             out.append(tag_and_length(special + packed[0], n))
             out.append(packed[1])
             out.check()
@@ -236,7 +232,7 @@ def _sequence_writer(general: int, special: int) -> Writer:
     return write
 
 
-def _write_dict(x: dict[Any, Any], out: Out, depth: int) -> None:
+def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:
     keys = tuple(x)
     n = len(keys)
     if n <= 64 and list(map(type, keys)).count(str) == n:
@@ -248,58 +244,58 @@ def _write_dict(x: dict[Any, Any], out: Out, depth: int) -> None:
         out.append(_key_block(keys, out, depth))
     try:
         write_items(tuple(x.values()), out, depth)
-    except Refused as refused:
-        refused.name_key(keys)
+    except InvalidDataError as error:
+        error.name_key(keys)
         raise
 
 
-def _key_block(keys: tuple[Any, ...], out: Out, depth: int) -> bytes:
+def _key_block(keys: tuple[Any, ...], out: Output, depth: int) -> bytes:
     try:
-        block = write_apart(keys, out, depth)
-    except Refused as refused:
-        if refused.steps:
-            refused.steps.append(".keys()")
+        block = write_separately(keys, out, depth)
+    except InvalidDataError as error:
+        if error.steps:
+            error.steps.append(".keys()")
         raise
     return tag_and_length(DICT, len(keys)) + length_bytes(len(block)) + block
 
 
 def _remember_keys(keys: tuple[str, ...], block: bytes) -> bytes:
-    if len(block) <= LONGEST_KEYS:
-        if len(_keys) >= KEYS_KEPT:
+    if len(block) <= MAX_KEY_BYTES:
+        if len(_keys) >= CACHED_KEYS:
             _keys.clear()
         _keys[keys] = block
     return block
 
 
 def _set_writer(tag: int) -> Writer:
-    def write(x: Collection[Any], out: Out, depth: int) -> None:
+    def write(x: Collection[Any], out: Output, depth: int) -> None:
         if depth == 0:
-            raise too_deep()
+            raise depth_error()
         elements: list[bytes] = []
         size = 0
         for element in x:
-            leaf = leaves.get(type(element))
+            leaf = leaf_encoders.get(type(element))
             piece = leaf(element) if leaf is not None else None
             if piece is None:
                 try:
-                    piece = write_apart((element,), out, depth)
-                except Refused as refused:
-                    refused.steps[-1:] = [f"{{{len(elements)}}}"]
+                    piece = write_separately((element,), out, depth)
+                except InvalidDataError as error:
+                    error.steps[-1:] = [f"{{{len(elements)}}}"]
                     raise
             elements.append(piece)
             size += len(piece)
-            out.want(size)
+            out.check_room(size)
         elements.sort()
         if len(set(elements)) < len(elements):
-            raise Refused("holds two elements, such as NaN, that are not equal but have the same bytes")
+            raise InvalidDataError("contains unequal elements with the same bytes, such as NaNs")
         out.append(tag_and_length(tag, len(elements)))
         out.extend(elements)
 
     return write
 
 
-def write_apart(items: Sequence[Any], out: Out, depth: int) -> bytes:
-    """The bytes of items that are to be put into ``out`` later."""
+def write_separately(items: Sequence[Any], out: Output, depth: int) -> bytes:
+    """Return the bytes of items that are added to ``out`` later."""
     start = len(out)
     write_items(items, out, depth)
     piece = b"".join(out[start:])
@@ -311,12 +307,12 @@ def write_apart(items: Sequence[Any], out: Out, depth: int) -> bytes:
     return piece
 
 
-def _write_leaf(x: Any, out: Out, _depth: int) -> None:
-    """What ``write_items`` writes itself."""
+def _write_leaf(x: Any, out: Output, _depth: int) -> None:
+    """Write a value that ``write_items`` encodes itself."""
     try:
         write_items((x,), out, 1)
-    except Refused as refused:
-        refused.steps.clear()
+    except InvalidDataError as error:
+        error.steps.clear()
         raise
 
 
@@ -334,7 +330,7 @@ def _bytes_leaf(x: bytes) -> bytes | None:
     return _SHORT_BYTES[n] + x if n < 255 else None
 
 
-leaves: dict[type, Callable[[Any], bytes | None]] = {
+leaf_encoders: dict[type, Callable[[Any], bytes | None]] = {
     type(None): {None: _NONE}.get,
     bool: {False: _FALSE, True: _TRUE}.get,
     int: lambda x: _SMALL_INTS.get(x) or int_bytes(x),
@@ -342,16 +338,16 @@ leaves: dict[type, Callable[[Any], bytes | None]] = {
     str: _str_leaf,
     bytes: _bytes_leaf,
 }
-"""By exact type: the bytes of a value that has no parts; None if it is long, or to be refused."""
+"""By exact type: encodes a value without parts; returns None if it is long or invalid."""
 
 
-def _write_bytearray(x: bytearray, out: Out, _depth: int) -> None:
-    out.want(len(x))
+def _write_bytearray(x: bytearray, out: Output, _depth: int) -> None:
+    out.check_room(len(x))
     _write_long(BYTEARRAY, bytes(x), out)
 
 
 _BUILT_IN: dict[type, Writer] = {
-    **dict.fromkeys(leaves, _write_leaf),
+    **dict.fromkeys(leaf_encoders, _write_leaf),
     list: _sequence_writer(LIST, FLOAT_LIST),
     tuple: _sequence_writer(TUPLE, FLOAT_TUPLE),
     dict: _write_dict,

@@ -1,22 +1,23 @@
-"""The format of encoded data: tags, and how a refusal finds its way out.
+"""The format of encoded data: tags, and errors with the path to the invalid part.
 
-A first byte says the version. A value is a tag byte and what the tag asks for. A length is one byte, or 255 and eight
-bytes. There is one way to write a value, and only that is read. The tags of what ids are made of stand in the order of
-their types, and integers sort by value.
+The first byte is the version. A value is a tag byte followed by its content. A length is one byte, or 255 and eight
+bytes. Each value has one canonical encoding, and only that is decoded. The tags of id types are in the order of the
+types, and integers sort by value.
 
-- int: a tag of its own from -16 to 111; else eight bytes; else their number (its complement if negative) and the bytes
+- int: from -16 to 111 a tag of its own; otherwise eight bytes; otherwise the number of bytes (complemented if negative)
+  and the bytes
 - float: eight bytes; str (UTF-8), bytes, bytearray: length and content
-- list, tuple: length and items; eight or more items that are all floats, or all integers of 64 bits: without tags
+- list, tuple: length and items; eight or more items that are all floats, or all 64-bit integers, have no tags
 - dict: length, size of the keys, keys, values; set, frozenset: length and elements, sorted by their bytes
-- date and time types, Decimal, UUID: see ``codec_extras``; NumPy arrays and scalars: a description of the dtype, the
-  shape, the bytes; registered types: the name and the fields' names as one piece, then the fields' values
+- date and time types, Decimal, UUID: see ``standard_types``; NumPy arrays and scalars: description of the dtype, shape,
+  bytes; registered types: the name of the type and its fields as one piece, then the values of the fields
 """
 
 from __future__ import annotations
 
 VERSION = 1
 MAX_DEPTH = 200
-"""So many containers may stand within each other."""
+"""Maximum nesting depth of containers."""
 
 NONE, FALSE, TRUE, FLOAT = 0x01, 0x02, 0x03, 0x04
 BIG_NEGATIVE, NEGATIVE, SMALL, POSITIVE, BIG_POSITIVE = 0x10, 0x11, 0x20, 0xA0, 0xA1
@@ -24,18 +25,18 @@ STR, BYTES, TUPLE, FLOAT_TUPLE, INT_TUPLE = 0xA8, 0xA9, 0xAA, 0xAB, 0xAC
 LIST, FLOAT_LIST, INT_LIST, DICT, SET, FROZENSET, BYTEARRAY = 0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0xB5, 0xB6
 DATE, TIME, DATETIME, TIMEDELTA, DECIMAL, UUID, ARRAY, SCALAR, OBJECT = range(0xC0, 0xC9)
 
-LEAST, MOST = -16, 111
-"""Integers from here to there have tags of their own."""
-ZERO = SMALL - LEAST
+MIN_SMALL, MAX_SMALL = -16, 111
+"""The range of integers with tags of their own."""
+ZERO = SMALL - MIN_SMALL
 """The tag of the integer 0."""
-UNTAGGED = 8
-"""From so many items on, floats alone and integers alone are written without tags."""
-KEYS_KEPT, LONGEST_KEYS = 1024, 1024
-"""The keys of the latest dicts are kept as they are written, and back: messages tend to be dicts of few shapes."""
+MIN_UNTAGGED = 8
+"""Minimum length of lists of only floats, or only integers, that are written without tags."""
+CACHED_KEYS, MAX_KEY_BYTES = 1024, 1024
+"""Limits of the caches of encoded and decoded keys: messages tend to be dicts with few sets of keys."""
 
 
-class Refused(Exception):  # noqa: N818 - no error that a caller sees
-    """Something cannot be encoded or decoded; ``steps`` leads to it from the value, innermost first."""
+class InvalidDataError(Exception):
+    """A part is invalid; ``steps`` is the path to it, innermost first. Callers get a ``CodecError`` instead."""
 
     def __init__(self, problem: str, *steps: int | str) -> None:
         self.problem = problem
@@ -43,25 +44,25 @@ class Refused(Exception):  # noqa: N818 - no error that a caller sees
         super().__init__(problem)
 
     def path(self, name: str) -> str:
-        """Such as ``value.items[3].name``."""
+        """Return the path, such as ``value.items[3].name``."""
         steps = [f"[{step}]" if isinstance(step, int) else step for step in reversed(self.steps)]
         if len(steps) > 16:
             steps[8:-4] = ["…"]
         return name + "".join(steps)
 
     def name_key(self, keys: tuple[object, ...]) -> None:
-        """Let the last step, the index of a dict's value, name its key."""
+        """Replace the last step, the index of a value in a dict, by its key."""
         if self.steps and isinstance(step := self.steps[-1], int):
-            self.steps[-1] = f"[{_shown(keys[step]) or f'key {step}'}]"
+            self.steps[-1] = f"[{_short_repr(keys[step]) or f'key {step}'}]"
 
     def name_field(self, names: tuple[str, ...]) -> None:
-        """Let the last step, the index of a field, name it."""
+        """Replace the last step, the index of a field, by its name."""
         if self.steps and isinstance(step := self.steps[-1], int):
             self.steps[-1] = f".{names[step]}"
 
 
-def _shown(key: object) -> str | None:
-    """A key of a dict in a path, unless it is of a type whose ``repr`` may take long or fail."""
+def _short_repr(key: object) -> str | None:
+    """Return a key as a path shows it, or None for types whose ``repr`` may be slow or fail."""
     if isinstance(key, (str, bytes)) and type(key) in (str, bytes):
         return repr(key) if len(key) <= 40 else f"{key[:36]!r}…"
     if type(key) in (bool, float, type(None)) or (type(key) is int and key.bit_length() <= 128):
@@ -69,10 +70,10 @@ def _shown(key: object) -> str | None:
     return None
 
 
-class TooLarge(Refused):
-    """The whole takes more bytes than allowed."""
+class DataTooLargeError(InvalidDataError):
+    """The encoded value exceeds the limit."""
 
 
-def too_deep() -> Refused:
-    """What is said beyond the greatest depth."""
-    return Refused(f"is nested more than {MAX_DEPTH} deep, or holds itself")
+def depth_error() -> InvalidDataError:
+    """Return the error for data nested beyond ``MAX_DEPTH``."""
+    return InvalidDataError(f"is nested more than {MAX_DEPTH} levels deep, or contains itself")

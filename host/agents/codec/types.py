@@ -1,7 +1,7 @@
-"""Registered types as data: dataclasses, pydantic models, enums and namedtuples, each under a stable name.
+"""Encoding of registered types: dataclasses, pydantic models, enums and namedtuples, each under a stable name.
 
-An instance is its kind, the type's name and the names of its fields, then the values. It is built again without a call
-of ``__init__``; pydantic models are validated, strictly, both ways.
+An instance is encoded as its kind, the name of its type, the names of its fields, and their values. Decoding does not
+call ``__init__``; pydantic models are strictly validated when they are encoded and decoded.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
-from gpu_pregel.host.agents.codec.encoder import Out, length_bytes, name_of, write_items, writers
-from gpu_pregel.host.agents.codec.format import OBJECT, Refused
+from gpu_pregel.host.agents.codec.encoder import Output, length_bytes, type_name, write_items, writers
+from gpu_pregel.host.agents.codec.format import OBJECT, InvalidDataError
 
 T = TypeVar("T", bound=type)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Kind:
-    """How instances of one registered type are taken apart and built again; ``parts`` names the values."""
+class _RegisteredType:
+    """How to take instances of a type apart and build them; ``parts`` names the values."""
 
     type: type
     name: str
@@ -34,8 +34,8 @@ class _Kind:
     build: Callable[[Sequence[Any]], Any]
 
 
-_by_name: dict[str, _Kind] = {}
-_by_head: dict[bytes, _Kind] = {}
+_by_name: dict[str, _RegisteredType] = {}
+_by_head: dict[bytes, _RegisteredType] = {}
 
 
 @overload
@@ -43,19 +43,19 @@ def register(cls: T, name: str | None = None) -> T: ...
 @overload
 def register(cls: None = None, name: str | None = None) -> Callable[[T], T]: ...
 def register(cls: Any = None, name: str | None = None) -> Any:
-    """Let instances of a dataclass, pydantic model, enum or namedtuple be data; also a decorator.
+    """Register a dataclass, pydantic model, enum or namedtuple for encoding; also a decorator.
 
-    Of dataclasses and models the fields are stored, of enums and flags the member's name. ``__init__`` is not called
-    when an instance is read; pydantic models are validated, and nothing is converted. Every process of a run, and every
-    run that reads what another stored, must register the same fields under the same name.
+    Dataclasses and models are encoded by their fields, enums and flags by the names of members. Decoding does not call
+    ``__init__``; it validates pydantic models without conversion. All processes of a run, and all runs that read its
+    data, must register the same fields under the same name.
 
     Parameters
     ----------
     cls : type
-        Subclasses are types of their own.
+        Subclasses must be registered separately.
     name : str, optional
-        By which stored data know the type; by default its name with those of the classes around it, but without the
-        module, so that it is the same in a script and in an import of it.
+        The name in encoded data; by default the qualified name without the module, so that a type in a script has the
+        same name when the script is imported.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     Raises
     ------
     ArgumentTypeError
-        ``cls`` is of none of these kinds.
+        ``cls`` is of another kind.
     ArgumentError
-        The name is taken by another type.
+        Another type has this name.
 
     Examples
     --------
@@ -87,37 +87,37 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     if name is None:
         name = cls.__qualname__
     if not isinstance(name, str) or not name.isprintable() or not name:
-        raise ArgumentTypeError(f"name must be a text to store, not {name!r}")
+        raise ArgumentTypeError(f"name must be a printable string of at least one character, not {name!r}")
     taken = _by_name.get(name)
-    if taken is not None and name_of(taken.type) != name_of(cls):
+    if taken is not None and type_name(taken.type) != type_name(cls):
         raise ArgumentError(
-            f"{name!r} is the name of {name_of(taken.type)}: register {name_of(cls)} with another name="
+            f"{name!r} is already the name of {type_name(taken.type)}: register {type_name(cls)} with another name="
         )
     for known in _by_name.values():
         if known.type is cls and known.name != name:
-            raise ArgumentError(f"{name_of(cls)} is registered as {known.name!r}, and can have no second name {name!r}")
+            raise ArgumentError(f"{type_name(cls)} is already registered as {known.name!r}: it cannot also be {name!r}")
     kind = _kind_of(cls, name)
     if taken is not None:
-        _remove(taken)  # The class statement ran again, as in a notebook.
+        _remove(taken)  # The class was defined again, as in a notebook.
     _add(kind)
     return cls
 
 
 def registered() -> dict[str, type]:
-    """The registered types by name: what other processes of the run need to register too."""
+    """Return the registered types by name, which all processes of a run must register."""
     return {name: kind.type for name, kind in _by_name.items()}
 
 
-def _add(kind: _Kind) -> None:
+def _add(kind: _RegisteredType) -> None:
     head, parts, values = kind.head, kind.parts, kind.values
 
-    def write(x: Any, out: Out, depth: int) -> None:
+    def write(x: Any, out: Output, depth: int) -> None:
         taken_apart = values(x)
         out.append(head)
         try:
             write_items(taken_apart, out, depth)
-        except Refused as refused:
-            refused.name_field(parts)
+        except InvalidDataError as error:
+            error.name_field(parts)
             raise
 
     _by_name[kind.name] = kind
@@ -125,11 +125,11 @@ def _add(kind: _Kind) -> None:
     writers[kind.type] = write
 
 
-def _remove(kind: _Kind) -> None:
+def _remove(kind: _RegisteredType) -> None:
     del _by_name[kind.name], _by_head[kind.head], writers[kind.type]
 
 
-def _kind_of(cls: type, name: str) -> _Kind:
+def _kind_of(cls: type, name: str) -> _RegisteredType:
     if issubclass(cls, enum.Enum):
         return _enum_kind(cls, name)
     if dataclasses.is_dataclass(cls) and "__dataclass_fields__" in vars(cls):
@@ -140,38 +140,38 @@ def _kind_of(cls: type, name: str) -> _Kind:
         return _model_kind(cls, name)
     if dataclasses.is_dataclass(cls):
         raise ArgumentTypeError(
-            f"{name_of(cls)} derives from a dataclass: put @dataclass above it too, and below @register"
+            f"{type_name(cls)} derives from a dataclass but is not one: decorate it with @dataclass, below @register"
         )
     raise ArgumentTypeError(
-        f"{name_of(cls)} is no dataclass, pydantic model, enum or namedtuple: make it one (@register stands above "
-        f"@dataclass), or pass on its contents as a dict"
+        f"{type_name(cls)} is not a dataclass, pydantic model, enum or namedtuple: make it one, with @register above "
+        f"@dataclass, or use a dict"
     )
 
 
 def _head(letter: str, name: str, fields: tuple[str, ...]) -> bytes:
-    out = Out()
+    out = Output()
     write_items((letter, name, *fields), out, 1)
     packed = b"".join(out)
     return bytes((OBJECT,)) + length_bytes(len(packed)) + packed
 
 
-def _plain_new(cls: type) -> None:
-    """Refuse a class whose instances have state that only its base class knows."""
+def _check_new(cls: type) -> None:
+    """Refuse classes whose instances cannot be created with ``object.__new__``."""
     try:
         object.__new__(cls)
     except TypeError as error:
-        raise ArgumentTypeError(f"{name_of(cls)} cannot be registered: {error}") from None
+        raise ArgumentTypeError(f"{type_name(cls)} cannot be registered: {error}") from None
 
 
 def _check_attributes(x: Any, names: frozenset[str]) -> None:
-    """Refuse attributes that are no fields, but for what ``functools.cached_property`` keeps."""
+    """Refuse attributes that are not fields, except for values of ``functools.cached_property``."""
     for name in x.__dict__.keys() - names:
         if not isinstance(getattr(type(x), name, None), functools.cached_property):
-            raise Refused(f"has the attribute {name!r}, which is no field of {name_of(type(x))} and would be lost")
+            raise InvalidDataError(f"has the attribute {name!r}, not a field of {type_name(type(x))}: it would be lost")
 
 
-def _dataclass_kind(cls: type, name: str) -> _Kind:
-    _plain_new(cls)
+def _dataclass_kind(cls: type, name: str) -> _RegisteredType:
+    _check_new(cls)
     fields = tuple(field.name for field in dataclasses.fields(cls))
     names = frozenset(fields)
     slots = {slot for base in cls.__mro__ for slot in _slots(base)} - names
@@ -182,11 +182,11 @@ def _dataclass_kind(cls: type, name: str) -> _Kind:
             _check_attributes(x, names)
         for slot in slots:
             if hasattr(x, slot):
-                raise Refused(f"has the attribute {slot!r}, which is no field of {name_of(cls)} and would be lost")
+                raise InvalidDataError(f"has the attribute {slot!r}, not a field of {type_name(cls)}: it would be lost")
         try:
             return [getattr(x, field) for field in fields]
         except AttributeError as error:
-            raise Refused(f"has a field without a value: {error}") from None
+            raise InvalidDataError(f"has a field without a value: {error}") from None
 
     def build(values: Sequence[Any]) -> Any:
         x: Any = object.__new__(cls)
@@ -194,11 +194,11 @@ def _dataclass_kind(cls: type, name: str) -> _Kind:
             object.__setattr__(x, field, value)
         return x
 
-    return _Kind(cls, name, _head("d", name, fields), fields, values, build)
+    return _RegisteredType(cls, name, _head("d", name, fields), fields, values, build)
 
 
 def _slots(cls: type) -> set[str]:
-    """The attributes that a class itself declares in ``__slots__``."""
+    """Return the attributes in the ``__slots__`` of the class itself."""
     slots = vars(cls).get("__slots__", ())
     prefix = f"_{cls.__name__.lstrip('_')}"
     names = {slots} if isinstance(slots, str) else set(slots)
@@ -206,12 +206,12 @@ def _slots(cls: type) -> set[str]:
     return mangled - {"__dict__", "__weakref__"}
 
 
-def _namedtuple_kind(cls: Any, name: str) -> _Kind:
+def _namedtuple_kind(cls: Any, name: str) -> _RegisteredType:
     fields = cls._fields
 
     def values(x: Any) -> Sequence[Any]:
         if len(x) != len(fields):
-            raise Refused(f"has {len(x)} items, where {name_of(cls)} has {len(fields)} fields")
+            raise InvalidDataError(f"has {len(x)} items, but {type_name(cls)} has {len(fields)} fields")
         if getattr(x, "__dict__", None):
             _check_attributes(x, frozenset())
         return tuple(x)
@@ -219,29 +219,29 @@ def _namedtuple_kind(cls: Any, name: str) -> _Kind:
     def build(values: Sequence[Any]) -> Any:
         return tuple.__new__(cls, values)
 
-    return _Kind(cls, name, _head("n", name, fields), fields, values, build)
+    return _RegisteredType(cls, name, _head("n", name, fields), fields, values, build)
 
 
-def _enum_kind(cls: type[enum.Enum], name: str) -> _Kind:
+def _enum_kind(cls: type[enum.Enum], name: str) -> _RegisteredType:
     def build(values: Sequence[Any]) -> Any:
         (text,) = values
         member = _member(cls, text) if type(text) is str else None
         if member is None:
-            shown = repr(text[:80]) if type(text) is str else "no name"
-            raise Refused(f"is {shown}, which is no member of {name_of(cls)}")
+            shown = repr(text[:80]) if type(text) is str else "not a name"
+            raise InvalidDataError(f"is {shown}, and not a member of {type_name(cls)}")
         return member
 
     def values(x: enum.Enum) -> Sequence[Any]:
         text = x.name or ""
         if _member(cls, text) is not x:
-            raise Refused(f"is a member of {name_of(cls)} without a name of its own")
+            raise InvalidDataError(f"is an unnamed member of {type_name(cls)}")
         return (text,)
 
-    return _Kind(cls, name, _head("e", name, ()), ("name",), values, build)
+    return _RegisteredType(cls, name, _head("e", name, ()), ("name",), values, build)
 
 
 def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
-    """A member by its name, or a combination of flags by theirs with ``|`` between them."""
+    """Return the member with a name, or the combination of flags with names separated by ``|``."""
     members = cls.__members__
     if text in members:
         return members[text]
@@ -256,13 +256,11 @@ def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
         return None
 
 
-def _model_kind(cls: Any, name: str) -> _Kind:
-    """A pydantic model: its fields, which of them were set, and its private attributes."""
+def _model_kind(cls: Any, name: str) -> _RegisteredType:
+    """Encode a pydantic model by its fields, which of them were set, and its private attributes."""
     pydantic: Any = sys.modules["pydantic"]
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11):
-        raise ArgumentTypeError(
-            f"pydantic {pydantic.VERSION} cannot validate by the names of fields: install 2.11 or later"
-        )
+        raise ArgumentTypeError(f"pydantic {pydantic.VERSION} cannot validate by field names: install 2.11 or later")
     fields = tuple(cls.model_fields)
     names = frozenset(fields)
     is_root = bool(getattr(cls, "__pydantic_root_model__", False))
@@ -274,21 +272,23 @@ def _model_kind(cls: Any, name: str) -> _Kind:
         except pydantic.ValidationError as error:
             first = error.errors()[0]
             steps = [f".{one}" if isinstance(one, str) else one for one in reversed(first["loc"])]
-            raise Refused(f"is no valid {name_of(cls)}: {first['msg']}", *steps) from None
+            raise InvalidDataError(f"is not a valid {type_name(cls)}: {first['msg']}", *steps) from None
         except Exception as error:  # A validator may raise anything.
-            raise Refused(f"is no valid {name_of(cls)}: its validator raised {type(error).__name__}") from error
+            raise InvalidDataError(
+                f"is not a valid {type_name(cls)}: its validator raised {type(error).__name__}"
+            ) from error
 
     def values(x: Any) -> Sequence[Any]:
         _check_attributes(x, names)
         if x.__pydantic_extra__:
-            raise Refused(
-                f"has extra fields, {', '.join(map(repr, x.__pydantic_extra__))}: declare them in {name_of(cls)}"
+            raise InvalidDataError(
+                f"has extra fields, {', '.join(map(repr, x.__pydantic_extra__))}: declare them in {type_name(cls)}"
             )
         state = x.__dict__
         try:
             values = {field: state[field] for field in fields}
         except KeyError as error:
-            raise Refused(f"has no value for its field {error}") from None
+            raise InvalidDataError(f"has no value for the field {error}") from None
         validate(values)
         was_set = sum(1 << k for k, field in enumerate(fields) if field in x.__pydantic_fields_set__)
         return [*values.values(), was_set, x.__pydantic_private__]
@@ -297,11 +297,11 @@ def _model_kind(cls: Any, name: str) -> _Kind:
         *given, was_set, private = parts
         values = dict(zip(fields, given, strict=True))
         if type(was_set) is not int or not 0 <= was_set < 1 << len(fields):
-            raise Refused("does not say which of its fields were set")
+            raise InvalidDataError("does not record which of its fields were set")
         if private is not None and (
             type(private) is not dict or not private.keys() <= cls.__private_attributes__.keys()
         ):
-            raise Refused("has unknown private attributes")
+            raise InvalidDataError("has unknown private attributes")
         validate(values)
         x: Any = object.__new__(cls)
         object.__setattr__(x, "__dict__", values)
@@ -312,7 +312,7 @@ def _model_kind(cls: Any, name: str) -> _Kind:
         return x
 
     parts = (*fields, "model_fields_set", "__pydantic_private__")
-    return _Kind(cls, name, _head("p", name, fields), parts, values, build)
+    return _RegisteredType(cls, name, _head("p", name, fields), parts, values, build)
 
 
 def _read_object(data: bytes, i: int, depth: int) -> tuple[Any, int]:
@@ -323,14 +323,14 @@ def _read_object(data: bytes, i: int, depth: int) -> tuple[Any, int]:
         raise _unknown(data[start:i])
     try:
         values, i = read_items(data, i, len(kind.parts), depth)
-    except Refused as refused:
-        refused.name_field(kind.parts)
+    except InvalidDataError as error:
+        error.name_field(kind.parts)
         raise
     return kind.build(values), i
 
 
-def _unknown(head: bytes) -> Refused:
-    """Why there is no type for a head."""
+def _unknown(head: bytes) -> InvalidDataError:
+    """Return why no registered type matches an encoded type."""
     packed, _ = read_bytes(head, 1)
     parts: list[Any] = []
     i = 0
@@ -338,19 +338,21 @@ def _unknown(head: bytes) -> Refused:
         (part,), i = read_items(packed, i, 1, 1)
         parts.append(part)
     if len(parts) < 2 or not all(type(part) is str for part in parts):
-        return Refused("is of a type without a name")
+        return InvalidDataError("has a type without a name")
     name, fields = parts[1], parts[2:]
     kind = _by_name.get(name)
     if kind is None:
-        return Refused(f"is of the type {name[:80]!r}, which is not registered here: import what registers it")
+        return InvalidDataError(
+            f"has the type {name[:80]!r}, which is not registered: import the module that registers it"
+        )
     known = kind.parts
     unexpected = [field for field in fields if field not in known]
     missing = [field for field in known if field not in fields]
     if unexpected:
-        return Refused(f"has a field {unexpected[0][:80]!r} that {name_of(kind.type)} does not have")
+        return InvalidDataError(f"has a field {unexpected[0][:80]!r} that {type_name(kind.type)} does not have")
     if missing:
-        return Refused(f"has no field {missing[0]!r}, which {name_of(kind.type)} has")
-    return Refused(f"is of another kind than {name_of(kind.type)}, or has its fields in another order")
+        return InvalidDataError(f"has no field {missing[0]!r}, which {type_name(kind.type)} has")
+    return InvalidDataError(f"is of another kind than {type_name(kind.type)}, or has its fields in another order")
 
 
 readers[OBJECT] = _read_object

@@ -1,1 +1,1 @@
-"""What an observer of a run of agents is told, and ready-made observers."""
+"""Events of a run of agents, and observers that log, display or export them."""

@@ -1,11 +1,10 @@
-"""What an observer of a run of agents is told, and ready observers for logging and tqdm."""
+"""Events of a run of agents, and observers for logging and tqdm."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import monotonic, time
 from typing import Any
 
 KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
@@ -18,16 +17,16 @@ class Event:
     Attributes
     ----------
     kind : str
-        "superstep" (one begins, or goes on), "attempt" (one ended), "retry", "failure", "interrupt", "death" (of a
+        "superstep" (one starts or continues), "attempt" (one has ended), "retry", "failure", "interrupt", "death" (of a
         worker), "commit" (with the row of the trace), "hold" (of the superstep) or "end" (of the run, or of
         its ``with`` block).
     superstep : int
     vertex : id, optional
     attempt : int, optional
     facts : dict
-        What else there is to say, such as "active", "seconds", "text" or "status".
+        Further details, such as "active", "seconds", "text" or "status".
     run : str
-        The run's id.
+        Id of the run.
     """
 
     kind: str
@@ -50,7 +49,7 @@ _LEVELS = {
 
 
 class LogObserver:
-    """Writes events to a logger, a line each: failures as errors, retries as warnings, attempts for debugging.
+    """Writes each event to a logger: failures as errors, retries as warnings, attempts as debug messages.
 
     Examples
     --------
@@ -73,21 +72,16 @@ class LogObserver:
 
 
 def _plain(fact: Any) -> str:
-    """A fact on one line, whatever an exception's text has."""
+    """Format a fact on one line, even if the text of an exception has several."""
     if isinstance(fact, float):
         return f"{fact:.3g}"
     return "\\n".join(str(fact).splitlines())
 
 
-_DELAY, _PERIOD = 0.5, 0.1
-"""Seconds until a bar is shown, and between two times that it is drawn."""
-_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}]"
-
-
 class ProgressObserver:
-    """Shows the superstep, and how many of its vertices are done, on stderr by tqdm, once a run is long.
+    """Shows the superstep and the number of its completed vertices on stderr by tqdm, once a run is long.
 
-    The bar goes when a superstep is held, and when the run ends or its ``with`` block is left.
+    The bar is removed when a superstep is held, and when the run ends or its ``with`` block is left.
 
     Examples
     --------
@@ -99,40 +93,19 @@ class ProgressObserver:
     """
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        from gpu_pregel.host.superstep.progress import COUNTS, ProgressBar
+
+        self._bar = ProgressBar(bar_format=COUNTS)
         self._superstep = self._done = 0
         self._active: int | None = None
-        self._begin = self._next = 0.0
 
     def __call__(self, event: Event) -> None:
-        """Move the bar, and draw it now and then."""
+        """Update the bar."""
         if event.kind == "superstep":
             self._superstep, self._active, self._done = event.superstep, event.facts["active"], 0
         elif event.kind == "attempt":
             self._done += event.facts["status"] == "completed"
         elif event.kind in ("hold", "end"):
-            self._close()
+            self._bar.close()
             return
-        now = monotonic()
-        if now >= self._next:
-            if self._next:
-                self._draw()
-            else:
-                self._begin = time()
-            self._next = now + (_PERIOD if self._bar is not None else _DELAY)
-
-    def _draw(self) -> None:
-        if self._bar is None:
-            from tqdm import tqdm
-
-            self._bar = tqdm(leave=False, bar_format=_FORMAT, delay=_DELAY)
-            self._bar.start_t = self._begin
-        self._bar.total, self._bar.n = self._active, self._done
-        self._bar.set_description_str(f"superstep {self._superstep}")
-
-    def _close(self) -> None:
-        """Take the bar away, until there are events again."""
-        self._next = 0.0
-        if self._bar is not None:
-            bar, self._bar = self._bar, None
-            bar.close()
+        self._bar.update(self._done, self._active, f"superstep {self._superstep}")

@@ -1,12 +1,12 @@
-"""An observer that tells OpenTelemetry about a run: spans of it and of its supersteps, counters, and a histogram."""
+"""An observer that exports a run to OpenTelemetry: spans of the run and its supersteps, counters, and a histogram."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import MissingPackageError
 from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.host.arguments import require
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Histogram, Meter
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _COUNTED = {
     "supersteps": "supersteps committed",
     "attempts": "attempts that ended, by status",
-    "retries": "failed attempts that are made again",
-    "failures": "vertices that failed for good",
+    "retries": "failed attempts that are retried",
+    "failures": "vertices that failed their last attempt",
     "deaths": "worker processes that died",
 }
 _ATTRIBUTES = {
@@ -30,21 +30,22 @@ _ATTRIBUTES = {
     "type": "error.type",
     "text": "exception.message",
 }
-"""What becomes of an event's facts: no others are passed on, so that no value and no message ever is."""
+"""The attributes of an event's facts. Other facts are not exported, so values and messages never are."""
 _BOUNDARIES = [0.0001, 0.001, 0.01, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0]
-"""Of the histogram, in seconds; the default ones are meant for milliseconds."""
+"""Bucket boundaries of the histogram, in seconds; the default ones are for milliseconds."""
 
 
 class OpenTelemetryObserver:
-    """Tells OpenTelemetry about a run; it needs ``pip install gpu-pregel[telemetry]`` and an SDK that you set up.
+    """Exports a run to OpenTelemetry; needs ``pip install gpu-pregel[telemetry]`` and a configured SDK.
 
-    A span ``gpu_pregel.run`` has a ``gpu_pregel.superstep`` for each superstep, and another when a held one goes on.
-    Retries, failures, interrupts and deaths of workers are events of the superstep's span; a failure sets its status.
-    Counters are ``gpu_pregel.supersteps``, ``attempts``, ``retries``, ``failures`` and ``deaths``, the histogram is
-    ``gpu_pregel.superstep.duration``. Ids of vertices and texts of exceptions are passed on, values and messages never.
+    A span ``gpu_pregel.run`` contains a span ``gpu_pregel.superstep`` for each superstep, and another one when a held
+    superstep continues. Retries, failures, interrupts and deaths of workers are events of the span of the superstep; a
+    failure sets its status. The counters are ``gpu_pregel.supersteps``, ``attempts``, ``retries``, ``failures`` and
+    ``deaths``, the histogram is ``gpu_pregel.superstep.duration``. Ids of vertices and texts of exceptions are
+    exported, values and messages never.
 
-    It observes one run at a time. Its span ends with the run, or where its ``with`` block is left; one of a superstep
-    that was neither committed nor held ends as an error.
+    An instance observes one run at a time. The span of the run ends when the run ends or its ``with`` block is left.
+    The span of a superstep that is neither committed nor held ends as an error.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class OpenTelemetryObserver:
     Raises
     ------
     MissingPackageError
-        OpenTelemetry's interface is not installed.
+        The OpenTelemetry API is not installed.
 
     Examples
     --------
@@ -68,12 +69,9 @@ class OpenTelemetryObserver:
     """
 
     def __init__(self, tracer: Tracer | None = None, meter: Meter | None = None) -> None:
-        try:
-            from opentelemetry import metrics, trace
-        except ImportError as error:
-            raise MissingPackageError(
-                "OpenTelemetryObserver needs the package opentelemetry-api: pip install gpu-pregel[telemetry]"
-            ) from error
+        require("opentelemetry", "OpenTelemetryObserver", "gpu-pregel[telemetry]")
+        from opentelemetry import metrics, trace
+
         self._trace = trace
         self._tracer = tracer or trace.get_tracer("gpu_pregel")
         meter = meter or metrics.get_meter("gpu_pregel")
@@ -83,21 +81,21 @@ class OpenTelemetryObserver:
         }
         self._seconds = _make_histogram(meter)
         self._attempts: Counter[str] = Counter()
-        """Those of this superstep, by status: counted together, as there may be many."""
+        """Attempts of this superstep by status, added to the counter at its end."""
         self._run: Span | None = None
         self._superstep: Span | None = None
         self._is_held = False
         self._failure = self._problem = ""
-        """The superstep's latest failure; and why the run does not go on, if it does not."""
+        """The latest failure of the superstep, and the reason why the run cannot continue, if any."""
 
     def __call__(self, event: Event) -> None:
-        """Take an event in."""
+        """Export an event."""
         kind = event.kind
         if kind == "end":
             self._end(event.facts["status"])
             return
         if kind == "hold" and self._superstep is None:
-            return  # held still: nothing was computed
+            return  # still held: nothing was computed
         if self._superstep is None or kind == "superstep":
             self._begin(event)
         assert self._superstep is not None
@@ -118,7 +116,7 @@ class OpenTelemetryObserver:
             self._note(event, self._superstep)
 
     def _note(self, event: Event, span: Span) -> None:
-        """A retry, a failure, an interrupt or a death: an event of the span."""
+        """Add a retry, a failure, an interrupt or a death to the span as an event."""
         attributes = _attributes(event, "seconds", "partition", "reason", "type", "text")
         span.add_event(f"gpu_pregel.{event.kind}", attributes)
         if event.kind == "failure":
@@ -131,9 +129,9 @@ class OpenTelemetryObserver:
             self._counters["deaths"].add(1)
 
     def _begin(self, event: Event) -> None:
-        """Open a span for a superstep that begins, or goes on; for the first, one for the run, too."""
+        """Start the span of a superstep, and of the run before its first one."""
         if self._superstep is not None:
-            self._cut_off()
+            self._abort_superstep()
         if self._run is None:
             self._run = self._tracer.start_span("gpu_pregel.run", attributes={"gpu_pregel.run.id": event.run})
         attributes = {"gpu_pregel.superstep.number": event.superstep}
@@ -156,14 +154,14 @@ class OpenTelemetryObserver:
                 span.set_status(self._trace.StatusCode.ERROR, problem)
             span.end()
 
-    def _cut_off(self) -> None:
-        """The superstep under way was neither committed nor held: something was raised."""
+    def _abort_superstep(self) -> None:
+        """End the span of a superstep that was neither committed nor held because of an exception."""
         self._problem = self._failure or "the superstep was cut off"
         self._end_superstep("cut off", self._problem)
 
     def _end(self, status: str) -> None:
         if self._superstep is not None:
-            self._cut_off()
+            self._abort_superstep()
         span, self._run = self._run, None
         if span is not None:
             span.set_attribute("gpu_pregel.run.status", status)
@@ -182,7 +180,7 @@ def _make_histogram(meter: Meter) -> Histogram:
 
 
 def _attributes(event: Event, *names: str) -> dict[str, Any]:
-    """Which vertex and attempt, and the facts of these names that are plain."""
+    """Return the attributes of the vertex, the attempt and the named facts."""
     attributes: dict[str, Any] = {}
     if event.vertex is not None:
         attributes["gpu_pregel.vertex.id"] = event.vertex if isinstance(event.vertex, str) else repr(event.vertex)

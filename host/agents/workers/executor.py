@@ -1,107 +1,57 @@
-"""Computes the vertices of one partition: attempt by attempt, on the caller's thread or on an event loop of its own."""
+"""Computes the vertices of one partition: calls compute functions and turns each attempt into an outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.context import Context, Limits, Setup
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, Vertex
-from gpu_pregel.host.agents.retry import RetryPolicy
+from gpu_pregel.host.agents.context import Context
+from gpu_pregel.host.agents.partition_options import PartitionOptions
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
 
 if TYPE_CHECKING:
     from asyncio import Timeout
 
-_new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # a third of the time
+_new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
-"""Told the index of a task in its batch before it is computed; if it returns what is true, that is left."""
-
-
-class Job(NamedTuple):
-    """What every partition of a run must know.
-
-    Attributes
-    ----------
-    functions : dict of str to callable
-        Compute functions by name.
-    combine : Folding or None
-    limits : Limits
-    retry : RetryPolicy
-        Says which exceptions are worth another attempt.
-    run : str
-        The run's id, from which keys are made.
-    branch : int
-    timeout : float or None
-        Seconds of an attempt.
-    max_concurrency : int
-        Attempts of an ``async`` function under way at once.
-    max_record : int or None
-        Bytes of what an attempt leaves.
-    max_memory : int or None
-        Bytes of address space of a worker process.
-    """
-
-    functions: dict[str, Callable[[Context], Any]]
-    combine: Any
-    limits: Limits
-    retry: RetryPolicy
-    run: str
-    branch: int
-    timeout: float | None
-    max_concurrency: int
-    max_record: int | None = None
-    max_memory: int | None = None
-
-    def is_async(self, function: str) -> bool:
-        """Whether a compute function runs on an event loop."""
-        return is_async(self.functions[function])
-
-
-def is_async(function: Any) -> bool:
-    """Whether a function, or an object that is called like one, makes coroutines."""
-    from functools import partial
-    from inspect import iscoroutinefunction
-
-    while isinstance(function, partial):
-        function = function.func
-    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
+"""Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
 
 
 class Executor:
-    """The vertices of a partition, and what their completed attempts staged since the last commit.
+    """The vertices of a partition, and the records of their completed attempts since the last commit.
 
     Parameters
     ----------
-    job : Job
+    options : PartitionOptions
     interruptible : bool
-        Whether a KeyboardInterrupt is the user's, and ends the batch; else it is an exception like others.
+        Whether KeyboardInterrupt ends the batch; otherwise it fails the attempt, as other exceptions do.
     """
 
-    def __init__(self, job: Job, interruptible: bool = True) -> None:
-        self.vertices: dict[Id, Vertex] = {}
-        self.max_concurrency = job.max_concurrency
-        self._job = job
+    def __init__(self, options: PartitionOptions, interruptible: bool = True) -> None:
+        self.vertices: dict[Id, VertexData] = {}
+        self.max_concurrency = options.max_concurrency
+        self._options = options
         self._fatal = (KeyboardInterrupt,) if interruptible else ()
-        self._setup = Setup(job.run, job.branch, job.combine, job.limits)
         self._staged: dict[Id, Record] = {}
-        self._is_async = {name: job.is_async(name) for name in job.functions}
+        self._is_async = {name: options.is_async(name) for name in options.functions}
 
     def is_async(self, batch: Batch) -> bool:
-        """Whether a batch wants an event loop."""
+        """Whether a batch needs an event loop."""
         return self._is_async[batch.function]
 
-    def load(self, vertices: dict[Id, Vertex]) -> None:
-        """Take over vertices as they are committed."""
+    def load(self, vertices: dict[Id, VertexData]) -> None:
+        """Take ownership of committed vertices."""
         self.vertices = vertices
         self._staged.clear()
 
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
-        """Compute the tasks of a batch of an ordinary function; emit the outcome of each as soon as there is one."""
-        compute, setup, vertices = self._job.functions[batch.function], self._setup, self.vertices
+        """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
+        options, vertices = self._options, self.vertices
+        compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
                 return
@@ -109,7 +59,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, setup)
+                context = Context(vertices[task.id], task, batch, options)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
@@ -117,29 +67,30 @@ class Executor:
                 raise
             except BaseException as raised:
                 error = raised
-            emit(self._ended(task, context, error))
+            emit(self._outcome(task, context, error))
 
-    async def execute_async(self, task: Task, batch: Batch, patience: float | None = None) -> Outcome:
-        """Compute one task of an ``async`` function; after ``patience`` seconds it is left behind, if it still runs."""
+    async def execute_async(self, task: Task, batch: Batch, abandon_after: float | None = None) -> Outcome:
+        """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds."""
         import asyncio
 
-        context = Context(self.vertices[task.id], task, batch, self._setup)
-        limit = asyncio.timeout(self._job.timeout)
-        call = self._call(self._job.functions[batch.function], context, limit)
-        if patience is None:
+        context = Context(self.vertices[task.id], task, batch, self._options)
+        limit = asyncio.timeout(self._options.timeout)
+        call = self._call(self._options.functions[batch.function], context, limit)
+        if abandon_after is None:
             error = await call
         else:
             attempt = asyncio.create_task(call)
-            await asyncio.wait((attempt,), timeout=patience)
+            await asyncio.wait((attempt,), timeout=abandon_after)
             if not attempt.done():
                 context.close()
-                text = f"took more than {self._job.timeout} s, and went on when it was cancelled; it was left behind"
-                return self._ended(task, context, TimeoutError(text), late=True)
+                seconds = self._options.timeout
+                text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
+                return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
-        return self._ended(task, context, error, late=error is not None and limit.expired())
+        return self._outcome(task, context, error, late=error is not None and limit.expired())
 
     async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
-        """What a compute function raises."""
+        """Call a compute function and return the exception that it raises, if any."""
         try:
             async with limit:
                 result = await compute(context)
@@ -151,23 +102,23 @@ class Executor:
             return raised
         return None
 
-    def _ended(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
-        """The outcome of an attempt that raised ``error``, or did not."""
+    def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
+        """Return the outcome of an attempt that returned, or raised ``error``."""
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
             try:
                 record = context.record()
-                if self._job.max_record is not None:
-                    _check_size(record, self._job.max_record)
-                if record.mutations:  # their weights are the function's own objects
+                if self._options.max_record is not None:
+                    _check_size(record, self._options.max_record)
+                if record.mutations:  # copies weights that the function may still hold
                     record = record._replace(mutations=decode(encode(record.mutations)))
                 self._staged[task.id] = record
                 return _new_outcome((task.id, task.attempt, "completed", record))
             except Exception as raised:
                 error = raised
         assert error is not None
-        self._staged.pop(task.id, None)  # of an attempt that was cut off, and ended nevertheless
+        self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -177,7 +128,7 @@ class Executor:
         elif isinstance(error, CodecError):
             kind = "data"
         elif isinstance(error, RecordTooLargeError) or (
-            isinstance(error, MemoryError) and self._job.max_memory is not None
+            isinstance(error, MemoryError) and self._options.max_memory is not None
         ):
             kind = "limit"
         return Failure(
@@ -185,11 +136,11 @@ class Executor:
             type(error).__qualname__,
             _text(error),
             _trace(error),
-            kind != "data" and self._job.retry.matches(error),
+            kind != "data" and self._options.retry.matches(error),
         )
 
     def commit(self, change: Change) -> None:
-        """Make staged results the state, as far as ``change`` does not say otherwise."""
+        """Apply the staged records, then ``change``."""
         for vertex_id, record in self._staged.items():
             vertex = self.vertices.get(vertex_id)
             if vertex is not None:
@@ -205,7 +156,7 @@ class Executor:
 
 
 class RecordTooLargeError(Exception):
-    """What an attempt leaves is more than allowed."""
+    """The output of an attempt exceeds ``max_record``."""
 
 
 def _check_size(record: Record, limit: int) -> None:
@@ -213,24 +164,24 @@ def _check_size(record: Record, limit: int) -> None:
     size = sum(map(len, parts)) + (len(encode(record.mutations)) if record.mutations else 0)
     if size > limit:
         raise RecordTooLargeError(
-            f"the attempt leaves {size:,} bytes, and max_record is {limit:,}: leave less, or raise it"
+            f"the output of the attempt has {size:,} bytes, but max_record is {limit:,}: reduce it, or raise max_record"
         )
 
 
 def _refuse_result(result: Any) -> None:
     from inspect import isasyncgen, iscoroutine, isgenerator
 
-    way_out = "set ctx.value, or send it, and return nothing"
+    remedy = "set ctx.value, or send it, and return nothing"
     if iscoroutine(result):
         result.close()
-        way_out = "make compute itself an async function, which awaits it"
+        remedy = "make compute itself an async function that awaits it"
     elif isgenerator(result) or isasyncgen(result):
-        way_out = "as it has a yield, nothing of it ran: remove that"
-    raise TypeError(f"compute returned {type(result).__name__}, which nobody reads: {way_out}")
+        remedy = "its body did not run, as it has a yield: remove that"
+    raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
 def _text(error: BaseException) -> str:
-    """An exception's text, even where making it fails."""
+    """Return the text of an exception, even if its ``__str__`` fails."""
     try:
         return _clean(str(error))
     except Exception as second:
@@ -247,5 +198,5 @@ def _trace(error: BaseException) -> str:
 
 
 def _clean(text: str) -> str:
-    """Text that any encoding and store takes, and no subclass of str."""
+    """Return text as a plain str without surrogates."""
     return str.encode(text, "utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""What Python code prints in a worker: lines for the master, each with the attempt that wrote it."""
+"""Standard output and error of Python code in a worker, passed to the master with the name of the attempt."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.workers import pipes
 
 
-class Lines(TextIOBase):
-    """Standard output or standard error; ``attempt()`` is the task on behalf of which code runs, or None."""
+class AttemptOutput(TextIOBase):
+    """Standard output or standard error, line by line.
+
+    Parameters
+    ----------
+    fd : int
+    attempt : callable
+        Returns the task whose code is running, or None.
+    """
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -22,11 +29,11 @@ class Lines(TextIOBase):
         self._fd, self._attempt = fd, attempt
         self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
         self.begun: dict[int, tuple[Any, str]] = {}
-        """By attempt, a line that is not complete: others may write meanwhile, on threads or in coroutines."""
+        """The incomplete line of each attempt; threads and coroutines may interleave."""
         self._lock = RLock()
 
     def write(self, text: str) -> int:
-        """Pass on what is complete."""
+        """Write complete lines."""
         task = self._attempt()
         with self._lock:
             begun = self.begun.pop(id(task), (task, ""))[1]
@@ -34,30 +41,30 @@ class Lines(TextIOBase):
             if rest:
                 self.begun[id(task)] = task, rest
             if lines:
-                self._pass(task, lines)
+                self._write_lines(task, lines)
         return len(text)
 
     def flush(self) -> None:
-        """Nothing, as a line is passed on when it is complete, or the attempt has ended."""
+        """Do nothing: a line is written when it is complete or its attempt has ended."""
 
     def end(self, task: Any) -> None:
-        """Pass on what an attempt has begun as a line."""
+        """Write the incomplete line of an attempt."""
         with self._lock:
             if begun := self.begun.pop(id(task), None):
-                self._pass(task, [begun[1]])
+                self._write_lines(task, [begun[1]])
 
     def end_all(self) -> None:
-        """The same of all."""
+        """Write all incomplete lines."""
         with self._lock:
             for task, _ in list(self.begun.values()):
                 self.end(task)
 
     def announce(self, attempt: str) -> None:
-        """Tell of whom the output of programs is from here on."""
+        """Name the attempt whose subprocesses write the following output."""
         self.end_all()
         os.write(self._fd, f"{pipes.PROGRAM}{attempt}\n".encode("utf-8", "backslashreplace"))
 
-    def _pass(self, task: Any, lines: list[str]) -> None:
+    def _write_lines(self, task: Any, lines: list[str]) -> None:
         attempt = describe(task)
         prefix = f"{pipes.PREFIX}{attempt}{pipes.END_OF_PREFIX}" if attempt else ""
         rest = memoryview("".join(f"{prefix}{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
@@ -65,14 +72,14 @@ class Lines(TextIOBase):
             rest = rest[os.write(self._fd, rest) :]
 
     def fileno(self) -> int:
-        """The descriptor."""
+        """Return the descriptor."""
         return self._fd
 
     def writable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
 
 def describe(task: Any) -> str:
-    """An attempt in words."""
+    """Return the name of a task; empty for None."""
     return "" if task is None else pipes.describe(decode(task[0]), task[1])

@@ -1,7 +1,7 @@
-"""Frames over the socket pair between the master and a worker, and the shared marks of attempts under way.
+"""Frames over the socket pair between the master and a worker, and shared marks of running attempts.
 
-A frame is a length, a kind and content. Envelopes travel by ``marshal``, which takes plain built-in types only and
-builds them in C; what users give (values, messages, other weights than numbers and text) is in them as codec bytes.
+A frame has a length, a kind and content. Envelopes are serialized by ``marshal``, which is fast and supports plain
+built-in types; user data (values, messages, weights other than numbers and text) are inside them as codec bytes.
 """
 
 from __future__ import annotations
@@ -10,48 +10,57 @@ import marshal
 import mmap
 import os
 import struct
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import repeat
-from typing import Any
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Vertex
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, VertexData
 
-# Downward.
+if TYPE_CHECKING:
+    import selectors
+    import socket
+
+# Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
-# Upward.
+# Sent by the worker.
 READY, OUTCOMES, REFUSED, LOG = range(16, 20)
 
 header = struct.Struct("<QB")
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
-"""Around the name of an attempt before each line that its Python code prints."""
+"""Delimiters of the name of an attempt, before each line that its Python code prints."""
 PROGRAM = "\x1d"
-"""Before the name of an attempt, as what its programs print comes from here on; before nothing when it has ended."""
-_LONGEST = 1 << 40
+"""Precedes the name of an attempt whose subprocesses write the following output; no name follows after its end."""
+_MAX_FRAME = 1 << 40
 _CHUNK = 1 << 18
+_LARGE = 1 << 16
+_READ, _WRITE = 1, 2
+"""``selectors.EVENT_READ`` and ``EVENT_WRITE``; workers do not import that module, which takes milliseconds."""
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
 class BrokenFrameError(Exception):
-    """What came is no frame."""
+    """The data received are not a frame."""
 
 
 def pack(content: Any) -> bytes:
-    """Plain built-in content as bytes."""
+    """Serialize plain built-in content."""
     return marshal.dumps(content)
 
 
 def unpack(data: bytes | bytearray | memoryview) -> Any:
-    """Back from bytes."""
+    """Restore content from ``pack``."""
     try:
         return marshal.loads(data)
     except (ValueError, EOFError, TypeError) as error:
         raise BrokenFrameError(str(error)) from None
 
 
-class Frames:
-    """Cuts a stream of bytes into frames; what is left of a torn one stays here."""
+class FrameReader:
+    """Reads frames from a descriptor, and keeps incomplete ones until the rest arrives."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -61,10 +70,10 @@ class Frames:
         self._filled = 0
         self.closed = False
         self.empty = False
-        """Whether the latest call found nothing to read."""
+        """Whether the last call found nothing to read."""
 
     def read(self) -> list[tuple[int, bytes | bytearray]]:
-        """The frames that one call of the system completes; ``closed`` is set at the end of the stream."""
+        """Return the frames that one system call completes; set ``closed`` at the end of the stream."""
         self.empty = False
         if self._large is not None:
             return self._read_large(self._large)
@@ -78,13 +87,13 @@ class Frames:
         if not data:
             self.closed = True
             return []
-        return list(self._cut(self._rest + data if self._rest else data))
+        return list(self._split(self._rest + data if self._rest else data))
 
-    def _cut(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+    def _split(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         start, end = 0, len(data)
         while end - start >= header.size:
             length, kind = header.unpack_from(data, start)
-            if length > _LONGEST:
+            if length > _MAX_FRAME:
                 raise BrokenFrameError(f"a frame of {length:,} bytes")
             stop = start + header.size + length
             if stop > end:
@@ -100,7 +109,7 @@ class Frames:
         self._rest = data[start:]
 
     def _read_large(self, large: bytearray) -> list[tuple[int, bytes | bytearray]]:
-        """Fill a large frame where it is to be."""
+        """Read a large frame into its own buffer."""
         try:
             with memoryview(large) as view, view[self._filled :] as rest:
                 n = os.readv(self._fd, [rest])
@@ -118,10 +127,92 @@ class Frames:
         return [(self._kind, large)]
 
 
+class Channel:
+    """The end of a connection that the master uses, which sends and receives frames without blocking.
+
+    Parameters
+    ----------
+    connection : socket
+    selector : Selector
+    key : object
+        Data for the selector.
+
+    Attributes
+    ----------
+    touched : float
+        Time of the last data sent or received, on the monotonic clock.
+    """
+
+    def __init__(self, connection: socket.socket, selector: selectors.BaseSelector, key: Any) -> None:
+        connection.setblocking(False)
+        self.reader = FrameReader(connection.fileno())
+        self.touched = time.monotonic()
+        self.is_broken = False
+        self._connection, self._selector, self._key = connection, selector, key
+        self._unsent: deque[memoryview] = deque()
+        selector.register(connection, _READ, key)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether frames wait until the other end reads."""
+        return bool(self._unsent)
+
+    def send(self, kind: int, content: bytes) -> None:
+        """Send a frame, or queue what the other end cannot accept yet."""
+        if self.is_broken:
+            return
+        head = header.pack(len(content), kind)
+        is_idle = not self._unsent
+        if len(content) < _LARGE:
+            self._unsent.append(memoryview(head + content))
+        else:
+            self._unsent += (memoryview(head), memoryview(content))
+        if is_idle:
+            self.send_rest()
+            if self._unsent:
+                self._selector.modify(self._connection, _READ | _WRITE, self._key)
+
+    def send_rest(self) -> None:
+        """Send as much as the other end accepts."""
+        was_waiting = len(self._unsent) > 0
+        try:
+            while self._unsent:
+                n = self._connection.sendmsg(list(islice(self._unsent, 64)))
+                self.touched = time.monotonic()
+                while n:
+                    first = self._unsent.popleft()
+                    if n < len(first):
+                        self._unsent.appendleft(first[n:])
+                        return
+                    n -= len(first)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent.clear()  # the process is ending, which its pidfd reports
+        if was_waiting and not self.is_broken:
+            self._selector.modify(self._connection, _READ, self._key)
+
+    def read(self) -> list[tuple[int, bytes | bytearray]]:
+        """Return the frames that have arrived."""
+        if self.is_broken:
+            return []
+        frames = self.reader.read()
+        if not self.reader.empty:
+            self.touched = time.monotonic()
+        return frames
+
+    def ignore(self) -> None:
+        """Stop reading and writing."""
+        if not self.is_broken:
+            self.is_broken = True
+            self._unsent.clear()
+            self._selector.unregister(self._connection)
+
+
 def write(fd: int, kind: int, content: bytes) -> None:
     """Write a frame to a blocking descriptor."""
     head = header.pack(len(content), kind)
-    if len(content) < 1 << 16:
+    if len(content) < _LARGE:
         rest = memoryview(head + content)
     else:
         _write_all(fd, memoryview(head))
@@ -135,25 +226,25 @@ def _write_all(fd: int, rest: memoryview) -> None:
 
 
 def describe(vertex: Any, attempt: int) -> str:
-    """An attempt in words."""
+    """Return the name of an attempt for output and logs."""
     return f"vertex {vertex!r}, attempt {attempt}"
 
 
 # Envelopes.
 
 
-def pack_vertices(vertices: dict[Id, Vertex]) -> list[tuple[Any, ...]]:
-    """Vertices as plain content."""
+def pack_vertices(vertices: dict[Id, VertexData]) -> list[tuple[Any, ...]]:
+    """Convert vertices to plain content."""
     return [(key, one.value, _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
 
 
-def unpack_vertices(content: list[tuple[Any, ...]]) -> dict[Id, Vertex]:
-    """Back from plain content."""
-    return {key: Vertex(value, _unpack_edges(edges), halted) for key, value, edges, halted in content}
+def unpack_vertices(content: list[tuple[Any, ...]]) -> dict[Id, VertexData]:
+    """Restore vertices from plain content."""
+    return {key: VertexData(value, _unpack_edges(edges), halted) for key, value, edges, halted in content}
 
 
 def _pack_edges(edges: list[tuple[Id, Any]]) -> tuple[tuple[Id, Any], ...] | bytes:
-    """Edges with plain weights as they are; else as codec bytes."""
+    """Return edges as they are if all weights are plain; otherwise as codec bytes."""
     if all(type(weight) in _PLAIN for _, weight in edges):
         return tuple(edges)
     return encode([tuple(edge) for edge in edges])
@@ -164,37 +255,31 @@ def _unpack_edges(edges: tuple[tuple[Id, Any], ...] | bytes) -> list[tuple[Id, A
 
 
 def pack_batch(batch: Batch) -> bytes:
-    """A batch as bytes."""
+    """Serialize a batch."""
     return pack((batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks))
 
 
 def unpack_batch(data: bytes | bytearray) -> Batch:
-    """Back from bytes."""
+    """Restore a batch."""
     return Batch(*unpack(data))
 
 
 def pack_change(change: Change) -> bytes:
-    """What a commit changes as bytes."""
+    """Serialize a change."""
     return pack((pack_vertices(change.set), change.halt, change.remove))
 
 
 def unpack_change(data: bytes | bytearray) -> Change:
-    """Back from bytes."""
+    """Restore a change."""
     vertices, halt, remove = unpack(data)
     return Change(unpack_vertices(vertices), halt, remove)
 
 
 def pack_outcomes(serials: Sequence[int], outcomes: list[Outcome]) -> bytes:
-    """Outcomes and their serial numbers, those of completed attempts in columns: that takes least time for many."""
-    others = [
-        (serial, status, tuple(result) if status == "failed" else result)
-        for serial, (_, _, status, result) in zip(serials, outcomes, strict=True)
-        if status != "completed"
-    ]
-    if others:
-        pairs = zip(serials, outcomes, strict=True)
-        serials = [serial for serial, outcome in pairs if outcome.status == "completed"]
-        outcomes = [outcome for outcome in outcomes if outcome.status == "completed"]
+    """Serialize outcomes and their serial numbers; records are in columns, which is fastest for many."""
+    others: list[tuple[int, str, Any]] = []
+    if any(outcome.status != "completed" for outcome in outcomes):
+        serials, outcomes, others = _separate(serials, outcomes)
     records = [outcome.result for outcome in outcomes]
     values, halted, outboxes, aggregates, mutations = zip(*records, strict=True) if records else [()] * 5
     requests = [encode(one) if one else () for one in mutations] if any(mutations) else ()
@@ -202,8 +287,22 @@ def pack_outcomes(serials: Sequence[int], outcomes: list[Outcome]) -> bytes:
     return pack((numbers, values, halted, outboxes, aggregates, requests, others))
 
 
+def _separate(
+    serials: Sequence[int], outcomes: list[Outcome]
+) -> tuple[list[int], list[Outcome], list[tuple[int, str, Any]]]:
+    """Return completed outcomes with their serial numbers, and the others as plain content."""
+    pairs = list(zip(serials, outcomes, strict=True))
+    completed = [(serial, outcome) for serial, outcome in pairs if outcome.status == "completed"]
+    others = [
+        (serial, outcome.status, tuple(outcome.result) if outcome.status == "failed" else outcome.result)
+        for serial, outcome in pairs
+        if outcome.status != "completed"
+    ]
+    return [serial for serial, _ in completed], [outcome for _, outcome in completed], others
+
+
 def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], served: int) -> list[Outcome]:
-    """Back from bytes; the task of the serial number ``served + 1`` is the first."""
+    """Restore outcomes; the first of ``tasks`` has the serial number ``served + 1``."""
     serials, values, halted, outboxes, aggregates, requests, others = unpack(data)
     if type(serials) is tuple:
         answered = tasks[serials[0] - served - 1 : serials[1] - served]
@@ -225,11 +324,11 @@ _new_record = partial(tuple.__new__, Record)
 _new_outcome = partial(tuple.__new__, Outcome)
 
 
-class Marks:
-    """Which attempts are under way in a worker, in memory that outlives it.
+class AttemptMarks:
+    """Running attempts of a worker, in shared memory that outlives it.
 
-    Each slot holds a serial number, from 1 and 0 for none, and when the attempt began by the monotonic clock; 0.0 says
-    that it has ended, and its outcome is on its way.
+    Each slot has the serial number of an attempt, 0 for none, and its start time on the monotonic clock; 0.0 means that
+    it has ended and its outcome is being sent.
     """
 
     def __init__(self, slots: int, fd: int | None = None) -> None:
@@ -242,12 +341,12 @@ class Marks:
         self._views = view, view[: 8 * slots].cast("q"), view[8 * slots :].cast("d")
         self.serials, self.begun = self._views[1:]
 
-    def under_way(self) -> list[tuple[int, float]]:
-        """(serial, begun) of every slot that is taken."""
+    def running(self) -> list[tuple[int, float]]:
+        """Return (serial, begun) of each occupied slot."""
         return [(serial, begun) for serial, begun in zip(self.serials, self.begun, strict=True) if serial]
 
     def close(self) -> None:
-        """Give back the memory and the descriptor."""
+        """Release the memory and the descriptor."""
         for view in reversed(self._views):
             view.release()
         self._map.close()

@@ -1,4 +1,4 @@
-"""How the master reaches its partitions: what every transport does, and the one within this process."""
+"""The contract between the master and its partitions, and the transport to a partition in this process."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, Vertex
-from gpu_pregel.host.agents.workers.executor import Begin, Executor, Job
+from gpu_pregel.host.agents.partition_options import PartitionOptions
+from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, VertexData
+from gpu_pregel.host.agents.workers.executor import Begin, Executor
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.agents.workers.event_loops import Running
+    from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
 
 _SLICE_SECONDS = 0.005
 
 
-class Done(NamedTuple):
-    """Attempts ended; ``generation`` is that of the worker that made them."""
+class OutcomeBatch(NamedTuple):
+    """Outcomes of attempts, with the generation of the worker that computed them."""
 
     partition: int
     generation: int
     outcomes: list[Outcome]
 
 
-class Death(NamedTuple):
-    """A worker died; ``under_way`` are the vertices that it was computing, and that may have been why.
+class WorkerDeath(NamedTuple):
+    """The death of a worker; ``running`` are the vertices that may have caused it.
 
-    The outcomes of all that it has completed came before; whatever else was submitted to it is to be submitted again.
-    The partition's next worker begins with what is committed then.
+    All outcomes of its completed attempts arrive earlier; its other tasks must be submitted again. The next worker of
+    the partition starts from the last committed state.
     """
 
     partition: int
     generation: int
-    under_way: list[Id]
+    running: list[Id]
     reason: str
 
 
-Event = Done | Death
+Arrival = OutcomeBatch | WorkerDeath
 
 
 class Transport(Protocol):
-    """Partitions, each with an executor somewhere. Calls do not block, but ``wait`` and ``close``."""
+    """Access to partitions. Only ``wait`` and ``close`` block."""
 
     @property
     def partitions(self) -> int: ...  # noqa: D102
@@ -53,154 +54,155 @@ class Transport(Protocol):
 
     @property
     def blocks(self) -> bool:
-        """Whether the next ``wait`` computes on this thread, for as long as that takes."""
+        """Whether the next ``wait`` calls a compute function on this thread."""
 
     def place(self, vertex: Id) -> int:
-        """The partition that owns a vertex."""
+        """Return the partition that owns a vertex."""
 
-    def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:
-        """Start and load all; ``states(partition)`` gives its committed vertices when a worker must be replaced."""
+    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
+        """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
 
     def submit(self, partition: int, batch: Batch) -> None:
-        """Let a partition compute a batch; each of its tasks ends in an outcome, or with the death of the worker."""
+        """Send a batch to a partition; each task ends with an outcome or with the death of the worker."""
 
-    def wait(self, until: float | None) -> list[Event]:
-        """Wait for events, no longer than until then by the monotonic clock; an empty list if there were none."""
-
-    def kill(self, partition: int, reason: str) -> None:
-        """End a partition's worker; a ``Death`` follows."""
+    def wait(self, until: float | None) -> list[Arrival]:
+        """Wait for arrivals, at most until a time on the monotonic clock."""
 
     def commit(self, partition: int, step: int, change: Change) -> None:
-        """Make what a partition staged its state."""
+        """Commit the records of a partition, and a change to it."""
 
     def close(self) -> None:
-        """End all workers; calls that come later raise what ``ended`` gives."""
+        """End all workers; later calls raise ``run_ended_error()``."""
 
 
-def ended() -> AgentError:
-    """Why nothing can be asked of partitions any more."""
+def run_ended_error() -> AgentError:
+    """Return the error for calls after ``close``."""
     return AgentError("the run has ended: its workers are gone")
 
 
-class InProcess:
-    """One partition, computed on the master's thread while it waits."""
+class InProcessTransport:
+    """One partition, computed on the thread of the master during ``wait``.
+
+    Parameters
+    ----------
+    options : PartitionOptions
+    in_slices : bool
+        Return from ``wait`` after a few milliseconds, so that the master can store outcomes while others are computed.
+    """
 
     partitions = 1
     is_local = True
 
-    def __init__(self, job: Job, *, in_slices: bool = False) -> None:
-        self._executor = Executor(job)
+    def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
+        self._executor = Executor(options)
         self._in_slices = in_slices
-        """Whether the master looks at what is done now and then, so that it is on record before what takes long."""
         self._begun = 0.0
-        self._timeout = job.timeout
+        self._timeout = options.timeout
         self._is_closed = False
-        self._running: Running | None = None
-        self._under_way: dict[Id, tuple[Batch, TaskFields]] = {}
-        """Attempts of an ``async`` function."""
+        self._async_attempts: AsyncAttempts | None = None
+        self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
     def place(self, vertex: Id) -> int:  # noqa: ARG002
-        """Everything is here."""
+        """Return 0."""
         return 0
 
-    def start(self, vertices: list[dict[Id, Vertex]], states: Callable[[int], dict[Id, Vertex]]) -> None:  # noqa: ARG002
-        """Take the vertices; nobody replaces this partition."""
-        self._executor.load({key: Vertex(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:  # noqa: ARG002
+        """Load the vertices."""
+        self._executor.load({key: VertexData(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
         if self._is_closed:
-            raise ended()
+            raise run_ended_error()
         self._batches.append(batch)
 
-    def wait(self, until: float | None) -> list[Event]:
-        """Compute what was submitted; with nothing to do, sleep."""
+    def wait(self, until: float | None) -> list[Arrival]:
+        """Compute the submitted batches, or sleep if there are none."""
         if self._is_closed:
-            raise ended()
-        if not self._batches and not self._under_way:
+            raise run_ended_error()
+        if not self._batches and not self._async_tasks:
             if until is not None:
                 time.sleep(max(0.0, until - time.monotonic()))
             return []
-        if self._under_way or self._executor.is_async(self._batches[0]):
+        if self._async_tasks or self._executor.is_async(self._batches[0]):
             return self._wait_on_loop(until)
         self._begun = time.monotonic()
-        is_enough = self._is_slice_over if self._in_slices else None
-        while self._batches and not (is_enough is not None and is_enough(0)):
-            self._compute(self._batches[0], is_enough)
+        is_slice_over = self._is_slice_over if self._in_slices else None
+        while self._batches and not (is_slice_over is not None and is_slice_over(0)):
+            self._compute(self._batches[0], is_slice_over)
             if not self._batches[0].tasks:
                 del self._batches[0]
         outcomes, self._outcomes = self._outcomes, []
-        return [Done(0, 0, outcomes)]
+        return [OutcomeBatch(0, 0, outcomes)]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
         return bool(self._outcomes) and time.monotonic() - self._begun >= _SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:
-        """Whether an ordinary function is to be called."""
+        """Whether the next batch has an ordinary function."""
         return bool(self._batches) and not self._executor.is_async(self._batches[0])
 
-    def _wait_on_loop(self, until: float | None) -> list[Event]:
-        """Let attempts of an ``async`` function go on, side by side, until one has ended."""
-        if self._running is None:
-            from gpu_pregel.host.agents.workers.event_loops import Running
+    def _wait_on_loop(self, until: float | None) -> list[Arrival]:
+        """Run attempts of an ``async`` function until one has ended."""
+        if self._async_attempts is None:
+            from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
 
-            self._running = Running(self._executor, self._timeout)
+            self._async_attempts = AsyncAttempts(
+                self._executor.execute_async, self._executor.max_concurrency, self._timeout
+            )
+        attempts = self._async_attempts
         try:
             while self._batches:
                 batch = self._batches.pop()
-                self._under_way.update((task[0], (batch, task)) for task in batch.tasks)
-                self._running.begin(batch)
-            outcomes = self._running.wait(until)
-        except BaseException:  # the rest is computed if the run goes on
-            self._outcomes += self._settle(self._running.taken())
-            rest = list(self._under_way.values())
-            self._under_way.clear()
+                self._async_tasks.update((task[0], (batch, task)) for task in batch.tasks)
+                attempts.begin(batch)
+            outcomes = attempts.wait(until)
+        except BaseException:  # unfinished tasks are computed again if the run continues
+            self._outcomes += self._remove_tasks(attempts.take_outcomes())
+            rest = list(self._async_tasks.values())
+            self._async_tasks.clear()
             self._batches += [replace(batch, tasks=[task]) for batch, task in rest]
-            self._end_loop(interrupted=True)
+            self._close_loop(interrupted=True)
             raise
-        outcomes, self._outcomes = self._outcomes + self._settle(outcomes), []
-        if not self._under_way:
-            self._end_loop()
-        return [Done(0, 0, outcomes)] if outcomes else []
+        outcomes, self._outcomes = self._outcomes + self._remove_tasks(outcomes), []
+        if not self._async_tasks:
+            self._close_loop()
+        return [OutcomeBatch(0, 0, outcomes)] if outcomes else []
 
-    def _settle(self, outcomes: list[Outcome]) -> list[Outcome]:
+    def _remove_tasks(self, outcomes: list[Outcome]) -> list[Outcome]:
         for outcome in outcomes:
-            del self._under_way[outcome.id]
+            del self._async_tasks[outcome.id]
         return outcomes
 
-    def _end_loop(self, interrupted: bool = False) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            running.close(interrupted)
+    def _close_loop(self, interrupted: bool = False) -> None:
+        attempts, self._async_attempts = self._async_attempts, None
+        if attempts is not None:
+            attempts.close(interrupted)
 
-    def _compute(self, batch: Batch, is_enough: Begin | None) -> None:
-        """Compute a batch of an ordinary function, or as much as is enough; what is left of it is its tasks."""
+    def _compute(self, batch: Batch, is_slice_over: Begin | None) -> None:
+        """Compute tasks of an ordinary function, and remove them from the batch."""
         before = len(self._outcomes)
         try:
-            self._executor.execute(batch, self._outcomes.append, is_enough)
-        finally:  # however it ended, each task before the last outcome has one
+            self._executor.execute(batch, self._outcomes.append, is_slice_over)
+        finally:  # even after an exception, each outcome belongs to the next task
             batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
-    def kill(self, partition: int, reason: str) -> None:
-        """Not possible here."""
-        raise NotImplementedError(f"partition {partition} is in this process and cannot be ended: {reason}")
-
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Make what is staged the state; the master keeps vertices of its own."""
+        """Commit to the executor, which needs vertices of its own."""
         if self._is_closed:
-            raise ended()
+            raise run_ended_error()
         if change.set:
-            copies = {key: Vertex(one.value, one.edges, one.halted) for key, one in change.set.items()}
+            copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)
         self._executor.commit(change)
 
     def close(self) -> None:
-        """End what is under way, and forget all vertices."""
+        """End all attempts and release the vertices."""
         self._is_closed = True
-        self._under_way.clear()
-        self._end_loop(interrupted=True)
+        self._async_tasks.clear()
+        self._close_loop(interrupted=True)
         self._executor.load({})
         self._batches.clear()

@@ -1,4 +1,4 @@
-"""Tests of the result of connected components: ids, conversions, statistics, public data."""
+"""Tests of the results of connected components: ids, conversions, statistics, public graphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_pregel.host.devices import get_device
 from tests.devices import CUDA_DEVICES
 
 
-def test_conversions_speak_of_the_users_ids() -> None:
+def test_conversions_use_the_ids_of_the_user() -> None:
     graph = gp.Graph.from_edgelist(["a", "b", "x"], ["b", "c", "y"])
     components = gp.connected_components(graph, device="cpu")
     assert components.to_numpy() is components.labels
@@ -27,7 +27,7 @@ def test_conversions_speak_of_the_users_ids() -> None:
     assert repr(components) == "<Components: 2 of 5 vertices>"
 
 
-def test_stats_and_trace_tell_device_threads_and_seconds() -> None:
+def test_stats_and_trace_contain_device_threads_and_seconds() -> None:
     components = gp.connected_components(gp.kronecker(8), threads=2)
     assert components.stats["device"] == "cpu"
     assert components.stats["threads"] == 2
@@ -42,13 +42,13 @@ def test_a_result_is_frozen() -> None:
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "emulated:-1", "cpu:0"])
-def test_a_device_that_is_not_there_is_refused(device: str) -> None:
-    with pytest.raises(DeviceError, match=f"there is no device '{device}' in this version: use one of 'auto', 'cpu'"):
+def test_an_unknown_device_is_rejected(device: str) -> None:
+    with pytest.raises(DeviceError, match=f"unknown device '{device}': use one of 'auto', 'cpu'"):
         gp.connected_components(gp.grid(2), device=device)
 
 
 @CUDA_DEVICES
-def test_labels_stay_on_the_device_until_they_are_asked_for(device: str) -> None:
+def test_labels_stay_on_the_device_until_they_are_requested(device: str) -> None:
     components = gp.connected_components(gp.grid(3, holes=0), device=device)
     assert not isinstance(components.labels, np.ndarray)
     found = components.to_numpy()
@@ -60,16 +60,16 @@ def test_labels_stay_on_the_device_until_they_are_asked_for(device: str) -> None
     assert (components.stats["device"], components.stats["threads"]) == (get_device(device).name, None)
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(ArgumentTypeError, match="device must be a name"):
         gp.connected_components(gp.grid(2), device=0)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="threads must be a whole number"):
+    with pytest.raises(ArgumentError, match="threads must be from 1 to 4,096, not 0"):
         gp.connected_components(gp.grid(2), threads=0)
     with pytest.raises(ArgumentTypeError, match="graph must be a gpu_pregel Graph, not list"):
         gp.connected_components([1])  # type: ignore[arg-type]
 
 
-def test_progress_shows_on_stderr_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_hidden_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     graph = gp.grid(100)
     gp.connected_components(graph)
     assert capsys.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""Tests of the command line: answers, files, exit status, and where things are printed."""
+"""Tests of the command line: results, files, exit status and streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-def test_cc_says_the_answer_on_stderr_and_nothing_on_stdout(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cc_prints_the_answer_to_stderr_and_nothing_to_stdout(pairs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cc", "-f", str(pairs), "-v", "-n", "3"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
@@ -35,7 +35,7 @@ def test_cc_says_the_answer_on_stderr_and_nothing_on_stdout(pairs: Path, capsys:
     assert len([line for line in err.splitlines() if line.startswith("components")]) == 3
 
 
-def test_cc_prints_json_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cc_prints_json_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cc", "-g", "8", "-k", "4", "--seed", "3", "--threads", "1", "--json", "-n", "2"]) == 0
     answer = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(8, 4, seed=3)
@@ -47,7 +47,7 @@ def test_cc_prints_json_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(answer["seconds"]["trials"]) == 2
 
 
-def test_cc_writes_every_format_of_results(pairs: Path, tmp_path: Path, capfdbinary: Any) -> None:
+def test_cc_writes_every_result_format(pairs: Path, tmp_path: Path, capfdbinary: Any) -> None:
     for name in ("labels.parquet", "labels.csv", "labels.npy"):
         assert main(["cc", "-f", str(pairs), "-o", str(tmp_path / name)]) == 0
     expected = {"vertex": [0, 1, 2, 3, 4], "component": [0, 0, 2, 2, 2]}
@@ -74,7 +74,7 @@ def test_generate_and_convert_give_the_same_graph(
     assert (made["num_vertices"], made["num_edges"]) == (one.num_vertices, one.num_edges)
 
 
-def test_convert_takes_options_of_reading(tmp_path: Path) -> None:
+def test_convert_accepts_options_for_reading(tmp_path: Path) -> None:
     source = tmp_path / "odd.data"
     source.write_text("0 1\n0 1\n1 1\n")
     target = tmp_path / "out.parquet"
@@ -107,18 +107,18 @@ def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[
         (["cc", "-g", "99"], 2, "scale must be from 0 to 31, not 99"),
         (["cc", "-g", "4", "-n", "0"], 2, "0 is below 1"),
         (["cc", "-g", "4", "--device", "cuda:99"], 2, "device 'cuda:99' cannot be used: "),
-        (["cc", "-g", "4", "--device", "tpu"], 2, "there is no device 'tpu'"),
+        (["cc", "-g", "4", "--device", "tpu"], 2, "unknown device 'tpu'"),
         (["cc", "-g", "4", "--directed"], 2, "require -f"),
         (["cc", "--grid", "4y5"], 2, "not of the form ROWSxCOLUMNS"),
         (["cc", "-g", "4", "-o", "labels.xls"], 2, "labels.xls"),
         (["cc", "-g", "4", "-o", "-", "--json"], 2, "-o - and --json both write to stdout"),
-        (["cc", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["cc", "-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["generate", "-g", "4", "-o", "graph.xyz"], 2, "graph.xyz"),
         (["convert", "a.el", "b.xyz"], 2, "b.xyz"),
         (["generate", "-g", "4"], 2, "-o"),
     ],
 )
-def test_a_wrong_call_or_failed_work_ends_with_its_status(
+def test_exit_status_and_message(
     arguments: list[str], status: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
@@ -134,16 +134,16 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["-f", "FOLDER"], 1, "is a folder"),
-        (["-f", "FOLDER/graph.docx"], 1, "the suffix '.docx' means no format"),
+        (["-f", "FOLDER/graph.docx"], 1, "unknown suffix '.docx'"),
         (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist' or"),
         (["-g", "4", "--num-vertices", "3"], 2, "require -f"),
         (["-g", "4", "-o", "-", "--json"], 2, "both write to stdout"),
     ],
 )
 @pytest.mark.parametrize("command", ["cc", "run"])
-def test_what_cannot_be_is_said_before_any_work(
+def test_invalid_input_is_rejected_before_any_work(
     command: str,
     arguments: list[str],
     status: int,
@@ -153,7 +153,7 @@ def test_what_cannot_be_is_said_before_any_work(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def work(*_: object) -> None:
-        raise AssertionError("work was begun")
+        raise AssertionError("work has started")
 
     monkeypatch.setattr("gpu_pregel.cli.algorithm._prepare", work)
     monkeypatch.setattr("gpu_pregel.cli._programs.load_program", work)
@@ -167,7 +167,7 @@ def test_what_cannot_be_is_said_before_any_work(
     assert message in err
 
 
-def test_ctrl_c_ends_with_the_status_that_help_tells(
+def test_ctrl_c_ends_with_the_documented_status(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt() -> object:
@@ -181,7 +181,9 @@ def test_ctrl_c_ends_with_the_status_that_help_tells(
     assert "130 by Ctrl-C" in " ".join(capsys.readouterr().out.split())
 
 
-def test_bad_data_names_file_and_line_and_leaves_no_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_data_is_reported_with_file_and_line_and_leaves_no_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source = tmp_path / "bad.el"
     source.write_text("0 1\n1 x\n")
     assert main(["cc", "-f", str(source), "-o", str(tmp_path / "labels.csv")]) == 1
@@ -189,7 +191,7 @@ def test_bad_data_names_file_and_line_and_leaves_no_output(tmp_path: Path, capsy
     assert [path.name for path in tmp_path.iterdir()] == ["bad.el"]
 
 
-def test_a_reader_that_goes_away_is_no_error(pairs: Path) -> None:
+def test_a_closed_pipe_prints_no_traceback(pairs: Path) -> None:
     command = f"{sys.executable} -m gpu_pregel cc -u 16 -o - 2>&1 >&3 | cat; exit ${{PIPESTATUS[0]}}"
     shell = f"exec 3> >(head -n 1 >/dev/null); sleep 0.2; {command}"
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=120)
@@ -197,7 +199,7 @@ def test_a_reader_that_goes_away_is_no_error(pairs: Path) -> None:
     assert "Exception" not in done.stdout + done.stderr
 
 
-def test_progress_appears_on_a_terminal_only() -> None:
+def test_progress_is_only_shown_on_a_terminal() -> None:
     program = "from gpu_pregel.cli._common import show_progress; print(show_progress())"
     master, slave = pty.openpty()
     for stderr, expected in ((slave, "True\n"), (subprocess.PIPE, "False\n")):
@@ -209,7 +211,7 @@ def test_progress_appears_on_a_terminal_only() -> None:
     os.close(master)
 
 
-def test_compiling_is_announced_once(tmp_path: Path) -> None:
+def test_compilation_is_announced_once(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gpu_pregel", "cc", "-g", "6"]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     runs = [

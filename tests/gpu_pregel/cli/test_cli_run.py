@@ -1,4 +1,4 @@
-"""Tests of ``gpu-pregel run``: programs from files, answers, output, exit status."""
+"""Tests of ``gpu-pregel run``: loading programs, messages, output files, exit status."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def pairs(tmp_path: Path) -> str:
 
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
-    """Write a file of these lines, run ``main`` on its ``program``; return the status and the file's path."""
+    """Write a file with these lines, run its ``program``, and return the status, the path and the output."""
 
     def call(*lines: str, name: str = "mine.py", capture: Any = None) -> tuple[int, str, str]:
         path = tmp_path / name
@@ -74,7 +74,7 @@ def load(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     return call
 
 
-def test_the_table_of_supersteps_is_on_stderr_and_nothing_on_stdout(
+def test_the_table_of_supersteps_goes_to_stderr_and_nothing_to_stdout(
     programs: str, pairs: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", f"{programs}:labels", "-f", pairs, "-n", "3"]) == 0
@@ -90,7 +90,7 @@ def test_the_table_of_supersteps_is_on_stderr_and_nothing_on_stdout(
     assert lines[-1].split()[0] == "total"
 
 
-def test_json_on_stdout_has_the_trace(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_the_trace(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["run", f"{programs}:labels", "-g", "8", "-k", "4", "--seed", "3", "--threads", "1", "-n", "2", "--json"]
     assert main([*call, "--partitions", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -113,7 +113,7 @@ def test_values_are_written_in_every_format(programs: str, pairs: str, tmp_path:
     assert np.load(tmp_path / "out.npy").tolist() == expected["value"]
 
 
-def test_tuple_values_have_a_column_per_field(programs: str, pairs: str, tmp_path: Path) -> None:
+def test_tuple_values_have_one_column_per_field(programs: str, pairs: str, tmp_path: Path) -> None:
     for suffix in ("parquet", "csv", "npy"):
         assert main(["run", f"{programs}:both", "-f", pairs, "-o", str(tmp_path / f"out.{suffix}")]) == 0
     table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
@@ -125,7 +125,7 @@ def test_tuple_values_have_a_column_per_field(programs: str, pairs: str, tmp_pat
     assert array["value0"].tolist() == [0, 0, 2, 2, 2]
 
 
-def test_tuple_values_leave_for_python_too(programs: str, pairs: str) -> None:
+def test_tuple_values_are_converted(programs: str, pairs: str) -> None:
     from gpu_pregel.cli._programs import load_program
 
     result = gp.run(gp.read_graph(pairs), load_program(programs, "both"))
@@ -135,7 +135,7 @@ def test_tuple_values_leave_for_python_too(programs: str, pairs: str) -> None:
     assert result.to_numpy()["value0"].tolist() == [0, 0, 2, 2, 2]
 
 
-def test_dash_writes_csv_on_stdout_and_only_that(programs: str, pairs: str) -> None:
+def test_dash_writes_only_csv_to_stdout(programs: str, pairs: str) -> None:
     Path(programs).write_text("print('hello')\n" + PROGRAMS)
     command = [sys.executable, "-m", "gpu_pregel", "run", f"{programs}:labels", "-f", pairs, "-n", "2", "-o", "-"]
     done = subprocess.run(command, capture_output=True, check=True, timeout=120)
@@ -143,31 +143,33 @@ def test_dash_writes_csv_on_stdout_and_only_that(programs: str, pairs: str) -> N
     assert done.stderr.startswith(b"hello\n")
 
 
-def test_a_limit_fails_with_the_table_or_keeps_the_values(
+def test_the_limit_fails_with_the_table_or_keeps_the_values(
     programs: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = ["run", f"{programs}:labels", "-f", pairs, "--max-supersteps", "2", "-o", str(tmp_path / "out.csv")]
     assert main(call) == 1
     err = capsys.readouterr().err
-    assert "active still after max_supersteps=2" in err
+    assert "still active after max_supersteps=2" in err
     assert "superstep  direction" in err
     assert not (tmp_path / "out.csv").exists()
     assert main([*call, "--on-limit", "return"]) == 0
     assert "(2 supersteps, max_supersteps)" in capsys.readouterr().err
-    # The least label has come one edge far.
+    # The smallest label has moved along one edge.
     assert (tmp_path / "out.csv").read_text().splitlines()[1:] == ["0,0", "1,0", "2,2", "3,2", "4,3"]
 
 
-def test_a_file_imports_what_lies_beside_it(programs: str, load: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_can_import_modules_from_its_folder(
+    programs: str, load: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = list(sys.path)
     assert load("from programs import labels as program", capture=capsys)[0] == 0
     assert sys.path == before
     sys.modules.pop("programs")
 
 
-def test_a_file_named_as_a_library_is_no_library_to_the_cache(tmp_path: Path) -> None:
+def test_the_cache_distinguishes_a_file_from_a_library_of_the_same_name(tmp_path: Path) -> None:
     from gpu_pregel.cli._programs import load_program
-    from gpu_pregel.host.programs.fingerprint import Fingerprint
+    from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
     path, digests = tmp_path / "numpy.py", set()
     for start in (5, 7):
@@ -191,7 +193,7 @@ def test_a_file_named_as_a_library_is_no_library_to_the_cache(tmp_path: Path) ->
         (["import gpu_pregel as gp", "gp.Combiner(3, 0)"], 2, "ArgumentTypeError: Combiner's function must be"),
     ],
 )
-def test_a_file_that_raises_is_named_with_the_line(
+def test_an_exception_in_a_file_is_reported_with_its_line(
     lines: list[str], line: int, message: str, load: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, path, text = load(*lines, capture=capsys)
@@ -200,7 +202,7 @@ def test_a_file_that_raises_is_named_with_the_line(
     assert "Traceback" not in text
 
 
-def test_what_a_helper_raises_is_placed_in_both_files(
+def test_an_exception_in_a_helper_is_reported_with_both_files(
     tmp_path: Path, load: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     helper = tmp_path / "a_helper_that_raises.py"
@@ -210,7 +212,7 @@ def test_what_a_helper_raises_is_placed_in_both_files(
     assert f"{path}, line 2: RuntimeError: deep (raised at {helper}, line 3)" in text
 
 
-def test_a_program_that_cannot_be_compiled_names_its_line(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_compilation_error_names_the_line(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", f"{programs}:wrong", "-g", "4"]) == 1
     err = capsys.readouterr().err
     assert "init returns float64, but int64 is declared" in err
@@ -227,9 +229,9 @@ def test_a_program_that_cannot_be_compiled_names_its_line(programs: str, capsys:
         ),
         (["FILE:number", "-g", "4"], 1, "is not a gp.VertexProgram but of type int: name one of its vertex programs"),
         (["EMPTY:labels", "-g", "4"], 1, "does not define labels: it defines no gp.VertexProgram"),
-        (["nowhere.py:labels", "-g", "4"], 1, "nowhere.py: there is no such file"),
+        (["nowhere.py:labels", "-g", "4"], 1, "nowhere.py: no such file"),
         (["FOLDER:labels", "-g", "4"], 1, "is a folder"),
-        (["FILE:labels", "-f", "nowhere.el"], 1, "nowhere.el: there is no such file"),
+        (["FILE:labels", "-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["FILE", "-g", "4"], 2, "is not of the form FILE.py:PROGRAM"),
         (["FILE:", "-g", "4"], 2, "is not of the form FILE.py:PROGRAM"),
         ([":labels", "-g", "4"], 2, "is not of the form FILE.py:PROGRAM"),
@@ -239,12 +241,12 @@ def test_a_program_that_cannot_be_compiled_names_its_line(programs: str, capsys:
         (["FILE:labels", "-g", "4", "--partitions", "99999"], 2, "partitions must be from 1 to 65,536"),
         (["FILE:labels", "-g", "4", "--max-supersteps", "0"], 2, "0 is below 1"),
         (["FILE:labels", "-g", "4", "--on-limit", "stop"], 2, "invalid choice: 'stop'"),
-        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "there is no device 'abacus'"),
+        (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "unknown device 'abacus'"),
         (["FILE:labels", "-g", "4", "-o", "values.xls"], 2, "values.xls"),
-        (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' cannot be: messages are tuples"),
+        (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' is not possible: messages are tuples"),
     ],
 )
-def test_a_wrong_call_or_failed_work_ends_with_its_status(
+def test_exit_status_and_message(
     arguments: list[str], status: int, message: str, programs: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Path(programs).parent
@@ -262,7 +264,9 @@ def test_a_wrong_call_or_failed_work_ends_with_its_status(
 
 
 @pytest.mark.parametrize("partitions", ["1", "3"])
-def test_trials_find_all_kernels_compiled(partitions: str, programs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_compiled_before_the_first_trial(
+    partitions: str, programs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gpu_pregel.cli import run
     from gpu_pregel.cli._programs import load_program
     from gpu_pregel.host.programs.compiler import compile_program

@@ -142,6 +142,6 @@ def test_claimed_run_is_not_deleted(store: str, capsys: pytest.CaptureFixture[st
         assert main(["runs", store, "delete", "held"]) == 1
         told = capsys.readouterr().err
         assert "claimed by process" in told
-        assert "pass --force if that program is gone" in told
+        assert "pass --force if that program has ended" in told
         assert call(capsys, store, "show", "held", "--json")["claimed until"] is not None
         call(capsys, store, "delete", "held", "--force")

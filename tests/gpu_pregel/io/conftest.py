@@ -1,4 +1,4 @@
-"""What the tests of all formats share."""
+"""Fixtures for the tests of all formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Edges = list[tuple[Any, ...]]
 
 
 def listed(graph: gp.Graph) -> Edges:
-    """The edges by the user's ids, sorted; with weights where there are any."""
+    """Return the sorted edges by the user's ids, with their weights if any."""
     src, dst, weight = graph.to_edgelist()
     columns = [graph.to_ids(src).tolist(), graph.to_ids(dst).tolist()]
     if weight is not None:
@@ -28,7 +28,7 @@ def listed(graph: gp.Graph) -> Edges:
 
 
 def same(first: gp.Graph, second: gp.Graph) -> bool:
-    """Whether two graphs are equal to the bit."""
+    """Return whether two graphs are bitwise equal."""
     pairs = [(first.indptr, second.indptr), (first.indices, second.indices), (first.weights, second.weights)]
     pairs.append((first.ids, second.ids))
     if first.is_directed != second.is_directed:
@@ -48,7 +48,7 @@ def equal() -> Callable[[gp.Graph, gp.Graph], bool]:
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
-    """Write a file of this name and content; return its path."""
+    """Write a file with this name and content; return its path."""
 
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
@@ -73,13 +73,13 @@ def refused() -> Callable[..., None]:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read text in blocks of a few bytes, so that small files have many."""
+    """Read text in blocks of a few bytes, so that small files have many blocks."""
     monkeypatch.setattr("gpu_pregel.io._lines._BLOCK_BYTES", 7)
 
 
 @contextmanager
 def small_files() -> Iterator[None]:
-    """Let the system refuse files of more than 4 KiB; meanwhile the test runner must not write its own output."""
+    """Limit files to 4 KiB; the test runner must not write its own output meanwhile."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:

@@ -1,4 +1,4 @@
-"""Edge lists as text."""
+"""Tests of text edge lists."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_reads(
 
 
 REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
-    ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a destination are needed", {}),
+    ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a destination is required", {}),
     ("one column at first", "a.txt", "7\n", 1, "1 column", {}),
     ("too many columns", "a.txt", "0 1\n1 2 3\n", 2, "3 columns ('1 2 3'), but the first edge (line 1) has 2", {}),
     ("a column missing", "a.txt", "# c\n0 1 5\n1 2\n", 3, "2 columns ('1 2'), but the first edge (line 2) has 3", {}),
@@ -75,21 +75,28 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
     ("fraction", "a.txt", "0 1\n1.5 2\n", 2, "the id '1.5' has a fraction", {}),
     ("negative", "a.txt", "0 1\n1 2\n-3 2\n", 3, "the id -3 is negative", {}),
     ("negative in an odd block", "a.txt", "# c\n0  1\n\n1 -2\n", 4, "the id -2 is negative", {}),
-    ("thousands of digits", "a.txt", f"0 1\n1 {'9' * 5000}\n", 2, "beyond 64 bits", {}),
-    ("carriage returns alone", "a.txt", "0 1\r2 3\r", 1, "carriage returns alone end no line", {}),
-    ("carriage returns after a comment", "a.txt", "# c\r0 1\r", 1, "carriage returns alone end no line", {}),
-    ("beyond 64 bits", "a.txt", "0 1\n1 9223372036854775808\n", 2, "beyond 64 bits", {}),
+    ("thousands of digits", "a.txt", f"0 1\n1 {'9' * 5000}\n", 2, "does not fit in 64 bits", {}),
+    ("carriage returns alone", "a.txt", "0 1\r2 3\r", 1, "a carriage return alone does not end a line", {}),
+    ("carriage returns after a comment", "a.txt", "# c\r0 1\r", 1, "a carriage return alone does not end a line", {}),
+    ("does not fit in 64 bits", "a.txt", "0 1\n1 9223372036854775808\n", 2, "does not fit in 64 bits", {}),
     ("no number", "a.wel", "0 1 1\n1 2 heavy\n", 2, "the weight 'heavy' is not a number", {}),
     ("underscore", "a.wel", "0 1 1\n1 2 1_0\n", 2, "the weight '1_0' is not a number", {}),
     ("NaN", "a.wel", "0 1 1\n1 2 nan\n", 2, "the weight is NaN", {}),
     ("comment behind an edge", "a.txt", "0 1 # first\n", 1, "the weight '#' is not a number", {}),
-    ("no weights in .wel", "a.wel", "# c\n0 1\n", 2, "every line of a .wel file has a weight", {}),
-    ("no weights", "a.el", "0 1\n", 1, "leave weighted=True out", {"weighted": True}),
+    ("no weights in .wel", "a.wel", "# c\n0 1\n", 2, ".wel files have a weight", {}),
+    ("no weights", "a.el", "0 1\n", 1, "omit weighted=True", {"weighted": True}),
     ("beyond num_vertices", "a.el", "0 1\n1 3\n", 2, "the id 3 is too large: num_vertices is 3", {"num_vertices": 3}),
-    ("fractional weight", "a.wel", "0 1 2\n1 2 .5\n", 2, "the weight 0.5 is no int32", {"weight_dtype": np.int32}),
-    ("large weight", "a.wel", "0 1 2147483648\n", 1, "2147483648 is no int32", {"weight_dtype": np.int32}),
-    ("negative weight", "a.wel", "0 1 -1\n", 1, "the weight -1 is no uint64", {"weight_dtype": np.uint64}),
-    ("weight beyond float32", "a.wel", "0 1 1e300\n", 1, "1e+300 is no float32", {"weight_dtype": np.float32}),
+    (
+        "fractional weight",
+        "a.wel",
+        "0 1 2\n1 2 .5\n",
+        2,
+        "the weight 0.5 does not fit int32",
+        {"weight_dtype": np.int32},
+    ),
+    ("large weight", "a.wel", "0 1 2147483648\n", 1, "2147483648 does not fit int32", {"weight_dtype": np.int32}),
+    ("negative weight", "a.wel", "0 1 -1\n", 1, "the weight -1 does not fit uint64", {"weight_dtype": np.uint64}),
+    ("weight beyond float32", "a.wel", "0 1 1e300\n", 1, "1e+300 does not fit float32", {"weight_dtype": np.float32}),
     ("row numbers", "a.csv", ",src,dst\n0,5,6\n", 1, "the first column has no name", {}),
     ("row numbers of R", "a.csv", 'src,dst\n"1",5,6\n', 1, "names 2 columns, but the first edge has 3", {}),
     ("not text", "a.txt", b"\x1f\x8b\x00\xff\xfe", 1, "1 column ('\\x1f", {}),
@@ -102,7 +109,7 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "name, content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(
+def test_rejects(
     name: str,
     content: str | bytes,
     line: int | None,
@@ -149,7 +156,7 @@ LINES = st.one_of(
 @settings(max_examples=150)
 @given(lines=st.lists(LINES, max_size=6), name=st.sampled_from(["a.txt", "a.csv", "a.wel"]))
 def test_arrow_and_python_agree(lines: list[str], name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """A block that Arrow parses holds what the slower parser, which follows the grammar, finds in it."""
+    """Arrow and the slower parser, which follows the grammar, return the same values."""
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes("\n".join(lines).encode())
 
@@ -194,7 +201,7 @@ def test_integer_weights_keep_64_bits(put: Put) -> None:
         assert graph.weights.tolist() == [value]
 
 
-def test_ids_change_width_midway(put: Put, small_blocks: None, edges: Any) -> None:
+def test_ids_become_wider_midway(put: Put, small_blocks: None, edges: Any) -> None:
     graph = gp.read_graph(put("a.txt", "0 1\n1 2\n5000000000 2\n3 1\n"))
     assert edges(graph) == [(0, 1), (1, 2), (1, 3), (2, 5000000000)]
 
@@ -223,7 +230,7 @@ def test_damaged_compression(suffix: str, damage: str, put: Put, refused: Any) -
     text = b"".join(b"%d %d\n" % (u, u * 7 % 1000) for u in range(1000))
     packed = gzip.compress(text) if suffix == "gz" else pa.Codec("zstd").compress(text, asbytes=True)
     content = packed[: len(packed) // 2] if damage == "truncated" else text
-    refused(put(f"a.txt.{suffix}", content), None, "is no whole")
+    refused(put(f"a.txt.{suffix}", content), None, "is not a complete")
 
 
 def test_too_little_memory(put: Put, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +242,7 @@ def test_too_little_memory(put: Put, small_blocks: None, monkeypatch: pytest.Mon
 
 def test_endless_line(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch, small_blocks: None) -> None:
     monkeypatch.setattr("gpu_pregel.io._lines._LONGEST_LINE", 100)
-    refused(put("a.txt", b"0 1\n" + bytes(500)), 2, "is this text?")
+    refused(put("a.txt", b"0 1\n" + bytes(500)), 2, "check that this is a text file")
 
 
 def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,12 +257,12 @@ def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["a.el.gz", "a.csv.zst", "a.bin.zstd", "a.mtx.gz"])
-def test_a_compressed_file_without_bytes_is_truncated(name: str, put: Put, refused: Any) -> None:
-    refused(put(name, b""), None, "file (it is empty): fetch or compress it again")
+def test_an_empty_compressed_file_is_truncated(name: str, put: Put, refused: Any) -> None:
+    refused(put(name, b""), None, "file (it is empty): download or compress it again")
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_nothing_compressed_is_an_empty_graph(suffix: str, put: Put) -> None:
+def test_compressed_empty_data_is_an_empty_graph(suffix: str, put: Put) -> None:
     packed = gzip.compress(b"") if suffix == "gz" else pa.Codec("zstd").compress(b"", asbytes=True)
     assert gp.read_graph(put(f"a.el.{suffix}", packed)).num_vertices == 0
 
@@ -275,7 +282,7 @@ def test_round_trip(
 
 @settings(max_examples=25)
 @given(weights=st.lists(st.floats(allow_nan=False), min_size=1, max_size=20))
-def test_weights_come_back_to_the_bit(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_weights_are_preserved_exactly(weights: list[float], tmp_path_factory: pytest.TempPathFactory) -> None:
     src = list(range(len(weights)))
     graph = gp.Graph.from_edgelist(src, [u + 1 for u in src], weights, directed=True)
     path = tmp_path_factory.getbasetemp() / "weights.wel"
@@ -301,18 +308,18 @@ def test_written_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, equa
     assert equal(gp.read_graph(tmp_path / "a.el", num_vertices=graph.num_vertices), graph)
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     plain = gp.Graph.from_edgelist([0], [1])
     heavy = gp.Graph.from_edgelist([0], [1], [2.0])
     named = gp.Graph.from_edgelist(["a"], ["b"])
     negative = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=[4, -5])
     huge = gp.Graph.from_edgelist([1], np.array([2**63], np.uint64))
     for graph, name, problem in (
-        (plain, "a.wel", "name it .el"),
-        (heavy, "a.el", "name it .wel"),
+        (plain, "a.wel", "use the suffix .el"),
+        (heavy, "a.el", "use the suffix .wel"),
         (named, "a.txt", "integer ids"),
-        (negative, "a.csv", "a.csv: the id -5 is negative, which edge lists cannot hold: save as .pregel"),
-        (huge, "a.el", "the id 9223372036854775808 is beyond 64 bits .*: save as .pregel"),
+        (negative, "a.csv", "a.csv: the id -5 is negative, which edge lists cannot store: save as .pregel"),
+        (huge, "a.el", "the id 9223372036854775808 is larger than 64 bits .*: save as .pregel"),
     ):
         with pytest.raises(ArgumentError, match=problem):
             graph.save(tmp_path / name)
@@ -326,7 +333,7 @@ def test_snap_graphs(data: Path) -> None:
     assert (systems.num_vertices, systems.num_edges) == (6474, 26467)
 
 
-def test_error_can_be_pickled(put: Put) -> None:
+def test_errors_can_be_pickled(put: Put) -> None:
     import pickle
 
     with pytest.raises(FormatError) as caught:

@@ -1,4 +1,4 @@
-"""GAPBS's serialized graphs."""
+"""Tests of the serialized graphs of GAPBS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Put = Callable[[str, str | bytes], Path]
 
 
 def serialized(directed: int, m: int, n: int, *parts: tuple[list[int], list[int]]) -> bytes:
-    """A file of a header and, for each part, offsets and neighbours."""
+    """A file with a header and, for each part, offsets and neighbours."""
     content = bytes([directed]) + np.array([m, n], "<i8").tobytes()
     for offsets, neighbours in parts:
         content += np.array(offsets, "<i8").tobytes() + np.array(neighbours, "<i4").tobytes()
@@ -52,7 +52,7 @@ def test_direction_can_be_chosen(put: Put, edges: Any) -> None:
     assert edges(both) == [(0, 1), (1, 0), (1, 2), (2, 1)]
 
 
-def test_repeats_can_be_dropped(put: Put, edges: Any) -> None:
+def test_duplicates_can_be_dropped(put: Put, edges: Any) -> None:
     path = put("a.sg", serialized(0, 5, 2, ([0, 3, 5], [0, 1, 1, 0, 0])))
     assert edges(gp.read_graph(path)) == [(0, 0), (0, 1), (0, 1)]
     assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1)]
@@ -64,7 +64,7 @@ def test_unsorted_rows_are_sorted(put: Put) -> None:
 
 
 REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
-    ("empty", "a.sg", b"", "has 0 bytes, and the header alone has 17", {}),
+    ("empty", "a.sg", b"", "has 0 bytes, but the header alone has 17", {}),
     ("header only", "a.sg", PATH[:17], "has 17 bytes", {}),
     (
         "truncated",
@@ -73,13 +73,13 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
         "has 64 bytes, but an undirected graph of 3 vertices and 4 stored edges takes 65",
         {},
     ),
-    ("too long", "a.sg", PATH + b"1", "it is too long", {}),
+    ("too long", "a.sg", PATH + b"1", "the file is too long", {}),
     ("CSC missing", "a.sg", ARCS[:57], "has 57 bytes, but a directed graph of 3 vertices", {}),
-    ("weights in .sg", "a.sg", HEAVY, "its suffix wrong", {}),
-    ("no weights in .wsg", "a.wsg", PATH, "its suffix wrong", {}),
+    ("weights in .sg", "a.sg", HEAVY, "it has the wrong suffix", {}),
+    ("no weights in .wsg", "a.wsg", PATH, "it has the wrong suffix", {}),
     ("negative edges", "a.sg", serialized(0, -1, 3, ([0] * 4, [])), "the header is damaged", {}),
     ("negative vertices", "a.sg", serialized(0, 0, -1), "the header is damaged", {}),
-    ("huge", "a.sg", serialized(0, 2**60, 3, ([0] * 4, [])), "it is truncated", {}),
+    ("huge", "a.sg", serialized(0, 2**60, 3, ([0] * 4, [])), "the file is truncated", {}),
     ("no direction", "a.sg", bytes([2]) + PATH[1:], "the header is damaged: directed 2", {}),
     ("decreasing offsets", "a.sg", serialized(0, 4, 3, ([0, 3, 1, 4], [1, 0, 2, 1])), "indptr decreases", {}),
     ("offsets beyond", "a.sg", serialized(0, 4, 3, ([0, 1, 9, 4], [1, 0, 2, 1])), "indptr decreases", {}),
@@ -87,14 +87,14 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
     ("neighbour beyond", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, 3, 1])), "has an edge to 3", {}),
     ("negative neighbour", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, -1, 1])), "has an edge to", {}),
     ("not symmetric", "a.sg", serialized(0, 1, 2, ([0, 1, 1], [1])), "not symmetric", {}),
-    ("no weights", "a.sg", PATH, "leave weighted=True out", {"weighted": True}),
+    ("no weights", "a.sg", PATH, "omit weighted=True", {"weighted": True}),
 ]
 
 
 @pytest.mark.parametrize(
     "name, content, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put(name, content), None, problem, **options)
 
 
@@ -122,10 +122,10 @@ def test_written_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a.wsg").read_bytes() == HEAVY
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, name, problem in (
-        (gp.Graph.from_edgelist([0], [1]), "a.wsg", "name it .sg"),
-        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "name it .wsg"),
+        (gp.Graph.from_edgelist([0], [1]), "a.wsg", "use the suffix .sg"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "use the suffix .wsg"),
         (gp.Graph.from_edgelist([0], [1], [0.5]), "a.wsg", "int32 weights, not float64"),
     ):
         with pytest.raises(ArgumentError, match=problem):

@@ -1,4 +1,4 @@
-"""Gemini's binary edge lists."""
+"""Tests of the binary edge lists of Gemini."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def test_reads_weights(put: Put, edges: Any) -> None:
 @pytest.mark.parametrize(
     "name, content, problem, options",
     [
-        ("a.bin", PAIRS[:-1], "has 23 bytes, which is no multiple of the 8 bytes", {}),
-        ("a.wbin", PAIRS[:16], "has 16 bytes, which is no multiple of the 12 bytes", {}),
-        ("a.bin", PAIRS, "leave weighted=True out", {"weighted": True}),
+        ("a.bin", PAIRS[:-1], "has 23 bytes, which is not a multiple of the 8 bytes", {}),
+        ("a.wbin", PAIRS[:16], "has 16 bytes, which is not a multiple of the 12 bytes", {}),
+        ("a.bin", PAIRS, "omit weighted=True", {"weighted": True}),
         ("a.bin", PAIRS, "src[2] is 2, but num_vertices is 2", {"num_vertices": 2}),
         ("a.wbin", PAIRS[:8] + np.array(np.nan, "<f4").tobytes(), "NaN", {}),
-        ("a.wbin", TRIPLES, "edge 0: the weight 0.5 is no int32", {"weight_dtype": "int32"}),
+        ("a.wbin", TRIPLES, "edge 0: the weight 0.5 does not fit int32", {"weight_dtype": "int32"}),
     ],
 )
-def test_refuses(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put(name, content), None, problem, **options)
 
 
@@ -72,11 +72,11 @@ def test_undirected_edges_are_written_once(tmp_path: Path) -> None:
     assert np.fromfile(tmp_path / "a.bin", "<u4").reshape(-1, 2).tolist() == [[0, 1], [1, 2], [2, 2]]
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     plain = gp.Graph.from_edgelist([0], [1])
     for graph, name, problem in (
-        (plain, "a.wbin", "name it .bin"),
-        (gp.Graph.from_edgelist([0], [1], [1]), "a.bin", "name it .wbin"),
+        (plain, "a.wbin", "use the suffix .bin"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.bin", "use the suffix .wbin"),
         (gp.Graph.from_edgelist([0], [1], [1e300]), "a.wbin", "float32"),
     ):
         with pytest.raises(ArgumentError, match=problem):
@@ -100,7 +100,9 @@ def test_integers_are_written_exactly_or_not_at_all(
         gp.Graph.from_edgelist([0, 0], [1, 2], np.array([1, weight], dtype)).save(tmp_path / "a.wbin")
 
     for weight in inexact:
-        with pytest.raises(ArgumentError, match=f"the weight {weight} is no float32, .*: save as .wel, .parquet"):
+        with pytest.raises(
+            ArgumentError, match=f"the weight {weight} does not fit float32, .*: save as .wel, .parquet"
+        ):
             save(weight)
     assert list(tmp_path.iterdir()) == []
     for weight in exact:

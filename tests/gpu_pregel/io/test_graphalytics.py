@@ -1,4 +1,4 @@
-"""LDBC Graphalytics graphs."""
+"""Tests of LDBC Graphalytics graphs."""
 
 from __future__ import annotations
 
@@ -79,21 +79,21 @@ REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
     ("unknown negative number", "0\n1\n", "0 1\n-1 1\n", "e", 2, "the id -1 is not in the vertex file", {}),
     ("no vertices", "", "1 2\n", "e", 1, "the id 1 is not in the vertex file", {}),
     ("unknown id at the end", "1\n2\n", "1 2\n1 3", "e", 2, "the id 3 is not in the vertex file", {}),
-    ("duplicate id at the end", "3\n1\n\n3", "", "v", 4, "the id 3 stands on an earlier line too", {}),
-    ("duplicate id", "3\n1\n\n3\n", "", "v", 4, "the id 3 stands on an earlier line too", {}),
+    ("duplicate id at the end", "3\n1\n\n3", "", "v", 4, "the id 3 already occurs on an earlier line", {}),
+    ("duplicate id", "3\n1\n\n3\n", "", "v", 4, "the id 3 already occurs on an earlier line", {}),
     ("two ids on a line", "1\n2 3\n", "", "v", 2, "2 columns ('2 3'), but a vertex has 1", {}),
     ("no id", "1\nx\n", "", "v", 2, "the id 'x' is not an integer", {}),
     ("one end", "1\n2\n", "1 2\n1\n", "e", 2, "1 column ('1')", {}),
     ("weight missing", "1\n2\n", "1 2 5\n1 2\n", "e", 2, "but the first edge (line 1) has 3", {}),
     ("no number", "1\n2\n", "1 2 x\n", "e", 1, "the weight 'x' is not a number", {}),
-    ("no weights", "1\n2\n", "1 2\n", "e", None, "leave weighted=True out", {"weighted": True}),
+    ("no weights", "1\n2\n", "1 2\n", "e", None, "omit weighted=True", {"weighted": True}),
 ]
 
 
 @pytest.mark.parametrize(
     "vertices, lines, culprit, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(
+def test_rejects(
     vertices: str, lines: str, culprit: str, line: int | None, problem: str, options: Any, put: Put, refused: Any
 ) -> None:
     paths = {"v": put("g.v", vertices), "e": put("g.e", lines)}
@@ -108,7 +108,7 @@ def test_bad_properties(put: Put) -> None:
 
 
 @pytest.mark.parametrize("missing", ["v", "e"])
-def test_missing_half(missing: str, put: Put, tmp_path: Path) -> None:
+def test_one_file_missing(missing: str, put: Put, tmp_path: Path) -> None:
     present = put("g.e" if missing == "v" else "g.v", "")
     with pytest.raises(MissingFileError, match=re.escape(str(tmp_path / f"g.{missing}"))):
         gp.read_graph(present)
@@ -135,15 +135,15 @@ def test_round_trip(
     assert equal(gp.read_graph(path), graph)
 
 
-def test_negative_ids_are_kept_and_ids_beyond_64_bits_refused(tmp_path: Path, equal: Any) -> None:
+def test_negative_ids_are_kept_and_larger_than_64_bits_rejected(tmp_path: Path, equal: Any) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=[-5, 4])
     graph.save(tmp_path / "g.v")
     assert equal(gp.read_graph(tmp_path / "g.v"), graph)
-    with pytest.raises(ArgumentError, match=r"the id 9223372036854775808 is beyond 64 bits .*: save as \.pregel"):
+    with pytest.raises(ArgumentError, match=r"the id 9223372036854775808 is larger than 64 bits .*: save as \.pregel"):
         gp.Graph.from_edgelist([1], np.array([2**63], np.uint64)).save(tmp_path / "h.v")
 
 
-def test_names_are_no_ids(tmp_path: Path) -> None:
+def test_names_are_rejected_as_ids(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="integer ids"):
         gp.Graph.from_edgelist(["a"], ["b"]).save(tmp_path / "g.v")
     assert list(tmp_path.iterdir()) == []

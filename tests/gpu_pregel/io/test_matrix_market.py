@@ -1,4 +1,4 @@
-"""Matrix Market files, against SciPy's reader where the file is sound."""
+"""Tests of Matrix Market files; valid files are compared with SciPy's reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = "%%MatrixMarket matrix coordinate"
 
 
 def dense(graph: gp.Graph) -> Any:
-    """The adjacency matrix, with repeated entries added up."""
+    """Return the adjacency matrix, with repeated entries summed."""
     return graph.to_scipy().astype(float).toarray()
 
 
@@ -82,42 +82,42 @@ MANGLED = [
 
 
 @pytest.mark.parametrize("name, line, problem", MANGLED)
-def test_mangled_public_files(name: str, line: int, problem: str, data: Path, refused: Any) -> None:
+def test_damaged_public_files(name: str, line: int, problem: str, data: Path, refused: Any) -> None:
     refused(data / "mtx" / f"mangled{name}.mtx", line, problem)
 
 
 REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
-    ("empty", "", 1, "must begin with", {}),
-    ("no banner", "3 3 1\n1 2\n", 1, "must begin with", {}),
-    ("short banner", "%%MatrixMarket matrix coordinate real\n1 1 0\n", 1, "must begin with", {}),
+    ("empty", "", 1, "the first line must be", {}),
+    ("no banner", "3 3 1\n1 2\n", 1, "the first line must be", {}),
+    ("short banner", "%%MatrixMarket matrix coordinate real\n1 1 0\n", 1, "the first line must be", {}),
     ("vector", "%%MatrixMarket vector coordinate real general\n1 1 0\n", 1, "the object 'vector'", {}),
-    ("thousands of digits", f"{HEAD} pattern general\n{'9' * 5000} 1 0\n", 2, "must have three numbers", {}),
+    ("thousands of digits", f"{HEAD} pattern general\n{'9' * 5000} 1 0\n", 2, "must contain three numbers", {}),
     ("array", "%%MatrixMarket matrix array real general\n1 1\n1\n", 1, "the format 'array'", {}),
     ("complex", f"{HEAD} complex general\n1 1 1\n1 1 0 0\n", 1, "the field 'complex'", {}),
     ("hermitian", f"{HEAD} real hermitian\n1 1 0\n", 1, "the symmetry 'hermitian'", {}),
-    ("skew pattern", f"{HEAD} pattern skew-symmetric\n1 1 0\n", 1, "no values", {}),
-    ("no size line", f"{HEAD} real general\n% c\n", None, "size line must have three numbers", {}),
-    ("two sizes", f"{HEAD} real general\n3 3\n1 2 3\n", 2, "size line must have three numbers", {}),
-    ("negative size", f"{HEAD} real general\n3 3 -1\n", 2, "size line must have three numbers", {}),
+    ("skew pattern", f"{HEAD} pattern skew-symmetric\n1 1 0\n", 1, "a pattern matrix cannot be skew-symmetric", {}),
+    ("no size line", f"{HEAD} real general\n% c\n", None, "size line must contain three numbers", {}),
+    ("two sizes", f"{HEAD} real general\n3 3\n1 2 3\n", 2, "size line must contain three numbers", {}),
+    ("negative size", f"{HEAD} real general\n3 3 -1\n", 2, "size line must contain three numbers", {}),
     ("not square", f"{HEAD} real general\n% c\n3 4 0\n", 3, "3 rows and 4 columns", {}),
-    ("too large", f"{HEAD} real general\n4294967295 4294967295 0\n", 2, "4,294,967,295 rows are more", {}),
+    ("too large", f"{HEAD} real general\n4294967295 4294967295 0\n", 2, "4,294,967,295 rows exceed", {}),
     ("truncated", f"{HEAD} real general\n3 3 3\n1 2 1\n2 3 1\n", None, "3 entries, but there are 2", {}),
     ("too long", f"{HEAD} real general\n3 3 1\n1 2 1\n2 3 1\n", None, "1 entries, but there are 2", {}),
     ("no value", f"{HEAD} real general\n3 3 1\n1 2\n", 3, "an entry of a real matrix has 3", {}),
     ("value of a pattern", f"{HEAD} pattern general\n3 3 1\n1 2 1\n", 3, "an entry of a pattern matrix has 2", {}),
-    ("row 0", f"{HEAD} pattern general\n3 3 2\n1 2\n0 1\n", 4, "the id 0 is too small: ids count from 1", {}),
+    ("row 0", f"{HEAD} pattern general\n3 3 2\n1 2\n0 1\n", 4, "the id 0 is too small: ids start at 1", {}),
     ("column beyond", f"{HEAD} pattern general\n3 3 2\n1 2\n1 4\n", 4, "the matrix has 3 rows and columns", {}),
     ("words", f"{HEAD} real general\n3 3 1\n1 two 1\n", 3, "the id 'two' is not an integer", {}),
     ("value no number", f"{HEAD} real general\n3 3 1\n1 2 pi\n", 3, "the weight 'pi' is not a number", {}),
-    ("real in an integer matrix", f"{HEAD} integer general\n3 3 1\n1 2 0.5\n", 3, "0.5 is no int64", {}),
+    ("real in an integer matrix", f"{HEAD} integer general\n3 3 1\n1 2 0.5\n", 3, "0.5 does not fit int64", {}),
     ("NaN", f"{HEAD} real general\n3 3 1\n1 2 nan\n", 3, "the weight is NaN", {}),
     ("skew diagonal", f"{HEAD} real skew-symmetric\n3 3 2\n2 1 1\n\n3 3 1\n", 5, "on the diagonal", {}),
-    ("no weights", f"{HEAD} pattern general\n3 3 0\n", None, "leave weighted=True out", {"weighted": True}),
+    ("no weights", f"{HEAD} pattern general\n3 3 0\n", None, "omit weighted=True", {"weighted": True}),
     (
         "skew, unsigned",
         f"{HEAD} real skew-symmetric\n2 2 1\n2 1 1\n",
         None,
-        "-1.0 is no uint32",
+        "-1.0 does not fit uint32",
         {"weight_dtype": "uint32"},
     ),
 ]
@@ -126,7 +126,7 @@ REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(
     "content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_refuses(content: str, line: int | None, problem: str, options: Any, put: Put, refused: Any) -> None:
+def test_rejects(content: str, line: int | None, problem: str, options: Any, put: Put, refused: Any) -> None:
     refused(put("a.mtx", content), line, problem, **options)
 
 

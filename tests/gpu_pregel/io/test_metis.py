@@ -1,4 +1,4 @@
-"""METIS graph files."""
+"""Tests of METIS graph files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpu_pregel.errors import ArgumentError
 
 Put = Callable[[str, str | bytes], Path]
 
-# The graphs of figures 2 and 3 of METIS's manual are of this kind: a path 1-2-3 with a pendant 4 on 2.
+# A graph like those in figures 2 and 3 of the METIS manual: a path 1-2-3 with a pendant vertex 4 at 2.
 STAR = [(0, 1), (1, 2), (1, 3)]
 HEAVY = [(0, 1, 5), (1, 2, 6), (1, 3, 7)]
 READABLE: list[tuple[str, str, list[Any]]] = [
@@ -50,35 +50,35 @@ def test_reads(content: str, expected: Any, blocks: str, put: Put, edges: Any, r
 
 
 REFUSED: list[tuple[str, str, int | None, str]] = [
-    ("empty", "", None, "the header must have two to four numbers"),
-    ("one number", "% c\n4\n", 2, "the header must have two to four numbers"),
-    ("thousands of digits", f"{'9' * 5000} 3\n", 1, "the header must have two to four numbers"),
-    ("words", "four 3\n", 1, "the header must have two to four numbers"),
+    ("empty", "", None, "the header must contain two to four numbers"),
+    ("one number", "% c\n4\n", 2, "the header must contain two to four numbers"),
+    ("thousands of digits", f"{'9' * 5000} 3\n", 1, "the header must contain two to four numbers"),
+    ("words", "four 3\n", 1, "the header must contain two to four numbers"),
     ("bad fmt", "2 1 2\n2\n1\n", 1, "the fmt 002 must be three digits"),
     ("long fmt", "2 1 0001\n2\n1\n", 1, "the fmt 0001 must be three digits"),
-    ("too many vertices", "4294967295 0\n", 1, "more than"),
-    ("too few lines", "% c\n4 3\n2\n1 3 4\n2\n", 2, "announces 4 vertices, but there are 3 lines"),
-    ("too many lines", "2 1\n2\n1\n% c\n\n1\n", 6, "one line more than the 2 vertices"),
-    ("a line more at the end", "2 1\n2\n1\n1", 4, "one line more than the 2 vertices"),
-    ("too few edges", "4 4\n2\n1 3 4\n2\n2\n", 1, "announces 4 edges, so 8 neighbours, but there are 6"),
-    ("too many edges", "4 2\n2\n1 3 4\n2\n2\n", 1, "announces 2 edges, so 4 neighbours, but there are 6"),
-    ("vertex 0", "% c\n2 1\n2\n% c\n0\n", 5, "the neighbour 0 is no vertex"),
-    ("vertex beyond", "2 1\n2\n3\n", 3, "the neighbour 3 is no vertex: they are numbered from 1 to 2"),
-    ("negative", "2 1\n2\n-1\n", 3, "the neighbour -1 is no vertex"),
+    ("too many vertices", "4294967295 0\n", 1, "exceed the limit"),
+    ("too few lines", "% c\n4 3\n2\n1 3 4\n2\n", 2, "states 4 vertices, but 3 lines follow"),
+    ("too many lines", "2 1\n2\n1\n% c\n\n1\n", 6, "more lines than the 2 vertices"),
+    ("a line more at the end", "2 1\n2\n1\n1", 4, "more lines than the 2 vertices"),
+    ("too few edges", "4 4\n2\n1 3 4\n2\n2\n", 1, "states 4 edges, hence 8 neighbours, but there are 6"),
+    ("too many edges", "4 2\n2\n1 3 4\n2\n2\n", 1, "states 2 edges, hence 4 neighbours, but there are 6"),
+    ("vertex 0", "% c\n2 1\n2\n% c\n0\n", 5, "the neighbour 0 is not a vertex"),
+    ("vertex beyond", "2 1\n2\n3\n", 3, "the neighbour 3 is not a vertex: vertices are numbered from 1 to 2"),
+    ("negative", "2 1\n2\n-1\n", 3, "the neighbour -1 is not a vertex"),
     ("self-loop", "2 1\n\n2 2\n", 3, "vertex 2 is its own neighbour"),
     ("not symmetric", "3 1\n2\n3\n\n", None, "not symmetric"),
-    ("no number", "2 1\n2\nx\n", 3, "'x' is not an integer"),
-    ("fraction", "2 1 1\n2 0.5\n1 0.5\n", 2, "'0.5' is not an integer"),
-    ("hexadecimal", "2 1\n0x2\n1\n", 2, "'0x2' is not an integer"),
-    ("no vertex weight", "2 1 10\n1 2\n\n", 3, "must begin with the vertex's 1 size and weights"),
-    ("weight missing", "2 1 1\n2 5\n1\n", 3, "neighbours and weights must alternate"),
+    ("no number", "2 1\n2\nx\n", 3, "'x' is not a 64-bit integer"),
+    ("fraction", "2 1 1\n2 0.5\n1 0.5\n", 2, "'0.5' is not a 64-bit integer"),
+    ("hexadecimal", "2 1\n0x2\n1\n", 2, "'0x2' is not a 64-bit integer"),
+    ("no vertex weight", "2 1 10\n1 2\n\n", 3, "requires 1 sizes and weights at the start of each line"),
+    ("weight missing", "2 1 1\n2 5\n1\n", 3, "requires a weight after each neighbour"),
     ("weights differ", "2 1 1\n2 5\n1 6\n", None, "not symmetric"),
 ]
 
 
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
 @pytest.mark.parametrize("content, line, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refuses(
+def test_rejects(
     content: str, line: int | None, problem: str, blocks: str, put: Put, refused: Any, request: pytest.FixtureRequest
 ) -> None:
     if blocks == "small blocks":
@@ -92,7 +92,7 @@ def test_options(put: Put, edges: Any) -> None:
     assert edges(gp.read_graph(path, weighted=False, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
-def test_directed_needs_no_symmetry(put: Put, edges: Any) -> None:
+def test_directed_keeps_both_directions(put: Put, edges: Any) -> None:
     assert edges(gp.read_graph(put("a.graph", "3 1\n2\n3\n\n"), directed=True)) == [(0, 1), (1, 2)]
 
 
@@ -130,7 +130,7 @@ def test_written_text(tmp_path: Path) -> None:
     assert (tmp_path / "a.graph").read_text() == "4 3 001\n2 5\n1 5 3 6 4 7\n2 6\n2 7\n"
 
 
-def test_not_written(tmp_path: Path) -> None:
+def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, problem in (
         (gp.Graph.from_edgelist([0], [1], directed=True), "directed=False"),
         (gp.Graph.from_edgelist([0, 1], [1, 1]), "self_loops='drop'"),

@@ -1,4 +1,4 @@
-"""The package's own format."""
+"""Tests of the .pregel format."""
 
 from __future__ import annotations
 
@@ -71,8 +71,13 @@ def large_list(values: Any, kind: Any) -> Any:
 GOOD = {"indptr": large_list([0, 1, 2], pa.int64()), "indices": large_list([1, 0], pa.uint32())}
 META = {"gpu_pregel.version": "1", "gpu_pregel.directed": "false"}
 REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
-    ("another Arrow file", GOOD, {}, "no version in its metadata"),
-    ("newer", GOOD, {**META, "gpu_pregel.version": "2"}, "has version 2 of the format, and only 1 can be read"),
+    ("another Arrow file", GOOD, {}, "its metadata has no version"),
+    (
+        "newer",
+        GOOD,
+        {**META, "gpu_pregel.version": "2"},
+        "has version 2 of the format, but only version 1 is supported",
+    ),
     ("no direction", GOOD, {**META, "gpu_pregel.directed": "?"}, "must be true or false"),
     ("no indptr", {"indices": GOOD["indices"]}, META, "has no column 'indptr'"),
     ("no indices", {"indptr": GOOD["indptr"]}, META, "has no column 'indices'"),
@@ -83,8 +88,13 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
         "the column 'indices' is large_list",
     ),
     ("small list", {**GOOD, "indices": pa.array([[1, 0]], pa.list_(pa.uint32()))}, META, "not a large list of uint32"),
-    ("null value", {**GOOD, "indices": large_list([1, None], pa.uint32())}, META, "the column 'indices' holds nulls"),
-    ("null row", {**GOOD, "indices": large_list(None, pa.uint32()).slice(0, 1)}, META, "holds nulls"),
+    (
+        "null value",
+        {**GOOD, "indices": large_list([1, None], pa.uint32())},
+        META,
+        "the column 'indices' contains nulls",
+    ),
+    ("null row", {**GOOD, "indices": large_list(None, pa.uint32()).slice(0, 1)}, META, "contains nulls"),
     ("decreasing", {**GOOD, "indptr": large_list([0, 3, 2], pa.int64())}, META, "indptr decreases"),
     ("outside", {**GOOD, "indices": large_list([1, 2], pa.uint32())}, META, "has an edge to 2"),
     ("not symmetric", {**GOOD, "indices": large_list([1, 1], pa.uint32())}, META, "not symmetric"),
@@ -97,14 +107,14 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize("columns, metadata, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refuses(columns: Any, metadata: Any, problem: str, tmp_path: Path, refused: Any) -> None:
+def test_rejects(columns: Any, metadata: Any, problem: str, tmp_path: Path, refused: Any) -> None:
     batch = pa.record_batch(columns).replace_schema_metadata(metadata)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
     refused(tmp_path / "a.pregel", None, problem)
 
 
-def test_refuses_several_batches(tmp_path: Path, refused: Any) -> None:
+def test_rejects_multiple_batches(tmp_path: Path, refused: Any) -> None:
     batch = pa.record_batch(GOOD).replace_schema_metadata(META)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
@@ -117,13 +127,13 @@ def test_truncated_anywhere(graph: gp.Graph, tmp_path: Path, put: Put, refused: 
     graph.save(tmp_path / "a.pregel")
     content = (tmp_path / "a.pregel").read_bytes()
     for size in range(0, len(content), 13):
-        refused(put("b.pregel", content[:size]), None, "is no .pregel file, or truncated")
+        refused(put("b.pregel", content[:size]), None, "is not a .pregel file, or is truncated")
 
 
 @settings(max_examples=150)
 @given(data=st.data(), graph=st.sampled_from([NUMBERS, NAMES]))
 def test_damaged_anywhere(data: Any, graph: gp.Graph, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever bytes change, the file is refused or holds a graph whose edges stay within it."""
+    """A file with any damaged bytes is rejected, or its edges stay within the graph."""
     path = tmp_path_factory.getbasetemp() / "damaged.pregel"
     graph.save(path)
     content = bytearray(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Parquet tables of edges."""
+"""Tests of Parquet tables of edges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Put = Callable[[str, str | bytes], Path]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Callable[..., Path]:
-    """Write a Parquet file of these columns; return its path."""
+    """Write a Parquet file with these columns; return its path."""
 
     def write(**columns: Any) -> Path:
         pyarrow.parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
@@ -43,12 +43,12 @@ def test_columns_by_name(table: Any, edges: Any) -> None:
         assert edges(gp.read_graph(path, weighted=False)) == [(5, 6), (6, 7)]
 
 
-def test_columns_that_are_asked_for(table: Any, edges: Any) -> None:
+def test_requested_columns(table: Any, edges: Any) -> None:
     path = table(src=[1], dst=[2], weight=[9], a=[3], b=[4], c=[7])
     assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4)]
     graph = gp.read_graph(path, columns=["b", "a", "c"], directed=True, weight_dtype="float32")
     assert edges(graph) == [(4, 3, 7.0)]
-    with pytest.raises(ArgumentError, match="has no column 'z': there are 'src', 'dst'"):
+    with pytest.raises(ArgumentError, match="has no column 'z'; available columns: 'src', 'dst'"):
         gp.read_graph(path, columns=("a", "z"))
 
 
@@ -59,37 +59,37 @@ def test_names_as_ids(table: Any) -> None:
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
-    ("one column", {"src": [1]}, "has 1 columns: edges need a source and a destination", {}),
+    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a destination", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
     ("negative id", {"src": [1, -1], "dst": [2, 2]}, "src[1] is -1", {}),
-    ("fractional ids", {"src": [1.5], "dst": [2.5]}, "vertex ids are integers or strings", {}),
+    ("fractional ids", {"src": [1.5], "dst": [2.5]}, "which ids cannot have: use integers or strings", {}),
     ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),
-    ("weights that are no numbers", {"src": [1], "dst": [2], "weight": ["x"]}, "is string, no numbers", {}),
+    ("weights that are no numbers", {"src": [1], "dst": [2], "weight": ["x"]}, "is string, not a number type", {}),
     (
         "weights that do not fit",
         {"src": [1], "dst": [2], "weight": [0.5]},
-        "0.5 is no int32",
+        "0.5 does not fit int32",
         {"weight_dtype": "int32"},
     ),
-    ("no weights", {"src": [1], "dst": [2]}, "leave weighted=True out", {"weighted": True}),
+    ("no weights", {"src": [1], "dst": [2]}, "omit weighted=True", {"weighted": True}),
 ]
 
 
 @pytest.mark.parametrize("columns, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_refuses(columns: Any, problem: str, options: Any, table: Any, refused: Any) -> None:
+def test_rejects(columns: Any, problem: str, options: Any, table: Any, refused: Any) -> None:
     refused(table(**columns), None, problem, **options)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"], ids=["empty", "short", "damaged"])
-def test_refuses_what_is_no_parquet(content: bytes, put: Put, refused: Any) -> None:
-    refused(put("a.parquet", content), None, "is no Parquet file")
+def test_rejects_other_files(content: bytes, put: Put, refused: Any) -> None:
+    refused(put("a.parquet", content), None, "is not a readable Parquet file")
 
 
-def test_refuses_damaged_metadata(tmp_path: Path, refused: Any) -> None:
+def test_rejects_damaged_metadata(tmp_path: Path, refused: Any) -> None:
     table = pa.table({"src": [0], "dst": [1]}).replace_schema_metadata({"gpu_pregel": "{"})
     pyarrow.parquet.write_table(table, tmp_path / "a.pq")
-    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' are damaged")
+    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' is damaged")
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -121,7 +121,7 @@ def test_round_trip_of_ids(ids: list[Any], tmp_path: Path, equal: Any) -> None:
         (np.array(["a", None], object), "an id is None"),
     ],
 )
-def test_ids_that_could_not_be_read_are_not_written(ids: Any, problem: str, tmp_path: Path) -> None:
+def test_ids_that_cannot_be_read_back_are_not_written(ids: Any, problem: str, tmp_path: Path) -> None:
     names = np.empty(2, object) if isinstance(ids[0], tuple) else np.asarray(ids)
     names[:] = ids
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=names)
@@ -131,7 +131,7 @@ def test_ids_that_could_not_be_read_are_not_written(ids: Any, problem: str, tmp_
 
 
 @pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1]])
-def test_other_ids_come_back(ids: Any, tmp_path: Path) -> None:
+def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=np.array(ids, np.uint64 if isinstance(ids[0], int) else object))
     graph.save(tmp_path / "a.parquet")
     found = gp.read_graph(tmp_path / "a.parquet").ids
@@ -139,7 +139,7 @@ def test_other_ids_come_back(ids: Any, tmp_path: Path) -> None:
     assert found.tolist() == ids
 
 
-def test_options_override_what_was_noted(tmp_path: Path) -> None:
+def test_options_override_the_metadata(tmp_path: Path) -> None:
     gp.Graph.from_edgelist([0], [1], directed=True, num_vertices=5).save(tmp_path / "a.parquet")
     graph = gp.read_graph(tmp_path / "a.parquet", directed=False, num_vertices=9)
     assert (graph.num_vertices, graph.num_edges, graph.is_directed) == (9, 2, False)

@@ -184,10 +184,10 @@ def test_failures_and_interrupts_in_one_superstep() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind", "text"),
     [
-        (lambda ctx: 5, "exception", "compute returned int"),
+        (lambda ctx: 5, "exception", "compute must return None, but returned int"),
         (lambda ctx: setattr(ctx, "value", object()), "data", "the value"),
         (lambda ctx: ctx.send("a", lambda: 1), "data", "a message"),
-        (lambda ctx: ctx.aggregate("none", 1), "exception", "there is no aggregator 'none'"),
+        (lambda ctx: ctx.aggregate("none", 1), "exception", "no aggregator 'none'"),
         (lambda ctx: ctx.send(1.5, 1), "data", "id is of type float"),
     ],
 )

@@ -138,7 +138,7 @@ def test_tries_that_were_made_elsewhere_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data, message",
-    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "cut short")],
+    [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "truncated")],
 )
 def test_what_is_no_checkpoint_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(CodecError, match=message):
@@ -147,7 +147,7 @@ def test_what_is_no_checkpoint_is_refused(data: bytes, message: str) -> None:
 
 def test_a_checkpoint_wants_the_function_that_it_goes_on_with() -> None:
     data = gp.agents.start([Vertex(1)], functions={"first": ring}).checkpoint_data()
-    with pytest.raises(ArgumentError, match="'first', which is not given: there are 'compute'"):
+    with pytest.raises(ArgumentError, match="'first', which was not passed; available: 'compute'"):
         gp.agents.start(data, ring)
 
 

@@ -1,4 +1,4 @@
-"""Stands in for CuPy where there is no GPU: what is put on a stream is done when the stream is waited for."""
+"""A substitute for CuPy without a GPU: work on a stream is deferred until the stream is synchronised."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 stack: list[Any] = []
-"""Devices and streams made current, the innermost last."""
+"""The current devices and streams, innermost last."""
 
 
 class CUDARuntimeError(RuntimeError):
-    """As CuPy's."""
+    """Same name as CuPy's exception."""
 
 
 class _Current:
@@ -27,24 +27,24 @@ class _Current:
 
 
 class Device(_Current):
-    """A GPU by its number."""
+    """A GPU with a number."""
 
     def __init__(self, device: int) -> None:
         self.id = device
 
 
 class Stream(_Current):
-    """Work that waits."""
+    """A queue of deferred work."""
 
     def __init__(self, non_blocking: bool = False) -> None:
-        assert isinstance(stack[-1], Device), "a stream belongs to the current device"
+        assert isinstance(stack[-1], Device), "a stream needs a current device"
         assert non_blocking
         self.ptr = 0x51
         self.work: list[Callable[[], object]] = []
         self.failure: Exception | None = None
 
     def synchronize(self) -> None:
-        """Do what waits."""
+        """Run the deferred work."""
         while self.work:
             self.work.pop(0)()
         if self.failure is not None:
@@ -52,26 +52,26 @@ class Stream(_Current):
 
 
 class Event:
-    """A mark on a stream."""
+    """An event on a stream."""
 
     def record(self, stream: Stream) -> None:
-        """Put it there."""
+        """Record the event."""
         self.stream = stream
 
     def synchronize(self) -> None:
-        """Wait for it."""
+        """Wait for the event."""
         self.stream.synchronize()
 
 
 class MemoryPointer:
-    """An address, and the memory that it keeps alive."""
+    """An address with a reference to its memory."""
 
     def __init__(self, memory: np.ndarray[Any, Any]) -> None:
         self.memory = memory
         self.ptr = memory.ctypes.data
 
     def memset_async(self, value: int, size: int, stream: Stream) -> None:
-        """Fill bytes."""
+        """Set bytes to a value."""
         stream.work.append(lambda: ctypes.memset(self.ptr, value, size))
 
     def copy_from_device_async(self, src: MemoryPointer, size: int, stream: Stream) -> None:
@@ -80,7 +80,7 @@ class MemoryPointer:
 
 
 class ndarray:  # noqa: N801 (CuPy's name)
-    """An array of one dimension."""
+    """A one-dimensional array."""
 
     ndim = 1
     flags = SimpleNamespace(c_contiguous=True)
@@ -94,7 +94,7 @@ class ndarray:  # noqa: N801 (CuPy's name)
         return ndarray(self.data.memory[part])
 
     def set(self, arr: np.ndarray[Any, Any], stream: Stream) -> None:
-        """Copy from the host, whose array is read when the stream comes to it."""
+        """Copy from the host; the host array is read when the stream reaches the copy."""
         assert (arr.dtype, arr.shape) == (self.dtype, (self.size,))
         stream.work.append(lambda: self.data.memory.__setitem__(slice(None), arr))
 
@@ -105,19 +105,19 @@ class ndarray:  # noqa: N801 (CuPy's name)
         out[:] = self.data.memory
 
 
-class Memory:
-    """A GPU's memory, of which a pool holds some."""
+class PooledMemory:
+    """The memory of a GPU, part of which belongs to a pool."""
 
     def __init__(self) -> None:
         self.free, self.pooled, self.trims = 1 << 30, 0, 0
 
     def take(self, size: int) -> None:
-        """Allocate bytes, or fail as CuPy does."""
+        """Check that bytes can be allocated, and fail like CuPy if not."""
         if size > self.free:
             raise MemoryError(f"Out of memory allocating {size:,} bytes")
 
     def free_bytes(self) -> int:
-        """What the pool holds unused."""
+        """Return the unused bytes of the pool."""
         return self.pooled
 
     def free_all_blocks(self) -> None:
@@ -126,13 +126,13 @@ class Memory:
 
 
 class FakeCupy:
-    """The names of CuPy that ``cupy_calls`` uses."""
+    """The part of CuPy that ``cupy_calls`` uses."""
 
     ndarray = ndarray
     __version__ = "0"
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = PooledMemory()
         self.get_default_memory_pool = lambda: self.memory
         self.cuda = SimpleNamespace(
             Device=Device,
@@ -149,8 +149,8 @@ class FakeCupy:
         return bytearray(size)
 
     def empty(self, shape: int, dtype: Any) -> Any:
-        """An array of unknown numbers."""
-        assert [type(one) for one in stack[-2:]] == [Device, Stream], "allocated on no device, or on no stream"
+        """Return an array with arbitrary contents."""
+        assert [type(one) for one in stack[-2:]] == [Device, Stream], "allocation without a current device and stream"
         memory: np.ndarray[Any, Any] = np.empty(shape, dtype)
         self.memory.take(memory.nbytes)
         memory.view(np.uint8)[:] = 0xA5

@@ -14,7 +14,7 @@ from gpu_pregel.host.devices.threads import available_threads
 from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE
 
 
-def test_auto_takes_the_cpu_and_all_its_threads() -> None:
+def test_auto_selects_the_cpu_with_all_its_threads() -> None:
     device = get_device()
     assert device.name == "cpu"
     assert device.threads == available_threads()
@@ -31,7 +31,7 @@ def test_arrays_and_kernels(name: str) -> None:
 @pytest.mark.parametrize(
     ("size", "threads", "chunk"), [(0, 2, 0), (4096, 2, 4096), (4097, 1, 1024), (1 << 20, 2, 1 << 14)]
 )
-def test_small_work_stays_in_this_thread_and_large_work_is_cut(size: int, threads: int, chunk: int) -> None:
+def test_small_work_runs_in_this_thread_and_large_work_in_chunks(size: int, threads: int, chunk: int) -> None:
     seen: list[tuple[int, int, bool]] = []
 
     def kernel(work: Any) -> None:
@@ -42,8 +42,8 @@ def test_small_work_stays_in_this_thread_and_large_work_is_cut(size: int, thread
     assert seen[0] == (size, chunk, size <= 4096)
 
 
-def test_unknown_devices_are_refused() -> None:
-    with pytest.raises(DeviceError, match="there is no device 'tpu' in this version"):
+def test_unknown_devices_raise() -> None:
+    with pytest.raises(DeviceError, match="unknown device 'tpu': use one of"):
         get_device("tpu")
     with pytest.raises(ArgumentTypeError, match="device must be a name"):
         get_device(None)  # type: ignore[arg-type]

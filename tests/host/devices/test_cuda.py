@@ -1,4 +1,4 @@
-"""Tests of a GPU as a device, without one: CuPy is stood in for by arrays whose work waits."""
+"""Tests of a GPU as a device without a GPU: a fake CuPy defers the work on a stream until it is waited for."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ H100 = Gpu(0, "NVIDIA H100", (9, 0), 80 << 30)
 
 
 class FakeLauncher:
-    """Runs a plain function where a kernel would be, in the order of the stream."""
+    """Runs a plain function in place of a kernel, in the order of the stream."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
         self.failures: list[Exception] = []
 
     def launch(self, kernel: Callable[..., None], size: int, arguments: tuple[Any, ...]) -> None:
-        """Put it on the stream."""
+        """Append the kernel to the stream."""
         assert isinstance(fake_cupy.stack[-2], fake_cupy.Device)
         if self.failures:
             raise self.failures.pop()
@@ -52,7 +52,7 @@ def device(fake: FakeCupy) -> cuda.CudaDevice:
     return cuda.CudaDevice(1)
 
 
-def test_what_a_device_is(device: cuda.CudaDevice) -> None:
+def test_attributes_of_a_device(device: cuda.CudaDevice) -> None:
     assert (device.name, device.threads, device.is_host) == ("cuda:1", None, False)
     assert device._device.id == 1
     if find_spec("numba_cuda") is not None:
@@ -60,7 +60,7 @@ def test_what_a_device_is(device: cuda.CudaDevice) -> None:
 
 
 @pytest.mark.parametrize("array", [np.arange(5), np.zeros(0, np.float32), np.arange(100_000, dtype=np.uint32)[::3]])
-def test_arrays_go_up_and_come_down(device: cuda.CudaDevice, array: np.ndarray[Any, Any]) -> None:
+def test_upload_and_download(device: cuda.CudaDevice, array: np.ndarray[Any, Any]) -> None:
     expected = array.copy()
     uploaded = device.upload(array)
     array[:] = 7
@@ -76,19 +76,19 @@ def test_zeros_and_full(device: cuda.CudaDevice, size: int, value: float) -> Non
     assert device.download(device.full(size, value, np.float32)).tolist() == [value] * size
 
 
-def test_small_readbacks_go_through_one_pinned_buffer(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+def test_small_readbacks_share_one_pinned_buffer(device: cuda.CudaDevice, fake: FakeCupy) -> None:
     small, large = np.arange(100, dtype=np.int64), np.arange(10_000, dtype=np.int64)
     first, second = device.download(device.upload(small)), device.download(device.upload(small + 1))
     assert first.tolist() == small.tolist()
     assert second.tolist() == (small + 1).tolist()
-    assert fake.pinned == [cuda.STAGING]
+    assert fake.pinned == [cuda.STAGING_BYTES]
     assert device.download(device.upload(large)).tolist() == large.tolist()
-    assert fake.pinned == [cuda.STAGING]
+    assert fake.pinned == [cuda.STAGING_BYTES]
     flags = np.array([True, False, True])
     assert device.download(device.upload(flags)).tolist() == [True, False, True]
 
 
-def test_a_launch_returns_before_the_kernel_has_run(device: cuda.CudaDevice) -> None:
+def test_a_launch_is_asynchronous(device: cuda.CudaDevice) -> None:
     done: list[int] = []
     ticks: list[tuple[int, int]] = []
 
@@ -106,25 +106,27 @@ def test_a_launch_returns_before_the_kernel_has_run(device: cuda.CudaDevice) -> 
     assert done == [4, 4]
 
 
-def test_memory_that_is_missing_is_told_before_and_on_the_way(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+def test_too_little_memory_is_reported_before_and_during_allocation(device: cuda.CudaDevice, fake: FakeCupy) -> None:
     fake.memory.free, fake.memory.pooled = 1 << 20, 1 << 20
     device.require(2 << 20, "a run")
     with pytest.raises(
-        NotEnoughMemoryError, match=r"a run needs 2\.0 MiB of memory on device cuda:1, and 2\.0 MiB are"
+        NotEnoughMemoryError, match=r"a run needs 2\.0 MiB of memory on device cuda:1, but only 2\.0 MiB are"
     ):
         device.require((2 << 20) + 1, "a run")
     kept = device.full(100, 5, np.uint8)
     assert fake.memory.trims == 0
-    # The pool's memory is found by trimming it.
+    # The allocation succeeds after the pool has been trimmed.
     assert device.empty(3 << 18, np.uint16).size == 3 << 18
     assert fake.memory.trims == 1
-    with pytest.raises(NotEnoughMemoryError, match=r"array of 3\.0 MiB finds no memory on device cuda:1, and 2\.0 MiB"):
+    with pytest.raises(
+        NotEnoughMemoryError, match=r"array of 3\.0 MiB needs memory on device cuda:1, but only 2\.0 MiB"
+    ):
         device.zeros(3 << 20, np.uint8)
     assert fake.memory.trims == 2
     assert device.download(kept).tolist() == [5] * 100
 
 
-def test_a_launch_that_finds_no_memory_is_tried_again(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+def test_a_launch_that_runs_out_of_memory_is_retried(device: cuda.CudaDevice, fake: FakeCupy) -> None:
     array = device.zeros(1, np.uint8)
 
     def kernel(size: int, array: np.ndarray[Any, Any]) -> None:
@@ -135,15 +137,15 @@ def test_a_launch_that_finds_no_memory_is_tried_again(device: cuda.CudaDevice, f
     device.launch(kernel, 1, array)
     assert (device.download(array).tolist(), fake.memory.trims) == ([1], 1)
     device._launcher.failures = [failure, failure]
-    with pytest.raises(NotEnoughMemoryError, match="a kernel finds no memory"):
+    with pytest.raises(NotEnoughMemoryError, match="a kernel needs memory on device"):
         device.launch(kernel, 1, array)
 
 
-def test_errors_of_cuda_are_ours_and_others_stay(device: cuda.CudaDevice) -> None:
+def test_cuda_errors_are_converted_and_others_are_not(device: cuda.CudaDevice) -> None:
     device._stream.failure = fake_cupy.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access")
     with pytest.raises(DeviceError, match=r"'cuda:1': cudaErrorIllegalAddress.*; .*'emulated'"):
         device.synchronize()
-    with pytest.raises(ArgumentTypeError, match="only NumPy arrays are uploaded, not list"):
+    with pytest.raises(ArgumentTypeError, match="only NumPy arrays can be uploaded, not list"):
         device.upload([1, 2])
     device._launcher.failures = [ZeroDivisionError("in our own code")]
     with pytest.raises(ZeroDivisionError):
@@ -155,7 +157,9 @@ def test_bandwidth_counts_reads_and_writes(device: cuda.CudaDevice) -> None:
     assert device.copy_bandwidth(1000, trials=2) == 2 * 1000 / 0.002
 
 
-def test_a_setup_that_fails_names_the_extra_for_the_driver(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_setup_names_the_extra_that_matches_the_driver(
+    fake: FakeCupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise fake_cupy.CUDARuntimeError("cudaErrorInsufficientDriver: CUDA driver version is insufficient")
 

@@ -1,4 +1,4 @@
-"""Tests that what we call of CuPy is there: importing it takes no GPU, though using it does."""
+"""Tests that the calls of CuPy exist; importing CuPy needs no GPU, although using it does."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _found(name: str) -> Any:
 
 
 def _signature(name: str) -> inspect.Signature:
-    """The signature of a callable, from the first line of its documentation if it is Cython's and tells none."""
+    """Return the signature of a callable, from the first line of its docstring for Cython functions without one."""
     function = _found(name)
     try:
         signature = inspect.signature(function)
@@ -44,7 +44,7 @@ def _signature(name: str) -> inspect.Signature:
         line = str(inspect.getdoc(function)).split("\n", 1)[0]
         typed = re.fullmatch(r"[\w.]+\((.*)\)(?: -> .*)?", line)
         assert typed, f"{name} is documented as {line!r}"
-        parameters = re.sub(r"(?<![\w.=])[\w.]+ (?=\w)", "", typed[1])  # types stand before names there
+        parameters = re.sub(r"(?<![\w.=])[\w.]+ (?=\w)", "", typed[1])  # Cython writes types before names
         namespace: dict[str, Any] = {"_malloc": None}
         exec(f"def function({parameters}): pass", namespace)
         signature = inspect.signature(namespace["function"])
@@ -64,7 +64,7 @@ def test_a_declared_call_binds_to_the_real_function(text: str) -> None:
 
 
 def _calls_made() -> Iterator[str]:
-    """The calls in ``cupy_calls``, each as the declared one of its name."""
+    """Yield the declared form of each call in ``cupy_calls``."""
     declared = {ast.unparse(_call(text).func): text for text in cupy_calls.CALLS}
     by_last = {name.rsplit(".", 1)[-1]: name for name in declared}
     assert len(by_last) < len(declared)
@@ -84,11 +84,11 @@ def _calls_made() -> Iterator[str]:
         yield declared[name]
 
 
-def test_the_table_has_every_call_and_no_other() -> None:
+def test_the_table_lists_exactly_the_calls_made() -> None:
     assert set(_calls_made()) == set(cupy_calls.CALLS)
 
 
-def test_a_wrong_call_would_be_found() -> None:
+def test_an_invalid_call_is_detected() -> None:
     for name, arguments in (("cuda.get_elapsed_time", 3), ("ndarray.set", 3), ("cuda.MemoryPointer.memset_async", 4)):
         with pytest.raises(TypeError, match="too many"):
             _signature(name).bind(*range(arguments))
@@ -97,7 +97,7 @@ def test_a_wrong_call_would_be_found() -> None:
     assert list(_signature("cuda.MemoryPointer.memset_async").parameters) == ["value", "size", "stream"]
 
 
-def test_devices_and_streams_are_made_current_by_with() -> None:
+def test_devices_and_streams_are_context_managers() -> None:
     for kind in (cupy.cuda.Device, cupy.cuda.Stream):
         assert {"__enter__", "__exit__"} <= set(dir(kind))
 

@@ -1,4 +1,4 @@
-"""Memory of a device: computed before anything is allocated, refused with both figures, given back after a failure."""
+"""Tests of device memory: the need is computed before allocation, and memory is released after a failure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from tests.programs import DISTANCES, LABELS, RANKS
 pytestmark = EMULATED
 
 
-class Watched(EmulatedDevice):
-    """An emulated device with a memory of its own, which notes what is asked of it."""
+class RecordingDevice(EmulatedDevice):
+    """An emulated device with its own memory that records calls of ``require`` and ``trim``."""
 
     def __init__(self, capacity: int | None = None) -> None:
         super().__init__(0, EmulatedMemory(capacity))
@@ -41,19 +41,19 @@ class Watched(EmulatedDevice):
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Watched]:
-    """Make "emulated" a device of so many bytes."""
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecordingDevice]:
+    """Replace "emulated" by a device with the given capacity."""
 
-    def make(capacity: int | None = None) -> Watched:
-        device = Watched(capacity)
-        monkeypatch.setitem(devices._made, ("emulated", 0), (os.getpid(), device))
+    def make(capacity: int | None = None) -> RecordingDevice:
+        device = RecordingDevice(capacity)
+        monkeypatch.setitem(devices._devices, ("emulated", 0), (os.getpid(), device))
         return device
 
     return make
 
 
 def star() -> gp.Graph:
-    """A hub, whose row is cut into pieces, and vertices beside it."""
+    """Return a hub whose row is split into pieces, with isolated vertices."""
     return gp.Graph.from_edgelist(np.zeros(3_000, np.int64), np.arange(1, 3_001), num_vertices=3_500)
 
 
@@ -75,13 +75,13 @@ def add_up(graph: gp.Graph, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """Work on a graph that is made anew for each test."""
+    """An operation on a graph that is built for each test."""
 
     name: str
     make: Callable[[], gp.Graph]
     work: Callable[..., Any]
     is_long: bool = True
-    """Whether it keeps much while it runs, which is given back, and the pool trimmed, before anyone sees the error."""
+    """Whether the operation allocates memory that is released, and the pool trimmed, before the error is raised."""
 
     def __str__(self) -> str:
         return self.name
@@ -109,13 +109,13 @@ COMPUTED = [case for case in CASES if case.name != "process_vertices"]
 
 
 def cached_bytes(graph: gp.Graph) -> int:
-    """Bytes of the graph's copies on the device."""
+    """Return the bytes of the graph's copies on the device."""
     copies = graph._facts.get("copies on emulated")
     return 0 if copies is None else sum(copy.nbytes for _, copy in copies._copies.values())
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_allocation_may_fail(case: Case, use: Callable[..., Watched]) -> None:
+def test_every_allocation_may_fail(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()
     expected = case.work(graph, device="cpu")
     warm_up(case)
@@ -130,7 +130,7 @@ def test_every_allocation_may_fail(case: Case, use: Callable[..., Watched]) -> N
             assert live == cached_bytes(graph)
             assert device.trimmed > trimmed
         assert device.memory.live_bytes == cached_bytes(graph)
-        # Now the same works on the same graph. The next failure comes to a graph with nothing cached.
+        # The same operation now succeeds on the same graph. The next iteration starts with an empty cache.
         np.testing.assert_allclose(case.work(graph, device="emulated"), expected, rtol=1e-12)
         graph = case.make()
     assert failing > 2
@@ -139,34 +139,34 @@ def test_every_allocation_may_fail(case: Case, use: Callable[..., Watched]) -> N
 
 
 def warm_up(case: Case) -> None:
-    """Compile the kernels: exceptions within Numba keep what stands in the frames above until they are collected."""
+    """Compile the kernels, because exceptions within Numba keep the frames above alive until garbage collection."""
     case.work(case.make(), device="emulated")
     gc.collect()
 
 
-def attempt(device: Watched, work: Callable[[], Any]) -> tuple[int, str, Any]:
-    """Try it; bytes allocated while the error and its traceback are there still, what it says, and the result."""
+def attempt(device: RecordingDevice, work: Callable[[], Any]) -> tuple[int, str, Any]:
+    """Return the bytes allocated while the error is alive, its message, and the result."""
     try:
         return 0, "", work()
     except NotEnoughMemoryError as error:
         return device.memory.live_bytes, str(error), None
 
 
-def test_a_failure_on_going_on_from_a_checkpoint(use: Callable[..., Watched], tmp_path: Path) -> None:
+def test_a_failure_while_resuming_from_a_checkpoint(use: Callable[..., RecordingDevice], tmp_path: Path) -> None:
     device, graph, runs = use(), weighted(), tmp_path / "runs.db"
     gp.run(graph, RANKS, device="cpu", max_supersteps=4, checkpoint=runs)
-    going_on: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": runs, "resume": True}
+    options: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": runs, "resume": True}
     failures = 0
     while True:
         device.memory.fail_in = failures + 1
         try:
-            found = gp.run(graph, RANKS, **going_on).to_numpy()
+            found = gp.run(graph, RANKS, **options).to_numpy()
         except NotEnoughMemoryError:
             failures += 1
         else:
             break
         assert device.memory.live_bytes == cached_bytes(graph)
-        # The graph's copies stay: the next attempt allocates less, and fails later on.
+        # The graph's copies stay cached, so the next attempt allocates less and fails later.
         graph = weighted()
     assert failures > 20
     expected = gp.run(graph, RANKS, device="cpu", max_supersteps=6).to_numpy()
@@ -174,7 +174,7 @@ def test_a_failure_on_going_on_from_a_checkpoint(use: Callable[..., Watched], tm
 
 
 @pytest.mark.parametrize("case", COMPUTED, ids=str)
-def test_what_is_computed_is_what_is_needed(case: Case, use: Callable[..., Watched]) -> None:
+def test_the_computed_need_matches_the_usage(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()
     for cached in (False, True):
         before = device.memory.live_bytes
@@ -187,9 +187,7 @@ def test_what_is_computed_is_what_is_needed(case: Case, use: Callable[..., Watch
 
 
 @pytest.mark.parametrize("case", COMPUTED, ids=str)
-def test_too_little_is_an_error_with_both_figures_before_anything_is_allocated(
-    case: Case, use: Callable[..., Watched]
-) -> None:
+def test_too_little_memory_raises_before_anything_is_allocated(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()
     case.work(graph, device="emulated")
     needed = device.required[0]
@@ -204,7 +202,9 @@ def test_too_little_is_an_error_with_both_figures_before_anything_is_allocated(
     np.testing.assert_allclose(case.work(case.make(), device="emulated"), expected, rtol=1e-12)
 
 
-def test_the_shadows_of_the_emulated_device_count_too(use: Callable[..., Watched], monkeypatch: Any) -> None:
+def test_the_shadow_memory_of_the_emulated_device_is_included(
+    use: Callable[..., RecordingDevice], monkeypatch: Any
+) -> None:
     use()
     graph, small = star(), gp.grid(3)
     monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 100_000)
@@ -215,7 +215,7 @@ def test_the_shadows_of_the_emulated_device_count_too(use: Callable[..., Watched
     assert gp.run(small, LABELS, device="emulated").supersteps > 1
 
 
-def test_copies_go_with_their_graph(use: Callable[..., Watched]) -> None:
+def test_device_copies_are_released_with_their_graph(use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), weighted()
     result = gp.run(graph, DISTANCES, device="emulated")
     assert device.memory.live_bytes > cached_bytes(graph) > 0

@@ -1,9 +1,10 @@
-"""Tests of how devices are named, chosen and kept, and that all have the same methods."""
+"""Tests of the names, the selection and the reuse of devices, and of their common methods."""
 
 from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -21,16 +22,16 @@ needs_numba_cuda = pytest.mark.skipif(find_spec("numba_cuda") is None, reason="n
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No device is kept from other tests, nor for them."""
-    monkeypatch.setattr(devices, "_made", {})
-    monkeypatch.delenv(devices.VARIABLE, raising=False)
+    """Isolate each test from the devices of other tests."""
+    monkeypatch.setattr(devices, "_devices", {})
+    monkeypatch.delenv(devices.DEVICE_VARIABLE, raising=False)
     devices._has_gpu.cache_clear()
     yield
     devices._has_gpu.cache_clear()
 
 
 class FakeGpu:
-    """Stands in for a GPU."""
+    """A substitute for a GPU."""
 
     def __init__(self, number: int) -> None:
         self.name = f"cuda:{number}"
@@ -38,20 +39,20 @@ class FakeGpu:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with a GPU and the packages for it."""
+    """Simulate a machine with a GPU and its packages."""
     monkeypatch.setattr(devices, "find_spec", lambda module: object())
-    monkeypatch.setattr(cuda, "why_unusable", lambda: None)
+    monkeypatch.setattr(cuda, "unavailable_reason", lambda: None)
     monkeypatch.setattr(cuda, "CudaDevice", FakeGpu)
 
 
 @pytest.mark.parametrize("name", ["", "tpu", "CPU", "cpu:1", "auto:0", "cuda:", "cuda:-1", "cuda:one", "emulated:²"])
-def test_names_that_are_none(name: str) -> None:
-    with pytest.raises(DeviceError, match=r"there is no device .* use one of 'auto', 'cpu', 'cuda', 'cuda:N'"):
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(DeviceError, match=r"unknown device .*: use one of 'auto', 'cpu', 'cuda', 'cuda:N'"):
         get_device(name)
 
 
 @needs_numba_cuda
-def test_emulated_devices_are_kept_by_seed() -> None:
+def test_one_emulated_device_per_seed() -> None:
     from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     first, second = get_device("emulated"), get_device("emulated:7")
@@ -62,21 +63,21 @@ def test_emulated_devices_are_kept_by_seed() -> None:
     assert (first.seed, second.seed) == (0, 7)
 
 
-def test_the_cpu_is_one_by_its_threads() -> None:
+def test_threads_of_the_cpu() -> None:
     assert (get_device("cpu", threads=3).threads, get_device("cpu").threads) == (3, available_threads())
 
 
 def test_without_a_gpu_auto_is_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda, "why_unusable", lambda: "there is none")
+    monkeypatch.setattr(cuda, "unavailable_reason", lambda: "no GPU")
     assert get_device().name == "cpu"
-    monkeypatch.setattr(cuda, "why_unusable", lambda: pytest.fail("asked without the packages"))
+    monkeypatch.setattr(cuda, "unavailable_reason", lambda: pytest.fail("queried without the packages"))
     monkeypatch.setattr(devices, "find_spec", lambda module: None)
     devices._has_gpu.cache_clear()
     assert get_device().name == "cpu"
 
 
 @pytest.mark.usefixtures("gpu")
-def test_with_a_gpu_auto_is_the_gpu_unless_threads_are_asked_for() -> None:
+def test_with_a_gpu_auto_is_the_gpu_unless_threads_are_given() -> None:
     device = get_device()
     assert device.name == "cuda:0"
     assert get_device("cuda") is get_device("cuda:0") is device
@@ -85,12 +86,12 @@ def test_with_a_gpu_auto_is_the_gpu_unless_threads_are_asked_for() -> None:
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_gpu_that_cannot_be_set_up_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_whose_setup_fails_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(number: int) -> None:
         raise DeviceError(f"device 'cuda:{number}' cannot be used: the driver is too old")
 
     monkeypatch.setattr(cuda, "CudaDevice", fail)
-    with pytest.warns(RuntimeWarning, match="device 'auto' takes the CPU: .* the driver is too old") as caught:
+    with pytest.warns(RuntimeWarning, match="device 'auto' uses the CPU: .* the driver is too old") as caught:
         assert get_device().name == "cpu"
     assert caught[0].filename == __file__
     assert get_device().name == "cpu"
@@ -99,22 +100,22 @@ def test_a_gpu_that_cannot_be_set_up_is_told_of_once(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:1", "emulated"])
-def test_threads_are_the_cpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ArgumentError, match=r"threads=2 is for the CPU: leave it out for device '(cuda|emulated)'"):
+def test_threads_apply_only_to_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArgumentError, match=r"threads=2 applies only to the CPU: omit it for device '(cuda|emulated)'"):
         get_device(name, threads=2)
-    monkeypatch.setenv(devices.VARIABLE, name)
-    with pytest.raises(ArgumentError, match="threads=2 is for the CPU"):
+    monkeypatch.setenv(devices.DEVICE_VARIABLE, name)
+    with pytest.raises(ArgumentError, match="threads=2 applies only to the CPU"):
         get_device(threads=2)
 
 
 @pytest.mark.usefixtures("gpu")
-def test_the_environment_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_selects_the_device_for_auto(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, name in (("cpu", "cpu"), ("cuda:1", "cuda:1"), ("auto", "cuda:0"), ("", "cuda:0")):
-        monkeypatch.setenv(devices.VARIABLE, value)
+        monkeypatch.setenv(devices.DEVICE_VARIABLE, value)
         assert get_device().name == name
-    monkeypatch.setenv(devices.VARIABLE, "gpu")
+    monkeypatch.setenv(devices.DEVICE_VARIABLE, "gpu")
     with pytest.raises(
-        DeviceError, match="the environment variable GPU_PREGEL_DEVICE is wrong: there is no device 'gpu'"
+        DeviceError, match="the environment variable GPU_PREGEL_DEVICE is invalid: unknown device 'gpu'"
     ):
         get_device()
     assert get_device("cpu").name == "cpu"
@@ -122,17 +123,18 @@ def test_the_environment_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "find_spec", lambda module: None)
-    with pytest.raises(MissingPackageError, match=r"'emulated' needs the package numba-cuda: pip install gpu-pregel\["):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    with pytest.raises(MissingPackageError, match=r"'emulated' needs the package numba_cuda: pip install gpu-pregel\["):
         get_device("emulated")
     assert devices.usable_devices()[-1] != "emulated"
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_gpu_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_cannot_be_used_after_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     get_device("cuda")
     parent = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: parent + 1)
-    with pytest.raises(DeviceError, match="forked from one that uses it; start processes by the method 'spawn'"):
+    with pytest.raises(DeviceError, match="forked from one that uses it; start processes with the method 'spawn'"):
         get_device("cuda")
 
 
@@ -151,7 +153,7 @@ def _methods(kind: type) -> dict[str, Any]:
 
 
 @needs_numba_cuda
-def test_all_devices_have_the_methods_of_a_device() -> None:
+def test_all_devices_implement_the_interface() -> None:
     from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     for kind in (cuda.CudaDevice, EmulatedDevice):

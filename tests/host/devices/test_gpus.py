@@ -1,4 +1,4 @@
-"""Tests of what NVIDIA's driver is asked, and of the reasons for no GPU; the driver is stood in for."""
+"""Tests of the queries to NVIDIA's driver and of the reasons for not finding a GPU, with a fake driver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpu_pregel.host.devices.gpus import Gpu, Gpus
 
 
 class FakeDriver:
-    """NVIDIA's driver, with two GPUs unless it fails."""
+    """A substitute for NVIDIA's driver with two GPUs, whose initialisation may fail."""
 
     def __init__(self, status: int = 0, count: int = 2) -> None:
         self.status = status
@@ -59,7 +59,7 @@ class FakeDriver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
     def load(driver: Any) -> None:
-        gpus._ask.cache_clear()
+        gpus._query.cache_clear()
 
         def open_library(name: str) -> Any:
             assert name == "libcuda.so.1"
@@ -70,10 +70,10 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
         monkeypatch.setattr(ctypes, "CDLL", open_library)
 
     yield load
-    gpus._ask.cache_clear()
+    gpus._query.cache_clear()
 
 
-def test_the_driver_is_asked_for_its_gpus(driver: Callable[[Any], None]) -> None:
+def test_gpus_are_read_from_the_driver(driver: Callable[[Any], None]) -> None:
     driver(FakeDriver())
     first, second = Gpu(0, "NVIDIA H40", (9, 0), 80 << 30), Gpu(1, "NVIDIA H41", (9, 1), 80 << 30)
     assert gpus.gpus() == Gpus((first, second), (13, 1))
@@ -82,29 +82,31 @@ def test_the_driver_is_asked_for_its_gpus(driver: Callable[[Any], None]) -> None
 @pytest.mark.parametrize(
     ("fake_driver", "message"),
     [
-        (None, "there is no NVIDIA driver: libcuda.so.1 cannot be loaded"),
+        (None, "no NVIDIA driver is installed: libcuda.so.1 cannot be loaded"),
         (FakeDriver(100), "the NVIDIA driver finds no GPU"),
-        (FakeDriver(803), r"cuInit returns CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\)"),
-        (FakeDriver(0, 0), "finds no GPU that this process may use: look at CUDA_VISIBLE_DEVICES"),
+        (FakeDriver(803), r"cuInit returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\)"),
+        (FakeDriver(0, 0), "finds no GPU visible to this process: check CUDA_VISIBLE_DEVICES"),
     ],
 )
-def test_reasons_for_no_gpu(driver: Callable[[Any], None], fake_driver: Any, message: str) -> None:
+def test_reasons_for_not_finding_a_gpu(driver: Callable[[Any], None], fake_driver: Any, message: str) -> None:
     driver(fake_driver)
     with pytest.raises(DeviceError, match=f"device 'cuda:0' cannot be used: .*{message}"):
         cuda.CudaDevice()
-    assert re.search(message, str(cuda.why_unusable()))
+    assert re.search(message, str(cuda.unavailable_reason()))
 
 
-def test_a_gpu_that_is_not_there_or_too_old(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_does_not_exist_or_is_too_old(
+    driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     driver(FakeDriver())
-    with pytest.raises(DeviceError, match="'cuda:2' cannot be used: there are 2 GPUs, numbered from 0"):
+    with pytest.raises(DeviceError, match="'cuda:2' cannot be used: this machine has 2 GPUs, numbered from 0"):
         cuda.find_gpu(2)
-    monkeypatch.setattr(cuda, "OLDEST", (9, 1))
-    with pytest.raises(DeviceError, match=r"NVIDIA H40 has compute capability 9\.0, and 9\.1 is the least"):
+    monkeypatch.setattr(cuda, "MIN_COMPUTE_CAPABILITY", (9, 1))
+    with pytest.raises(DeviceError, match=r"NVIDIA H40 has compute capability 9\.0; at least 9\.1 is required"):
         cuda.find_gpu(0)
 
 
-def test_packages_that_are_missing(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
     driver(FakeDriver())
     monkeypatch.setattr(cuda, "find_spec", lambda module: None)
     with pytest.raises(
@@ -113,13 +115,13 @@ def test_packages_that_are_missing(driver: Callable[[Any], None], monkeypatch: p
         cuda.find_gpu(0)
     monkeypatch.setattr(cuda, "find_spec", lambda module: object())
     assert cuda.find_gpu(1).name == "NVIDIA H41"
-    assert cuda.why_unusable() is None
+    assert cuda.unavailable_reason() is None
 
 
-def test_nothing_of_cuda_is_imported_with_the_devices() -> None:
+def test_importing_the_devices_imports_no_cuda_package() -> None:
     program = (
         "import sys, gpu_pregel.host.devices.cuda as d\n"
-        "assert d.why_unusable() is not None or 'cupy' not in sys.modules\n"
+        "assert d.unavailable_reason() is not None or 'cupy' not in sys.modules\n"
         "assert not {'cupy', 'numba.cuda', 'gpu_pregel.host.devices.launches'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -1,4 +1,4 @@
-"""Tests of what a launch gives the driver: kernels are compiled and linked in earnest, and nothing is run."""
+"""Tests of the arguments that a launch passes to the driver; kernels are compiled and linked, but not run."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 
-class Recorded:
-    """A launcher of a GPU that is not there, and what it launches."""
+class RecordingLauncher:
+    """A launcher for a GPU that does not exist, which records its launches."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from gpu_pregel.host.devices import launches
@@ -26,7 +26,7 @@ class Recorded:
         self.launcher = launches.Launcher(3, (9, 0), 0x51, _pointer)
 
         def launch(stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-            ParamHolder(arguments)  # refuses what cuda-core cannot hand over
+            ParamHolder(arguments)  # raises for arguments that cuda-core cannot pass
             self.calls.append((stream, config, kernel, list(arguments)))
 
         from cuda.core._kernel_arg_handler import ParamHolder
@@ -38,7 +38,7 @@ class Recorded:
         monkeypatch.setattr(launches, "load", self.load)
 
     def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
-        """Compile for a chip and link, but load nothing; the kernel is its PTX."""
+        """Compile and link for a chip without loading; return the PTX as the kernel."""
         from gpu_pregel.host.devices import launches
         from gpu_pregel.host.devices.lowering import to_ptx
 
@@ -51,14 +51,14 @@ class Recorded:
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorded:
+def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordingLauncher:
     pytest.importorskip("numba_cuda")
     pytest.importorskip("cupy")
-    return Recorded(monkeypatch)
+    return RecordingLauncher(monkeypatch)
 
 
 def _array(size: int, dtype: Any, address: int) -> Any:
-    """A real CuPy array, of memory that is not there."""
+    """Return a real CuPy array on memory that does not exist."""
     import cupy
 
     memory = cupy.cuda.UnownedMemory(address, max(size * np.dtype(dtype).itemsize, 1), None, 0)
@@ -69,11 +69,11 @@ def _pointer(array: Any) -> int:
     return int(array.data.ptr)
 
 
-def _as_parameters(pointer: int, size: int, itemsize: int) -> list[int]:
+def _array_parameters(pointer: int, size: int, itemsize: int) -> list[int]:
     return [0, 0, size, itemsize, pointer, size, itemsize]
 
 
-def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recorded) -> None:
+def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: RecordingLauncher) -> None:
     from gpu_pregel.kernels.algorithms import components_cuda
 
     launch, kernel = recorded.launcher.launch, components_cuda.initialise
@@ -84,14 +84,14 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recorded
     (stream, first, ptx, arguments), second, third = recorded.calls
     assert int(stream.handle) == 0x51
     assert (first.grid, first.block, third[1].grid) == ((4, 1, 1), (256, 1, 1), (1, 1, 1))
-    expected = [*_as_parameters(0x10000, 1001, 4), *_as_parameters(0, 0, 4), *_as_parameters(0x30000, 1000, 4)]
+    expected = [*_array_parameters(0x10000, 1001, 4), *_array_parameters(0, 0, 4), *_array_parameters(0x30000, 1000, 4)]
     assert arguments == second[3] == third[3] == expected
     assert len(recorded.loaded) == 1
     assert ".target sm_90" in ptx
     assert len(re.findall(r"\.maxntid 256\b", ptx)) == 1
-    # The other width of offsets is another kernel.
+    # The other width of offsets needs another kernel.
     launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels))
-    assert recorded.calls[-1][3][:7] == _as_parameters(0x10000, 1001, 8)
+    assert recorded.calls[-1][3][:7] == _array_parameters(0x10000, 1001, 8)
     assert len(recorded.loaded) == 2
     assert recorded.current == [3]
     thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels)))
@@ -100,7 +100,7 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recorded
     assert recorded.current == [3, 3]
 
 
-def test_a_block_may_have_other_items_than_threads(recorded: Recorded) -> None:
+def test_items_per_block_may_differ_from_threads_per_block(recorded: RecordingLauncher) -> None:
     from gpu_pregel.kernels.algorithms import components_cuda
 
     largest, labels = _array(1, np.uint32, 0x10000), _array(1000, np.uint32, 0x30000)
@@ -108,7 +108,7 @@ def test_a_block_may_have_other_items_than_threads(recorded: Recorded) -> None:
     assert (recorded.calls[0][1].grid, recorded.calls[0][1].block) == ((1, 1, 1), (1024, 1, 1))
 
 
-def test_parameters_are_those_of_the_code_and_of_numba(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.cuda import types
     from numba.cuda.cudadrv import devicearray
     from numba.cuda.dispatcher import _Kernel
@@ -119,13 +119,13 @@ def test_parameters_are_those_of_the_code_and_of_numba(recorded: Recorded, monke
     numbers = (types.int64, types.uint32, types.float32, types.float64, types.boolean)
 
     @kernel(types.Tuple((floats, words)), types.Tuple(()), *numbers, words)
-    def of_all_kinds(arrays: Any, nothing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any) -> None:
+    def kernel_of_all_types(arrays: Any, nothing: Any, a: Any, b: Any, c: Any, d: Any, e: Any, out: Any) -> None:
         if e:
             out[0] = arrays[1][0] + a + b + np.uint32(c + d + arrays[0][0])
 
     arrays = [_array(3, np.float32, 0x1000), _array(5, np.uint32, 0x2000), _array(1, np.uint32, 0x3000)]
     given = (np.int64(-3), 7, np.float32(1.5), 2.5, np.bool_(True))
-    recorded.launcher.launch(of_all_kinds, 1, ((arrays[0], arrays[1]), (), *given, arrays[2]))
+    recorded.launcher.launch(kernel_of_all_types, 1, ((arrays[0], arrays[1]), (), *given, arrays[2]))
     _, _, ptx, parameters = recorded.calls[0]
     declared = re.findall(r"\.param \.([uf]\d+)", ptx.split(".entry")[1].split(")")[0])
     assert list(map(_size, parameters)) == [{"u64": 8, "u32": 4, "f32": 4, "f64": 8, "u8": 1}[one] for one in declared]
@@ -134,7 +134,7 @@ def test_parameters_are_those_of_the_code_and_of_numba(recorded: Recorded, monke
     numba_kernel.extensions = []
     expected: list[Any] = []
     plain = (-3, 7, 1.5, 2.5, True)
-    for kind, value in zip(of_all_kinds.signature, ((theirs[0], theirs[1]), (), *plain, theirs[2]), strict=True):
+    for kind, value in zip(kernel_of_all_types.signature, ((theirs[0], theirs[1]), (), *plain, theirs[2]), strict=True):
         numba_kernel._prepare_args(kind, value, 0, [], expected)
     assert [(type(one), getattr(one, "value", one)) for one in parameters] == [
         (type(one), getattr(one, "value", one)) for one in expected
@@ -142,7 +142,7 @@ def test_parameters_are_those_of_the_code_and_of_numba(recorded: Recorded, monke
 
 
 def _size(parameter: Any) -> int:
-    """Bytes that cuda-core hands over."""
+    """Return the bytes that cuda-core passes."""
     if isinstance(parameter, bool):
         return 1
     return 8 if isinstance(parameter, int) else ctypes.sizeof(parameter)
@@ -153,51 +153,51 @@ def _array_of_numba(array: Any, devicearray: Any) -> Any:
     return devicearray.DeviceNDArray((array.size,), (array.dtype.itemsize,), array.dtype, gpu_data=memory)
 
 
-def test_arrays_are_looked_at_once_and_forgotten_with_them() -> None:
+def test_array_parameters_are_cached_while_the_array_exists() -> None:
     pytest.importorskip("numba_cuda")
     pytest.importorskip("cupy")
-    from gpu_pregel.host.devices.launches import Arguments
+    from gpu_pregel.host.devices.launches import KernelParameters
 
-    asked: list[int] = []
+    queried: list[int] = []
 
     def pointer(array: Any) -> int:
-        asked.append(_pointer(array))
-        return asked[-1]
+        queried.append(_pointer(array))
+        return queried[-1]
 
-    arguments, double = Arguments(pointer), np.dtype(np.float64)
+    parameters, double = KernelParameters(pointer), np.dtype(np.float64)
     array = _array(4, np.float64, 0x4000)
-    first = arguments.flatten((double,), (array,))
-    assert arguments.flatten(((double, bool),), ((array, 1),)) == [*first, True]
-    assert asked == [0x4000]
-    assert arguments.flatten((double,), (array[1:],)) == _as_parameters(0x4008, 3, 8)
-    assert asked == [0x4000, 0x4008]
+    first = parameters.flatten((double,), (array,))
+    assert parameters.flatten(((double, bool),), ((array, 1),)) == [*first, True]
+    assert queried == [0x4000]
+    assert parameters.flatten((double,), (array[1:],)) == _array_parameters(0x4008, 3, 8)
+    assert queried == [0x4000, 0x4008]
     gc.collect()
-    assert len(arguments._known) == 1
+    assert len(parameters._known) == 1
     del array
     gc.collect()
-    assert not arguments._known
+    assert not parameters._known
 
 
-def test_arguments_that_are_refused() -> None:
+def test_invalid_arguments() -> None:
     pytest.importorskip("numba_cuda")
     pytest.importorskip("cupy")
     from numba.cuda import types
 
-    from gpu_pregel.host.devices.launches import Arguments, kind_of
+    from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
 
-    arguments, byte = Arguments(_pointer), kind_of(types.uint8[::1])
+    parameters, byte = KernelParameters(_pointer), parameter_kind(types.uint8[::1])
     for wrong in ([1], np.zeros(3, np.uint8), 5, _array(8, np.uint8, 0)[::2]):
-        with pytest.raises(TypeError, match="a kernel takes contiguous arrays of one dimension on its device"):
-            arguments.flatten((byte,), (wrong,))
-    with pytest.raises(TypeError, match="an array of uint8 here, not of bool"):
-        arguments.flatten((byte,), (_array(8, np.bool_, 0),))
+        with pytest.raises(TypeError, match="a kernel expects contiguous one-dimensional arrays on its device"):
+            parameters.flatten((byte,), (wrong,))
+    with pytest.raises(TypeError, match="the kernel expects an array of uint8, not of bool"):
+        parameters.flatten((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
-        arguments.flatten((kind_of(types.int64),), (1.5,))
+        parameters.flatten((parameter_kind(types.int64),), (1.5,))
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        arguments.flatten((byte, byte), (_array(8, np.uint8, 0),))
+        parameters.flatten((byte, byte), (_array(8, np.uint8, 0),))
 
 
-def test_what_we_call_of_cuda_core_is_there() -> None:
+def test_the_calls_of_cuda_core_exist() -> None:
     core = pytest.importorskip("cuda.core")
     inspect.signature(core.launch).bind("stream", "config", "kernel", 1, 2)
     inspect.signature(core.Stream.from_handle).bind(0x51)

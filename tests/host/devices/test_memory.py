@@ -1,4 +1,4 @@
-"""Tests of what memory there is."""
+"""Tests of the available memory and of the check against it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gpu_pregel.host.devices.memory import available_memory, format_bytes, requi
         (5 << 50, "5120.0 TiB"),
     ],
 )
-def test_bytes_for_people(size: int, text: str) -> None:
+def test_format_bytes(size: int, text: str) -> None:
     assert format_bytes(size) == text
 
 
-def test_this_machine_has_some_memory() -> None:
+def test_available_memory_of_this_machine() -> None:
     available = available_memory()
     assert available is not None
     assert available > 1 << 20
     require_memory(1, "nothing much")
 
 
-def test_the_smaller_machine_memory_and_control_group_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_minimum_of_machine_and_control_group_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "_machine_memory", lambda: 100)
     monkeypatch.setattr(memory, "_control_group_memory", lambda: 40)
     assert available_memory() == 40
@@ -43,9 +43,7 @@ def test_the_smaller_machine_memory_and_control_group_counts(monkeypatch: pytest
     assert available_memory() == 100
 
 
-def test_files_that_a_control_group_keeps_in_memory_are_no_use_of_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_page_cache_of_a_control_group_counts_as_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "cgroup").write_text("0::/job\n")
     (tmp_path / "job").mkdir()
     monkeypatch.setattr(memory, "_CONTROL_GROUPS", tmp_path)

@@ -1,4 +1,4 @@
-"""Tests of running kernels on threads: every item once, errors, Ctrl-C, forks, progress."""
+"""Tests of kernels on threads: each item is visited once; errors, Ctrl-C, forks and progress."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices.threads import _wait, available_threads, parallel, thread_count
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.jit_cpu import inline
@@ -44,7 +44,7 @@ def test_every_item_is_visited_once(size: int, chunk: int, threads: int) -> None
     assert workers.sum() == -(-size // chunk)
 
 
-def test_regions_of_several_python_threads_do_not_mix() -> None:
+def test_regions_of_several_python_threads_are_independent() -> None:
     totals: dict[int, int] = {}
 
     def run(number: int) -> None:
@@ -61,7 +61,7 @@ def test_regions_of_several_python_threads_do_not_mix() -> None:
     assert totals == dict.fromkeys(range(4), 40)
 
 
-def test_the_kernels_error_is_raised_and_the_next_region_works() -> None:
+def test_an_error_in_a_kernel_is_raised_and_the_next_region_works() -> None:
     def fail(work: Any, seen: list[int]) -> None:
         seen.append(threading.get_ident())
         raise ZeroDivisionError("planted")
@@ -87,7 +87,7 @@ def test_an_error_stops_the_other_workers_at_their_next_chunk() -> None:
         parallel(worker, 100, 1, threads=2)
 
 
-def test_ticks_end_with_the_whole_size() -> None:
+def test_the_last_tick_reports_the_total_size() -> None:
     ticks: list[tuple[int, int]] = []
 
     def slow(work: Any) -> None:
@@ -120,14 +120,14 @@ def test_arguments_are_released_after_a_region() -> None:
     pytest.fail("an idle thread keeps the arguments of its last region alive")
 
 
-def test_a_forked_child_has_threads_of_its_own() -> None:
+def test_a_forked_child_has_its_own_threads() -> None:
     program = """
         import os, warnings
         import numpy as np
         import gpu_pregel as gp
         graph = gp.kronecker(12)
         before = gp.connected_components(graph, threads=2).labels
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns about forks of multithreaded processes
         child = os.fork()
         if child == 0:
             after = gp.connected_components(gp.kronecker(12), threads=2).labels
@@ -145,7 +145,7 @@ def test_ctrl_c_is_honoured_between_chunks() -> None:
         from gpu_pregel.kernels.library.jit_cpu import inline
         from gpu_pregel.kernels.library.work_cpu import claim
 
-        # A shell starts what runs in its background with SIGINT ignored.
+        # Shells start background processes with SIGINT ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
         @inline
@@ -174,7 +174,7 @@ def test_ctrl_c_is_honoured_between_chunks() -> None:
     assert process.returncode == 0
 
 
-def test_ctrl_c_between_a_workers_end_and_its_count_loses_nothing() -> None:
+def test_ctrl_c_before_a_finished_worker_is_counted() -> None:
     class InterruptedOnce(queue.SimpleQueue):  # type: ignore[type-arg]
         interrupted = False
 
@@ -220,11 +220,13 @@ def test_ctrl_c_in_a_tick_waits_for_the_workers() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, 100_000])
-def test_a_wrong_number_of_threads_is_refused(threads: Any) -> None:
-    with pytest.raises(ArgumentError, match="threads must be a whole number from 1 to 4,096"):
+def test_an_invalid_number_of_threads_raises(threads: Any) -> None:
+    is_integer = type(threads) is int
+    message = "threads must be from 1 to 4,096, not" if is_integer else "threads must be a whole number, not"
+    with pytest.raises(ArgumentError if is_integer else ArgumentTypeError, match=message):
         thread_count(threads)
 
 
-def test_the_default_is_what_the_process_may_use() -> None:
+def test_the_default_is_the_number_of_available_processors() -> None:
     assert thread_count(None) == available_threads() == len(os.sched_getaffinity(0))
     assert thread_count(3) == 3

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numba import from_dtype, types
 
+from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.devices.emulated import compile_for_emulation
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
@@ -78,3 +82,22 @@ def line_of(function: Callable[..., Any], mark: str = "# fault") -> int:
     """Return the line number of the line of a function that ends with a mark."""
     lines, first = inspect.getsourcelines(function)
     return next(first + number for number, line in enumerate(lines) if line.rstrip().endswith(mark))
+
+
+def fault_of(
+    function: Callable[..., Any], *arguments: Any, marks: tuple[str, ...] = ("# fault",), **options: Any
+) -> str:
+    """Launch a kernel that must fail with every seed, and return the first message.
+
+    Each message must name the kernel, one of the marked lines and the thread.
+    """
+    lines = "|".join(str(line_of(function, mark)) for mark in marks)
+    file = re.escape(Path(function.__code__.co_filename).name)
+    messages = []
+    for seed in SEEDS:
+        with pytest.raises(EmulationError) as raised:
+            launch(function, *arguments, seed=seed, **options)
+        messages.append(str(raised.value))
+        place = rf"kernel {function.__name__}, {file} line ({lines}), block \d+, thread \d+: "
+        assert re.match(place, messages[-1]), messages[-1]
+    return messages[0]

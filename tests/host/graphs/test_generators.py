@@ -1,4 +1,4 @@
-"""Tests of the generators: determinism, the models' properties, and refusals."""
+"""Tests of the generators: determinism, properties of the models, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAKERS = [
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_output_depends_on_the_seed_and_not_on_threads(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_depends_on_the_seed_but_not_on_threads(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generators, "_CHUNK", 64)
     one, three, other = make(threads=1), make(threads=3), make(threads=3, seed=1)
     assert np.array_equal(one.indptr, three.indptr)
     assert np.array_equal(one.indices, three.indices)
     assert not np.array_equal(one.indptr, other.indptr)
-    # Valid, symmetric and sorted: from_csr checks, and keeps sorted arrays as they are.
+    # from_csr checks validity and symmetry, and shares arrays that are sorted.
     again = gp.Graph.from_csr(one.indptr, one.indices)
     assert np.shares_memory(again.indices, one.indices)
 
@@ -43,16 +43,16 @@ def test_random_graphs_have_no_duplicates_and_no_self_loops(make: Any) -> None:
 
 def test_uniform_degrees_are_poisson_like() -> None:
     graph = gp.uniform(14, 8)
-    # Each of 8 * 2^14 edges gives two ends; few are lost as repeated edges or self-loops.
+    # Each of 8 * 2^14 edges has two ends; few edges are dropped as duplicates or self-loops.
     assert graph.num_edges == pytest.approx(2 * 8 * 2**14, rel=0.01)
     assert graph.out_degrees.var() == pytest.approx(16, rel=0.05)
 
 
-def test_kronecker_edges_follow_graph500s_probabilities() -> None:
+def test_kronecker_edges_follow_the_probabilities_of_graph500() -> None:
     from gpu_pregel.host.devices.threads import parallel
     from gpu_pregel.kernels.graphs import generate_cpu
 
-    # At scale 1 an edge is one draw of the four quadrants, up to the scrambling of the two vertices.
+    # At scale 1 an edge is one draw among the four quadrants, up to the permutation of the two vertices.
     src, dst = np.empty(200_000, np.uint32), np.empty(200_000, np.uint32)
     parallel(generate_cpu.kronecker_edges, len(src), 1000, 1, np.uint64(5), src, dst, threads=2)
     shares = np.bincount(2 * src + dst, minlength=4) / len(src)
@@ -61,18 +61,18 @@ def test_kronecker_edges_follow_graph500s_probabilities() -> None:
     assert shares == pytest.approx([0.57, 0.19, 0.19, 0.05], abs=0.005)
 
 
-def test_kronecker_is_skewed_and_its_vertices_are_scrambled() -> None:
+def test_kronecker_graphs_are_skewed_and_permuted() -> None:
     graph = gp.kronecker(14)
     degrees = graph.out_degrees
     assert degrees.max() > 30 * degrees.mean()
     assert (degrees == 0).mean() > 0.15
-    # Unscrambled, low numbers would have nearly all edges: the first half of the vertices 76 % of the ends.
+    # Without the permutation, the first half of the vertices would have 76 % of the ends.
     assert degrees[: 2**13].sum() / degrees.sum() == pytest.approx(0.5, abs=0.06)
     assert int(degrees.argmax()) != 0
 
 
 @pytest.mark.parametrize("scale", range(12))
-def test_scrambling_is_one_to_one(scale: int) -> None:
+def test_the_permutation_is_one_to_one(scale: int) -> None:
     from gpu_pregel.kernels.graphs.generate_cpu import _scramble
 
     for seed in (0, 1, 2**64 - 1):
@@ -81,7 +81,7 @@ def test_scrambling_is_one_to_one(scale: int) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 5), (5, 1), (3, 4)])
-def test_a_grid_without_holes_is_networkxs(rows: int, columns: int) -> None:
+def test_a_grid_without_holes_equals_that_of_networkx(rows: int, columns: int) -> None:
     graph = gp.grid(rows, columns, holes=0)
     expected = networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(rows, columns), ordering="sorted")
     assert graph.num_vertices == rows * columns
@@ -90,11 +90,11 @@ def test_a_grid_without_holes_is_networkxs(rows: int, columns: int) -> None:
     }
 
 
-def test_holes_have_no_edges_and_their_share_is_as_asked() -> None:
+def test_holes_have_no_edges_and_the_requested_share() -> None:
     graph = gp.grid(300, 300, holes=0.25)
     full = gp.grid(300, 300, holes=0)
     isolated = graph.out_degrees == 0
-    # A crossing between four holes is isolated too: 0.75 * 0.25^4.
+    # A crossing between four holes is also isolated: 0.75 * 0.25^4.
     assert isolated.mean() == pytest.approx(0.25 + 0.75 * 0.25**4, abs=0.01)
     src, dst, _ = full.to_edgelist()
     open_edges = ~isolated[src] & ~isolated[dst]
@@ -134,7 +134,7 @@ def test_bad_arguments(call: Any, error: type[Exception], message: str) -> None:
         call()
 
 
-def test_a_graph_that_does_not_fit_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_graph_that_does_not_fit_in_memory_is_rejected_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 8 << 30)
     with pytest.raises(NotEnoughMemoryError, match=r"needs \d+\.\d GiB of memory, but only 8\.0 GiB are available"):
         gp.kronecker(28)

@@ -1,4 +1,4 @@
-"""Tests of the graph: constructors, checks of their arguments, derived facts."""
+"""Tests of graphs: constructors, argument checks and derived facts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_duplicates_and_self_loops(options: dict[str, Any], expected: list[list[
     assert rows(graph) == expected
 
 
-def test_of_repeated_edges_the_smallest_weight_stays() -> None:
+def test_dropping_duplicates_keeps_the_smallest_weight() -> None:
     graph = gp.Graph.from_edgelist([0, 0, 1], [1, 1, 0], [3.0, 2.0, 5.0], duplicates="drop")
     assert graph.weights is not None
     assert graph.weights.tolist() == [2.0, 2.0]
@@ -64,7 +64,7 @@ def test_isolated_vertices_and_empty_graphs() -> None:
 @pytest.mark.parametrize(
     "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, ">i4"]
 )
-def test_every_integer_dtype_is_taken(dtype: Any) -> None:
+def test_every_integer_dtype_is_accepted(dtype: Any) -> None:
     graph = gp.Graph.from_edgelist(np.array([0, 5], dtype), np.array([5, 3], dtype))
     assert rows(graph) == [[5], [], [], [5], [], [0, 3]]
     mixed = gp.Graph.from_edgelist(np.array([0, 5], dtype), np.array([5, 3]))
@@ -139,7 +139,7 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         ),
         (lambda: gp.Graph.from_edgelist([0], [1], renumber="yes"), ArgumentError, "renumber must be 'auto'"),
         (lambda: gp.Graph.from_edgelist([0], [1], renumber=cast(bool, 0)), ArgumentError, "renumber must be 'auto'"),
-        (lambda: gp.Graph.from_edgelist([0], [1], threads=0), ArgumentError, "threads must be a whole number"),
+        (lambda: gp.Graph.from_edgelist([0], [1], threads=0), ArgumentError, "threads must be from 1 to 4,096, not 0"),
         (lambda: gp.Graph.from_edgelist(["a"], ["b"], renumber=False), ArgumentError, "requires integer ids"),
         (lambda: gp.Graph.from_edgelist(["a", None], ["b", "c"]), GraphError, r"src\[1\] is missing"),
         (lambda: gp.Graph.from_csr([0, 1], [0.5]), ArgumentTypeError, "indices must have an integer dtype"),
@@ -161,12 +161,12 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         ),
     ],
 )
-def test_bad_input_is_refused(call: Any, error: type[Exception], message: str) -> None:
+def test_invalid_input_is_rejected(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 
 
-def test_from_csr_sorts_rows_and_shares_arrays_that_fit() -> None:
+def test_from_csr_sorts_rows_and_shares_suitable_arrays() -> None:
     indptr, indices = np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0], np.uint32)
     graph = gp.Graph.from_csr(indptr, indices)
     assert np.shares_memory(graph.indices, indices)
@@ -179,7 +179,7 @@ def test_from_csr_sorts_rows_and_shares_arrays_that_fit() -> None:
     assert directed.weights.tolist() == [6, 5]
 
 
-def test_arrays_of_a_graph_cannot_be_written() -> None:
+def test_arrays_of_a_graph_are_read_only() -> None:
     graph = gp.Graph.from_edgelist([0], [1], [2.0])
     assert graph.weights is not None
     for array in (graph.indptr, graph.indices, graph.weights, graph.out_degrees):
@@ -213,7 +213,7 @@ def test_the_csc_of_an_undirected_graph_is_its_csr_and_weights_move_along() -> N
     assert directed.csc.weights.tolist() == [7, 5, 6]
 
 
-def test_largest_number_of_vertices_is_checked_before_memory_is_taken() -> None:
+def test_num_vertices_is_checked_before_memory_is_allocated() -> None:
     with pytest.raises(ArgumentError, match=f"from 0 to {MAX_VERTICES:,}"):
         gp.Graph.from_edgelist([], [], num_vertices=MAX_VERTICES + 1)
 
@@ -224,7 +224,7 @@ def test_repr_and_describe() -> None:
     assert graph.describe() == "2 vertices, 1 stored edges, directed, float32 weights, 32 bytes"
 
 
-def test_the_content_hash_tells_edges_and_weights_apart() -> None:
+def test_the_content_hash_depends_on_edges_and_weights() -> None:
     src, dst, weight = np.array([0, 1, 2, 2]), np.array([1, 2, 0, 2]), np.array([1.0, 2.0, 3.0, 4.0])
     build = partial(gp.Graph.from_edgelist, num_vertices=3, directed=True)
     first = build(src, dst, weight).content_hash

@@ -1,4 +1,4 @@
-"""Tests of the ways from and to other libraries' objects."""
+"""Tests of conversions from and to the objects of other libraries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def same(a: gp.Graph, b: gp.Graph) -> bool:
 
 
 @given(graph=edge_lists(), directed=st.booleans(), weighted=st.booleans())
-def test_every_round_trip_gives_the_graph_back(graph: Any, directed: bool, weighted: bool) -> None:
+def test_every_round_trip_returns_the_graph(graph: Any, directed: bool, weighted: bool) -> None:
     n, edges = graph
     weight = np.arange(len(edges), dtype=np.float64) if weighted else None
     one = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
@@ -60,7 +60,7 @@ def test_scipy_keeps_explicit_zeros_and_checks_the_shape() -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_scipy_entries_that_are_repeated_are_edges(directed: bool) -> None:
+def test_repeated_scipy_entries_are_edges(directed: bool) -> None:
     rows, columns, values = [2, 0, 1, 0, 1], [2, 1, 0, 1, 0], [9.0, 2.0, 3.0, 3.0, 2.0]
     matrix = scipy.sparse.coo_array((values, (rows, columns)), shape=(4, 4))
     graph = gp.Graph.from_scipy(matrix, directed=directed)
@@ -72,12 +72,12 @@ def test_scipy_entries_that_are_repeated_are_edges(directed: bool) -> None:
     assert gp.Graph.from_scipy(scipy.sparse.coo_matrix((3, 3)), weighted=False).num_vertices == 3
 
 
-def test_scipy_needs_two_dimensions() -> None:
+def test_scipy_matrices_must_have_two_dimensions() -> None:
     with pytest.raises(GraphError, match="matrix has 1 dimension: an adjacency matrix has 2"):
         gp.Graph.from_scipy(scipy.sparse.coo_array(np.arange(3)))
 
 
-def test_networkx_nodes_become_ids_and_weights_must_be_whole() -> None:
+def test_networkx_nodes_become_ids_and_weights_must_be_complete() -> None:
     source = networkx.DiGraph([("b", "a"), ("a", "c")])
     graph = gp.Graph.from_networkx(source)
     assert graph.ids is not None
@@ -96,7 +96,7 @@ def test_networkx_nodes_become_ids_and_weights_must_be_whole() -> None:
     assert multi.num_edges == 5
 
 
-def test_frames_and_tables_name_missing_columns_and_nulls() -> None:
+def test_missing_columns_and_nulls_are_reported() -> None:
     frame = pandas.DataFrame({"from": ["x", "y"], "to": ["y", "z"], "cost": [1.0, 2.0]})
     graph = gp.Graph.from_pandas(frame, weight="cost", directed=True)
     assert graph.to_pandas().to_dict("list") == {"src": ["x", "y"], "dst": ["y", "z"], "weight": [1.0, 2.0]}
@@ -110,12 +110,12 @@ def test_frames_and_tables_name_missing_columns_and_nulls() -> None:
         gp.Graph.from_arrow(pyarrow.table({"a": [1, None], "b": [1, 2]}))
 
 
-def test_dlpack_refuses_what_is_no_cpu_tensor() -> None:
+def test_from_dlpack_rejects_other_objects() -> None:
     with pytest.raises(ArgumentTypeError, match="indptr cannot be imported by DLPack"):
         gp.Graph.from_dlpack([0, 0], np.zeros(0, np.uint32))
 
 
-def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without_networkx(name: str, *rest: Any) -> Any:

@@ -16,6 +16,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
+from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import Folded
 
@@ -43,7 +44,7 @@ def row(step: int) -> dict[str, Any]:
 
 def folded(supersteps: int) -> Folded:
     """The last of a number of supersteps."""
-    change = (Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
+    change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 

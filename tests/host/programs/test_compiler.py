@@ -58,13 +58,25 @@ def test_wrong_declarations_are_refused_at_once(changes: Any, error: type[Except
         program(**changes)
 
 
-def test_wrong_combiners_and_aggregators_are_refused_at_once() -> None:
+def test_wrong_combiners_are_refused_at_once() -> None:
     with pytest.raises(ArgumentTypeError, match=r"Combiner's function takes 1, but must take \(a, b\)"):
         gp.Combiner(cast(Any, lambda a: a), 0)
-    with pytest.raises(ArgumentError, match="Aggregator's combine must be one of"):
-        gp.Aggregator("mean", lambda old, new, ctx: new)
-    with pytest.raises(ArgumentTypeError, match="Aggregator's function takes 1"):
-        gp.Aggregator("sum", cast(Any, lambda new: new))
+
+
+AGGREGATORS: list[Any] = [
+    (gp.Aggregator("mean", lambda old, new, ctx: new), ArgumentError, "combine of aggregator 'a' must be one of"),
+    (gp.Aggregator("sum", cast(Any, lambda new: new)), ArgumentTypeError, "function of aggregator 'a' takes 1"),
+    (gp.Aggregator("sum"), ArgumentTypeError, "function of aggregator 'a' must be a function of"),
+    (gp.Aggregator("sum", lambda old, new, ctx: new, "U4"), ArgumentTypeError, "dtype of aggregator 'a' must be a"),
+    (gp.Aggregator("sum", 0), ArgumentError, "aggregator 'a' of a vertex program cannot have initial"),
+    (gp.Aggregator("sum", persistent=True), ArgumentError, "cannot have initial or persistent, which are for agents"),
+]
+
+
+@pytest.mark.parametrize(("aggregator", "error", "message"), AGGREGATORS)
+def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        program(aggregators={"a": aggregator})
 
 
 @pytest.mark.parametrize(

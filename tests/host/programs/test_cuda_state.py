@@ -151,7 +151,7 @@ def test_no_bit_of_a_made_up_frontier_leaves_the_graph(device: str) -> None:
 @CUDA_DEVICES
 def test_threads_are_for_the_cpu(device: str) -> None:
     graph = path(3)
-    problem = "threads=2 is for the CPU: leave it out for device"
+    problem = "threads=2 applies only to the CPU: omit it for device"
     with pytest.raises(ArgumentError, match=problem):
         gp.run(graph, LABELS, device=device, threads=2)
     with pytest.raises(ArgumentError, match=problem):

@@ -50,7 +50,7 @@ def proxy(cluster: Cluster) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def far(proxy: Proxy, schema: str) -> Iterator[gp.PostgresStore]:
+def proxied(proxy: Proxy, schema: str) -> Iterator[gp.PostgresStore]:
     """The store of ``store``, opened through the proxy."""
     with gp.PostgresStore(proxy.dsn, schema=schema, patience=10) as opened:
         yield opened
@@ -91,60 +91,60 @@ MOMENTS = pytest.mark.parametrize("moment", ["request", "reply"])
 
 @MOMENTS
 def test_commit_with_lost_reply_is_applied_once(
-    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+    store: gp.PostgresStore, proxied: gp.PostgresStore, proxy: Proxy, moment: str
 ) -> None:
-    claim = begin(far)
+    claim = begin(proxied)
     cut_at_commit(proxy, moment)
-    far.commit(claim, 0, b"zero", [b"a", b"b"], base=b"state")
+    proxied.commit(claim, 0, b"zero", [b"a", b"b"], base=b"state")
     assert proxy.connections == 2
     # A commit that succeeded is not repeated.
-    assert far.counts.transactions == (2 if moment == "request" else 1)
+    assert proxied.counts.transactions == (2 if moment == "request" else 1)
     assert [(row.step, row.segments) for row in store.history("run")] == [(0, 2)]
-    far.commit(claim, 1, b"one")
+    proxied.commit(claim, 1, b"one")
     assert [commit.data for commit in store.load("run").commits()] == [b"one"]
 
 
 @MOMENTS
 def test_commit_with_lost_reply_and_competing_claim(
-    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+    store: gp.PostgresStore, proxied: gp.PostgresStore, proxy: Proxy, moment: str
 ) -> None:
     def overtake() -> None:
         store.claim("run", owner="second", takeover=True)
 
-    claim = begin(far)
+    claim = begin(proxied)
     cut_at_commit(proxy, moment, overtake)
     if moment == "request":
         with pytest.raises(FencedError, match=r"was claimed by second \(epoch 2\)"):
-            far.commit(claim, 0, b"zero", [b"a"])
+            proxied.commit(claim, 0, b"zero", [b"a"])
         assert store.history("run") == []
     else:
-        far.commit(claim, 0, b"zero", [b"a"])
+        proxied.commit(claim, 0, b"zero", [b"a"])
         assert [row.epoch for row in store.history("run")] == [1]
         with pytest.raises(FencedError, match=r"was claimed by second \(epoch 2\)"):
-            far.commit(claim, 1, b"one")
+            proxied.commit(claim, 1, b"one")
     assert list(store.load("run").held()) == []
     assert store.run("run").epoch == 2
 
 
 @MOMENTS
 def test_every_call_survives_a_lost_reply(
-    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy, moment: str
+    store: gp.PostgresStore, proxied: gp.PostgresStore, proxy: Proxy, moment: str
 ) -> None:
     claims: list[Claim] = []
     calls: list[Callable[[], Any]] = [
-        lambda: claims.append(begin(far)),
-        lambda: far.flush(claims[-1], 0, [b"a"]),
-        lambda: far.flush(claims[-1], 0, [b"b"], "interrupted"),
-        lambda: far.answer("run", 0, b"v", 0, b"yes"),
-        lambda: far.renew(claims[-1]),
-        lambda: far.commit(claims[-1], 0, b"zero", [b"c"]),
-        lambda: far.put_base(claims[-1], 0, b"state"),
-        lambda: far.release(claims[-1], "stopped"),
-        lambda: claims.append(far.claim("run", owner="second")),
-        lambda: far.commit(claims[-1], 1, b"one"),
-        lambda: far.fork("run", 0, "fork", b"state"),
-        lambda: far.prune("run", keep=2),
-        lambda: far.delete("fork"),
+        lambda: claims.append(begin(proxied)),
+        lambda: proxied.flush(claims[-1], 0, [b"a"]),
+        lambda: proxied.flush(claims[-1], 0, [b"b"], "interrupted"),
+        lambda: proxied.answer("run", 0, b"v", 0, b"yes"),
+        lambda: proxied.renew(claims[-1]),
+        lambda: proxied.commit(claims[-1], 0, b"zero", [b"c"]),
+        lambda: proxied.put_base(claims[-1], 0, b"state"),
+        lambda: proxied.release(claims[-1], "stopped"),
+        lambda: claims.append(proxied.claim("run", owner="second")),
+        lambda: proxied.commit(claims[-1], 1, b"one"),
+        lambda: proxied.fork("run", 0, "fork", b"state"),
+        lambda: proxied.prune("run", keep=2),
+        lambda: proxied.delete("fork"),
     ]
     answers = []
     for number, call in enumerate(calls, 1):
@@ -161,13 +161,13 @@ def test_every_call_survives_a_lost_reply(
 
 
 def test_flush_with_lost_reply_does_not_duplicate_segments(
-    store: gp.PostgresStore, far: gp.PostgresStore, proxy: Proxy
+    store: gp.PostgresStore, proxied: gp.PostgresStore, proxy: Proxy
 ) -> None:
-    claim = begin(far)
+    claim = begin(proxied)
     # Another handle of the claim renews it before this one finds out whether its flush was committed.
     cut_at_commit(proxy, "reply", lambda: store.renew(claim))
-    far.flush(claim, 0, [b"a", b"b"])
-    far.flush(claim, 0, [b"c"])
+    proxied.flush(claim, 0, [b"a", b"b"])
+    proxied.flush(claim, 0, [b"c"])
     assert list(store.load("run").held()) == [b"a", b"b", b"c"]
 
 
@@ -181,28 +181,28 @@ def test_reconnects_after_the_server_terminates_the_connection(store: gp.Postgre
         assert store.run("run").head == step
 
 
-def test_repeated_connection_loss_is_an_error(far: gp.PostgresStore, proxy: Proxy) -> None:
-    claim = begin(far)
+def test_repeated_connection_loss_is_an_error(proxied: gp.PostgresStore, proxy: Proxy) -> None:
+    claim = begin(proxied)
     proxy.watch = lambda to_server, data: b"COMMIT\0" not in data
     with pytest.raises(StoreError, match=r"PostgreSQL database postgres at 127.* failed 100 attempts: its connection"):
-        far.commit(claim, 0, b"")
+        proxied.commit(claim, 0, b"")
     proxy.watch = lambda to_server, data: True
-    far.commit(claim, 0, b"")
+    proxied.commit(claim, 0, b"")
 
 
 # Unreachable servers
 
 
-def test_waits_for_a_store_that_is_unreachable_for_two_seconds(far: gp.PostgresStore, proxy: Proxy) -> None:
-    claim = begin(far)
+def test_waits_for_a_store_that_is_unreachable_for_two_seconds(proxied: gp.PostgresStore, proxy: Proxy) -> None:
+    claim = begin(proxied)
     proxy.close()
     timer = threading.Timer(2, proxy.reopen)
     timer.start()
     start = time.monotonic()
-    far.commit(claim, 0, b"zero")
+    proxied.commit(claim, 0, b"zero")
     assert time.monotonic() - start >= 1.9
     timer.join()
-    assert [row.step for row in far.history("run")] == [0]
+    assert [row.step for row in proxied.history("run")] == [0]
 
 
 def test_server_restart_loses_no_commit(store: gp.PostgresStore, cluster: Cluster) -> None:
@@ -247,16 +247,16 @@ def test_unusable_connection_is_replaced(store: gp.PostgresStore) -> None:
 
 
 def test_reconnection_gives_up_after_patience(proxy: Proxy, schema: str) -> None:
-    with gp.PostgresStore(proxy.dsn, schema=schema, patience=0.3) as far:
-        claim = begin(far)
+    with gp.PostgresStore(proxy.dsn, schema=schema, patience=0.3) as proxied:
+        claim = begin(proxied)
         proxy.close()
         with pytest.raises(StoreError, match=r"cannot be reached \(connection.*refused"):
-            far.commit(claim, 0, b"zero")
+            proxied.commit(claim, 0, b"zero")
         with pytest.raises(StoreError, match="cannot be reached"):
-            far.runs()
+            proxied.runs()
         proxy.reopen()
-        far.commit(claim, 0, b"zero")
-        assert far.run("run").head == 0
+        proxied.commit(claim, 0, b"zero")
+        assert proxied.run("run").head == 0
 
 
 def test_unreachable_server_fails_fast_when_opened(proxy: Proxy, schema: str) -> None:

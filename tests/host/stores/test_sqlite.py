@@ -543,7 +543,7 @@ def test_old_sqlite_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[Any]]:
-    """The bytes of a store with rows of every kind, and what is read from it."""
+    """The bytes of a store with rows of every kind, and its expected contents."""
     path = tmp_path_factory.mktemp("example") / "runs.db"
     blob = random.Random(1).randbytes
     with gp.SQLiteStore(path) as store:

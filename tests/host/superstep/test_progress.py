@@ -1,4 +1,4 @@
-"""Tests of the progress bar and of phases: silent unless asked, complete when asked."""
+"""Tests of the progress bar and of phases."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.host.superstep.progress import ProgressBar
 
 
-def test_without_a_bar_nothing_is_polled_and_nothing_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_hidden_bar_is_not_polled_and_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar("working", shown=False) as bar:
         assert bar.tick is None
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_is_drawn_on_stderr_once_the_work_is_long(
+def test_a_bar_appears_on_stderr_after_the_delay(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProgressBar("working", shown=True) as bar:

@@ -1,4 +1,4 @@
-"""Tests of traces: sequences of rows, tables of text and HTML, pictures."""
+"""Tests of traces: sequences of rows, text and HTML tables, plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_pregel.host.superstep.trace import Trace
 
 
 def row(superstep: int, **changes: Any) -> dict[str, Any]:
-    """A row with figures that are easy to find again."""
+    """A row with recognizable figures."""
     plain = {
         "superstep": superstep,
         "direction": "pull" if superstep else "init",
@@ -61,14 +61,14 @@ def test_a_trace_is_an_immutable_sequence_of_rows(short: Trace) -> None:
     assert repr(short) == "<Trace: 3 supersteps, 750.00 ms>"
 
 
-def test_rows_given_are_copied() -> None:
+def test_given_rows_are_copied() -> None:
     given = [row(0)]
     trace = Trace(given)
     given[0]["seconds"] = 9.0
     assert trace[0]["seconds"] == 0.25
 
 
-def test_a_run_has_a_trace_of_its_supersteps() -> None:
+def test_a_run_has_a_trace() -> None:
     program = gp.VertexProgram(
         value=np.int32,
         init=lambda ctx: 0 if ctx.vertex == 0 else -1,
@@ -100,7 +100,7 @@ def test_the_table_is_aligned_and_ends_with_totals(short: Trace) -> None:
     ]
 
 
-def test_the_table_of_nothing_has_a_heading_and_totals() -> None:
+def test_the_table_of_an_empty_trace_has_a_heading_and_totals() -> None:
     lines = Trace().to_text().splitlines()
     assert len(lines) == 2
     assert lines[1].split() == ["total", "0", "0", "0.00", "0.0"]
@@ -116,7 +116,7 @@ def test_long_traces_are_shortened_in_the_middle(count: int, hidden: int) -> Non
     half = (count - hidden) // 2
     assert steps == [*range(half), *range(count - half, count)]
     assert [int(step.replace(",", "")) for step in rows] == steps
-    assert (f"{hidden:,} supersteps more" in lines[21]) == (f"{hidden:,} supersteps more" in html) == bool(hidden)
+    assert (f"{hidden:,} more supersteps" in lines[21]) == (f"{hidden:,} more supersteps" in html) == bool(hidden)
     assert f"{100 * sum(range(count)):,}" in lines[-1]
 
 
@@ -133,7 +133,7 @@ def test_html_is_well_formed_and_escaped() -> None:
     assert len(cells) == len(heads) == len(table.findall("tfoot/tr/th"))
 
 
-def test_to_pandas_has_a_row_per_superstep(short: Trace) -> None:
+def test_to_pandas_has_one_row_per_superstep(short: Trace) -> None:
     frame = short.to_pandas()
     assert list(frame.columns) == list(row(0))
     assert frame.to_dict("records") == list(short)
@@ -142,7 +142,7 @@ def test_to_pandas_has_a_row_per_superstep(short: Trace) -> None:
 
 
 @pytest.mark.parametrize(("package", "method"), [("pandas", "to_pandas"), ("matplotlib", "plot")])
-def test_optional_packages_are_asked_for(
+def test_missing_optional_packages_are_reported(
     package: str, method: str, short: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -152,7 +152,7 @@ def test_optional_packages_are_asked_for(
         getattr(short, method)()
 
 
-def test_the_plot_shows_what_was_active_and_the_time_by_direction(short: Trace, tmp_path: Path) -> None:
+def test_the_plot_shows_activity_and_the_time_by_direction(short: Trace, tmp_path: Path) -> None:
     figure: Any = short.plot()
     above, below = figure.axes
     lines = {line.get_label(): list(line.get_ydata()) for line in above.lines}
@@ -168,11 +168,11 @@ def test_the_plot_shows_what_was_active_and_the_time_by_direction(short: Trace, 
 
 
 @pytest.mark.parametrize("count", [0, 1, 300])
-def test_any_trace_can_be_drawn(count: int, tmp_path: Path) -> None:
+def test_every_trace_can_be_plotted(count: int, tmp_path: Path) -> None:
     long(count).plot().savefig(tmp_path / "trace.svg")
 
 
-def test_plotting_touches_no_global_state_and_importing_is_light() -> None:
+def test_plotting_uses_no_global_state_and_importing_is_light() -> None:
     program = (
         "import sys; from gpu_pregel.host.superstep.trace import Trace;"
         "print('numpy' in sys.modules, 'pandas' in sys.modules);"

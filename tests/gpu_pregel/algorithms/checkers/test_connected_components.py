@@ -1,4 +1,4 @@
-"""Tests of the checker: it accepts the truth and finds every kind of planted fault."""
+"""Tests of the checker: it accepts correct labels and detects every kind of error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.graphs import KNOWN, Known, arrays, edge_lists
 
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
 @pytest.mark.parametrize("directed", [False, True])
-def test_the_truth_is_accepted(known: Known, directed: bool) -> None:
+def test_correct_labels_are_accepted(known: Known, directed: bool) -> None:
     graph = gp.Graph.from_edgelist(*arrays(known.edges), num_vertices=known.n, directed=directed)
     check_connected_components(graph, np.array(known.labels, np.uint32))
 
@@ -33,7 +33,7 @@ def test_the_truth_is_accepted(known: Known, directed: bool) -> None:
         ([0, 0, 0, 0, 0], "vertex 3 is not connected to its label 0"),
     ],
 )
-def test_faults_are_named(labels: list[int], message: str, directed: bool) -> None:
+def test_errors_are_reported(labels: list[int], message: str, directed: bool) -> None:
     graph = gp.Graph.from_edgelist([0, 2, 4], [1, 1, 3], directed=directed)
     check_connected_components(graph, np.array([0, 0, 0, 3, 3]))
     with pytest.raises(VerificationError, match=message):
@@ -41,7 +41,7 @@ def test_faults_are_named(labels: list[int], message: str, directed: bool) -> No
 
 
 @given(graph=edge_lists(max_vertices=8, max_edges=8), labels=st.lists(st.integers(0, 7), min_size=8, max_size=8))
-def test_nothing_but_the_truth_is_accepted(graph: Any, labels: list[int]) -> None:
+def test_only_correct_labels_are_accepted(graph: Any, labels: list[int]) -> None:
     n, edges = graph
     built = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n)
     wrong = np.array([min(label, v) for v, label in enumerate(labels[:n])])

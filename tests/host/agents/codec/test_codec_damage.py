@@ -1,4 +1,4 @@
-"""Damaged and made-up bytes: each is read as data that are written as the same bytes, or refused with its path."""
+"""Damaged and forged bytes: they are decoded to values with the same encoding, or refused with the path."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SEEDS: list[Any] = [
 
 
 def check(data: bytes) -> bool:
-    """Whether ``data`` can be read; nothing but that or a refusal may happen."""
+    """Return whether ``data`` can be decoded; otherwise it must raise ``CodecError``."""
     try:
         x = decode(data)
     except CodecError as error:
@@ -71,7 +71,7 @@ def check(data: bytes) -> bool:
 
 
 def damaged(data: bytes, r: random.Random) -> bytes:
-    """A copy of ``data`` with a few bytes flipped, cut out, put in or repeated."""
+    """Return a copy of ``data`` with some bytes changed, removed, inserted or repeated."""
     copy = bytearray(data)
     for _ in range(r.choice((1, 1, 1, 2, 5))):
         i, j = sorted((r.randrange(len(copy) + 1), r.randrange(len(copy) + 1)))
@@ -92,7 +92,7 @@ def damaged(data: bytes, r: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("x", SEEDS, ids=lambda x: type(x).__name__)
-def test_damaged_bytes_are_read_rightly_or_refused(x: Any) -> None:
+def test_damaged_bytes_are_decoded_correctly_or_refused(x: Any) -> None:
     data = encode(x)
     assert check(data)
     r = random.Random(7)
@@ -107,14 +107,14 @@ def test_damaged_bytes_are_read_rightly_or_refused(x: Any) -> None:
 
 
 @pytest.mark.parametrize("x", SEEDS, ids=lambda x: type(x).__name__)
-def test_every_cut_is_refused(x: Any) -> None:
+def test_truncated_and_extended_bytes_are_refused(x: Any) -> None:
     data = encode(x)
     for n in range(len(data)):
         with pytest.raises(CodecError):
             decode(data[:n])
-    with pytest.raises(CodecError, match="followed by 1 byte that is not part"):
+    with pytest.raises(CodecError, match=r"followed by 1 extra byte$"):
         decode(data + b"\0")
-    with pytest.raises(CodecError, match="followed by 2 bytes that are not part"):
+    with pytest.raises(CodecError, match=r"followed by 2 extra bytes$"):
         decode(data + b"\0\0")
 
 
@@ -122,12 +122,12 @@ def test_every_cut_is_refused(x: Any) -> None:
 @given(st.binary(max_size=60))
 @example(b"")
 @example(b"\1")
-def test_bytes_at_random_are_read_rightly_or_refused(data: bytes) -> None:
+def test_random_bytes_are_decoded_correctly_or_refused(data: bytes) -> None:
     check(b"\1" + data)
     check(data)
 
 
-def test_lengths_beyond_the_data_take_no_memory() -> None:
+def test_excessive_lengths_allocate_no_memory() -> None:
     lengths = [b"\xff" + struct.pack(">Q", n) for n in (255, 2**31, 2**40, 2**63, 2**64 - 1)] + [b"\xfe"]
     array = encode(np.zeros((1, 1), dtype=[]))
     claims = [
@@ -156,7 +156,7 @@ def array(description: Any, shape: Any, content: bytes = bytes(8)) -> bytes:
 
 
 def any_description(r: random.Random, depth: int = 2) -> Any:
-    """What might describe a dtype, and often does not."""
+    """Return a random description of a dtype, often an invalid one."""
     numbers = [0, 1, 2, 4, 8, 8, 16, -1, 2**31 - 1, 2**31, 2**63, True, None]
     if depth == 0 or r.random() < 0.5:
         units = r.choice(["", f"[{r.choice(['', 0, 1, 25, 2**31, 2**32])}{r.choice('YMWDhms')}]"])
@@ -171,7 +171,7 @@ def any_description(r: random.Random, depth: int = 2) -> Any:
     return r.choice(numbers), r.random() < 0.3, fields
 
 
-def test_descriptions_of_dtypes_at_random_are_read_rightly_or_refused() -> None:
+def test_random_dtype_descriptions_are_decoded_correctly_or_refused() -> None:
     r = random.Random(3)
     read = 0
     for _ in range(10_000):
@@ -183,59 +183,63 @@ def test_descriptions_of_dtypes_at_random_are_read_rightly_or_refused() -> None:
 
 
 REFUSED: list[tuple[bytes, str, str]] = [
-    (b"", "value", "does not begin with 1, the version"),
-    (b"\2\1", "value", "does not begin with 1, the version"),
-    (b"\1", "value", "cut short"),
+    (b"", "value", "does not begin with 1, the format version"),
+    (b"\2\1", "value", "does not begin with 1, the format version"),
+    (b"\1", "value", "truncated"),
     (b"\1\x05", "value", "unknown tag 0x05"),
     (b"\1\xb0\2\1\xfe", "value[1]", "unknown tag 0xfe"),
-    (b"\1\xb0\3\1", "value", "cut short"),
-    (b"\1\xb0\2\1\xa8\5ab", "value[1]", "cut short"),
-    (b"\1\xb0\2\1\x04\1\1", "value[1]", "cut short"),
-    (b"\1\xa8\1\xff", "value", "not UTF-8"),
-    (b"\1\xb0\1\xa8\2a\xc3", "value[0]", "not UTF-8: unexpected end of data at byte 1"),
-    (b"\1\xa8\3\xed\xa0\x80", "value", "not UTF-8"),
-    (b"\1\xa8\xff\0\0\0\0\0\0\0\1a", "value", "one form"),
-    (b"\1\xa0" + struct.pack(">q", 111), "value", "one form"),
-    (b"\1\xb0\1\xa0" + struct.pack(">q", -3), "value[0]", "one form"),
-    (b"\1\x11" + struct.pack(">q", -16), "value", "one form"),
-    (b"\1\xa1" + struct.pack(">Q", 9) + b"\0" * 8 + b"\1", "value", "one form"),
-    (b"\1\xa1" + struct.pack(">Q", 9) + b"\xff" * 9, "value", "one form"),
-    (b"\1\xb1\7" + bytes(56), "value", "one form"),
-    (b"\1\xb0\x08" + b"\x31" * 8, "value", "one form"),
+    (b"\1\xb0\3\1", "value", "truncated"),
+    (b"\1\xb0\2\1\xa8\5ab", "value[1]", "truncated"),
+    (b"\1\xb0\2\1\x04\1\1", "value[1]", "truncated"),
+    (b"\1\xa8\1\xff", "value", "not valid UTF-8"),
+    (b"\1\xb0\1\xa8\2a\xc3", "value[0]", "not valid UTF-8: unexpected end of data at byte 1"),
+    (b"\1\xa8\3\xed\xa0\x80", "value", "not valid UTF-8"),
+    (b"\1\xa8\xff\0\0\0\0\0\0\0\1a", "value", "canonical form"),
+    (b"\1\xa0" + struct.pack(">q", 111), "value", "canonical form"),
+    (b"\1\xb0\1\xa0" + struct.pack(">q", -3), "value[0]", "canonical form"),
+    (b"\1\x11" + struct.pack(">q", -16), "value", "canonical form"),
+    (b"\1\xa1" + struct.pack(">Q", 9) + b"\0" * 8 + b"\1", "value", "canonical form"),
+    (b"\1\xa1" + struct.pack(">Q", 9) + b"\xff" * 9, "value", "canonical form"),
+    (b"\1\xb1\7" + bytes(56), "value", "canonical form"),
+    (b"\1\xb0\x08" + b"\x31" * 8, "value", "canonical form"),
     (b"\1\xb4\2\x32\x31", "value", "not sorted"),
     (b"\1\xb4\2\x31\x31", "value", "not sorted"),
-    (b"\1\xb4\2" + min(item(1), item(1.0)) + max(item(1), item(1.0)), "value", "twice"),
-    (b"\1\xb4\1" + item([1]), "value", "cannot be hashed"),
+    (b"\1\xb4\2" + min(item(1), item(1.0)) + max(item(1), item(1.0)), "value", "duplicate elements"),
+    (b"\1\xb4\1" + item([1]), "value", "unhashable"),
     (b"\1\xb4\1\xfe", "value{0}", "unknown tag"),
-    (b"\1\xb3\2\6" + item("a") + item("a") + b"\1\1", "value", "a key twice"),
-    (b"\1\xb3\2\2" + item(1) + item(1) + b"\1\1", "value", "a key twice"),
-    (b"\1\xb3\2\2" + item(1) + item(True) + b"\1\1", "value", "a key twice"),
-    (b"\1\xb3\1\2" + item([]) + b"\1", "value", "cannot be hashed"),
+    (b"\1\xb3\2\6" + item("a") + item("a") + b"\1\1", "value", "a duplicate key"),
+    (b"\1\xb3\2\2" + item(1) + item(1) + b"\1\1", "value", "a duplicate key"),
+    (b"\1\xb3\2\2" + item(1) + item(True) + b"\1\1", "value", "a duplicate key"),
+    (b"\1\xb3\1\2" + item([]) + b"\1", "value", "unhashable"),
     (b"\1\xb3\1\3" + item("a") + b"\xfe", "value['a']", "unknown tag"),
     (b"\1\xb3\1\1\xfe\1", "value.keys()[0]", "unknown tag"),
-    (b"\1\xb3\1\2" + item(1) + b"\1\1", "value", "keys that do not take"),
-    (b"\1\xb3\1\x09" + item(1) + b"\1\1", "value", "cut short"),
-    (b"\1\xc0" + struct.pack(">HBB", 2023, 2, 29), "value", "is no date: day is out of range"),
-    (b"\1\xc0" + struct.pack(">HBB", 0, 2, 29), "value", "is no date: year 0"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 24, 0, 0, 0, 0) + item(None), "value", "is no time: hour"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 2) + item(None), "value", "is no time: fold"),
+    (b"\1\xb3\1\2" + item(1) + b"\1\1", "value", "keys of another size"),
+    (b"\1\xb3\1\x09" + item(1) + b"\1\1", "value", "truncated"),
+    (b"\1\xc0" + struct.pack(">HBB", 2023, 2, 29), "value", "is not a date: day is out of range"),
+    (b"\1\xc0" + struct.pack(">HBB", 0, 2, 29), "value", "is not a date: year 0"),
+    (b"\1\xc1" + struct.pack(">BBBIB", 24, 0, 0, 0, 0) + item(None), "value", "is not a time: hour"),
+    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 2) + item(None), "value", "is not a time: fold"),
     (
         b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item("Mars/Olympus"),
         "value.tzinfo",
         "time zone 'Mars/Olympus'",
     ),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item("../../etc/passwd"), "value.tzinfo", "no time zone"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item("America"), "value.tzinfo", "not known here"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((86400 * 10**6,)), "value.tzinfo", "no time zone"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((10**30,)), "value.tzinfo", "no time zone"),
-    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((True,)), "value.tzinfo", "no time zone"),
-    (b"\1\xc3" + struct.pack(">iiI", 0, 86400, 0), "value", "one form"),
-    (b"\1\xc3" + struct.pack(">iiI", 2**31 - 1, 0, 0), "value", "is no timedelta"),
-    (b"\1\xc4\1x", "value", "is no Decimal"),
-    (b"\1\xc4\x03007", "value", "one form"),
-    (b"\1\xc4\2\xd9\xa1", "value", "is no Decimal"),
+    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item("../../etc/passwd"), "value.tzinfo", "not a time zone"),
+    (
+        b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item("America"),
+        "value.tzinfo",
+        "unknown time zone 'America'",
+    ),
+    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((86400 * 10**6,)), "value.tzinfo", "not a time zone"),
+    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((10**30,)), "value.tzinfo", "not a time zone"),
+    (b"\1\xc1" + struct.pack(">BBBIB", 23, 0, 0, 0, 0) + item((True,)), "value.tzinfo", "not a time zone"),
+    (b"\1\xc3" + struct.pack(">iiI", 0, 86400, 0), "value", "canonical form"),
+    (b"\1\xc3" + struct.pack(">iiI", 2**31 - 1, 0, 0), "value", "is not a timedelta"),
+    (b"\1\xc4\1x", "value", "is not a Decimal"),
+    (b"\1\xc4\x03007", "value", "canonical form"),
+    (b"\1\xc4\2\xd9\xa1", "value", "is not a Decimal"),
     (b"\1\xc4\x161E+9999999999999999999", "value", "Decimal"),
-    (b"\1\xc5" + bytes(15), "value", "cut short"),
+    (b"\1\xc5" + bytes(15), "value", "truncated"),
     (encode(np.zeros(2)).replace(b"<f8", b"|O8"), "value", "unknown dtype"),
     (encode(np.zeros(2)).replace(b"<f8", b"<g8"), "value", "unknown dtype"),
     (encode(np.zeros((2,), "M8[D]")).replace(b"[D]", b"[Q]"), "value", "unknown dtype"),
@@ -244,7 +248,7 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (encode(np.zeros(1, "m8[123456789s]")).replace(b"m8[123456789s]", b"m8[4294967296]"), "value", "unknown dtype"),
     (encode(np.timedelta64(1, "h")).replace(b"\x08\xa8\x06<m8[h]", b"\x09\xa8\x07<m8[0h]"), "value", "unknown dtype"),
     (encode(np.zeros(16)).replace(b"<f8", b"<i3"), "value", "unknown dtype"),
-    (array(["<f8", (1,)], (1,)), "value", "one form"),
+    (array(["<f8", (1,)], (1,)), "value", "canonical form"),
     (
         array((8, False, [("a", None, 2**31 - 1, "<f8")]), ()),
         "value",
@@ -253,27 +257,27 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (array((8, False, [("a", None, -8, "<f8")]), ()), "value", "unknown dtype"),
     (array((4, False, [("a", None, 0, "<f8")]), ()), "value", "unknown dtype"),
     (array((True, False, [("a", None, 0, "|b1")]), ()), "value", "unknown dtype"),
-    (encode(np.zeros(2)).replace(item((2,)), item([2])), "value", "no shape"),
-    (encode(np.zeros(2)).replace(item((2,)), item((-2,))), "value", "no shape"),
-    (encode(np.zeros(2)).replace(item((2,)), item((3,))), "value", "cut short"),
-    (encode(np.zeros(2)).replace(item((2,)), item((True,))), "value", "no shape"),
-    (encode(np.zeros((2, 0))).replace(item((2, 0)), item((2**62, 2**62, 0))), "value", "cannot be"),
-    (encode(np.zeros(())).replace(item(()), item((1,) * 65)), "value", "cannot be"),
-    (encode(np.array(["a"])).replace(b"a\0\0\0", b"a\0\0\x80"), "value", "no character"),
-    (encode(np.float64(1)).replace(b"<f8", b">f8"), "value", "one form"),
+    (encode(np.zeros(2)).replace(item((2,)), item([2])), "value", "invalid shape"),
+    (encode(np.zeros(2)).replace(item((2,)), item((-2,))), "value", "invalid shape"),
+    (encode(np.zeros(2)).replace(item((2,)), item((3,))), "value", "truncated"),
+    (encode(np.zeros(2)).replace(item((2,)), item((True,))), "value", "invalid shape"),
+    (encode(np.zeros((2, 0))).replace(item((2, 0)), item((2**62, 2**62, 0))), "value", "cannot be created"),
+    (encode(np.zeros(())).replace(item(()), item((1,) * 65)), "value", "cannot be created"),
+    (encode(np.array(["a"])).replace(b"a\0\0\0", b"a\0\0\x80"), "value", "invalid character code 0x80000061"),
+    (encode(np.float64(1)).replace(b"<f8", b">f8"), "value", "canonical form"),
     (encode(np.datetime64("2024-01-01")).replace(b"<M8[D]", b"|S8   "), "value", "unknown dtype"),
-    (encode(np.datetime64("2024-01-01")).replace(b"<M8", b">M8"), "value", "one form"),
-    (encode(np.datetime64("NaT")).replace(b"<M8", b"|S8"), "value", "one form"),
-    (encode(np.bool_(True))[:-1] + b"\2", "value", "one form"),
+    (encode(np.datetime64("2024-01-01")).replace(b"<M8", b">M8"), "value", "canonical form"),
+    (encode(np.datetime64("NaT")).replace(b"<M8", b"|S8"), "value", "canonical form"),
+    (encode(np.bool_(True))[:-1] + b"\2", "value", "canonical form"),
     (
         encode(Point(1, 2)).replace(b"damage.Point", b"damage.Joint"),
         "value",
         "the type 'damage.Joint', which is not registered",
     ),
     (encode([Note("a", 1)]).replace(b"tags", b"tabs"), "value[0]", "a field 'tabs' that "),
-    (encode([Color.RED]).replace(b"RED", b"ROT"), "value[0]", "is 'ROT', which is no member of "),
-    (encode(Color.RED).replace(item("RED"), item(10**5000)), "value", "is no name, which is no member of "),
-    (encode(Color.RED).replace(item("RED"), item("x" * 9999)), "value", "x" * 80 + "', which is no member"),
+    (encode([Color.RED]).replace(b"RED", b"ROT"), "value[0]", "is 'ROT', and not a member of "),
+    (encode(Color.RED).replace(item("RED"), item(10**5000)), "value", "is not a name, and not a member of "),
+    (encode(Color.RED).replace(item("RED"), item("x" * 9999)), "value", "x" * 80 + "', and not a member"),
     (encode([Note("a", [1, 2])]).replace(item([1, 2]), b"\xb0\2\x31\xfe"), "value[0].tags[1]", "unknown tag"),
 ]
 
@@ -281,7 +285,7 @@ REFUSED: list[tuple[bytes, str, str]] = [
 @pytest.mark.parametrize(
     ("data", "path", "problem"), REFUSED, ids=[f"{k}-{one[2]:.20}" for k, one in enumerate(REFUSED)]
 )
-def test_what_was_never_written_is_refused(data: bytes, path: str, problem: str) -> None:
+def test_bytes_that_encode_never_writes_are_refused(data: bytes, path: str, problem: str) -> None:
     with pytest.raises(CodecError) as caught:
         decode(data)
     assert caught.value.path == path
@@ -291,7 +295,7 @@ def test_what_was_never_written_is_refused(data: bytes, path: str, problem: str)
     assert caught.value.path == path.replace("value", "message 3")
 
 
-def test_keys_read_once_are_checked_again_with_another_count() -> None:
+def test_cached_keys_are_checked_against_the_count() -> None:
     data = encode({"a": 1, "b": 2})
     assert decode(data) == {"a": 1, "b": 2}
     assert data[2] == 2
@@ -300,13 +304,13 @@ def test_keys_read_once_are_checked_again_with_another_count() -> None:
             decode(data[:2] + bytes((n,)) + data[3:])
 
 
-def test_many_shapes_of_dicts_are_forgotten_again() -> None:
+def test_cache_of_keys_is_bounded() -> None:
     for k in range(3000):
         assert decode(encode({f"key {k}": k})) == {f"key {k}": k}
     assert decode(encode({"key 1": 1})) == {"key 1": 1}
 
 
-def test_nothing_named_in_bytes_is_imported_or_called() -> None:
+def test_decoding_imports_and_calls_nothing() -> None:
     name = "antigravity"
     made_up = [
         encode(Point(1, 2)).replace(b"damage.Point", b"os.system___"),

@@ -1,4 +1,4 @@
-"""Pydantic models as data."""
+"""Encoding of pydantic models."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ ORDER = Order(orderNumber=3, parts=[Part(name="a", price=1.5)], when=datetime(20
     [Part(name="a"), ORDER, Order(orderNumber=1), Numbers([1, 2]), Open(), Checked(low=1, high=2)],
     ids=lambda x: type(x).__name__,
 )
-def test_a_model_comes_back(x: Any) -> None:
+def test_round_trip_of_models(x: Any) -> None:
     y = decode(encode([x]))[0]
     assert type(y) is type(x)
     assert y == x
@@ -86,7 +86,7 @@ def test_a_model_comes_back(x: Any) -> None:
     assert y.model_dump() == x.model_dump()
 
 
-def test_private_attributes_come_back() -> None:
+def test_round_trip_of_private_attributes() -> None:
     x = Secretive(x=1)
     x._seen = 5
     y = decode(encode(x))
@@ -99,20 +99,20 @@ def test_private_attributes_come_back() -> None:
         encode(x)
 
 
-def test_values_are_validated_and_never_converted() -> None:
+def test_fields_are_validated_without_conversion() -> None:
     data = encode([Part(name="a", price=1.5)])
     assert decode(data) == [Part(name="a", price=1.5)]
     wrong = data.replace(encode("a")[1:], encode(5)[1:])
-    with pytest.raises(CodecError, match=r"value\[0\].name is no valid .*Part: Input should be a valid string"):
+    with pytest.raises(CodecError, match=r"value\[0\].name is not a valid .*Part: Input should be a valid string"):
         decode(wrong)
     order = encode(ORDER)
-    with pytest.raises(CodecError, match=r"value\.number is no valid .*Order"):
+    with pytest.raises(CodecError, match=r"value\.number is not a valid .*Order"):
         decode(order.replace(encode(3)[1:], encode(-3)[1:], 1))
     with pytest.raises(CodecError, match="low is above high"):
         decode(encode(Checked(low=1, high=2)).replace(encode(1)[1:] + encode(2)[1:], encode(2)[1:] + encode(1)[1:], 1))
     part = Part(name="a")
     part.price = "1.5"  # type: ignore[assignment]
-    with pytest.raises(CodecError, match=r"value\.price is no valid .*Part: Input should be a valid number"):
+    with pytest.raises(CodecError, match=r"value\.price is not a valid .*Part: Input should be a valid number"):
         encode(part)
     part.price = 2
     assert type(decode(encode(part)).price) is int
@@ -120,10 +120,10 @@ def test_values_are_validated_and_never_converted() -> None:
         decode(encode(Part(name="a", price=1.5)).replace(encode(3)[1:], encode(9)[1:]))
 
 
-def test_what_would_be_lost_is_refused() -> None:
+def test_fields_that_would_be_lost_are_refused() -> None:
     with pytest.raises(CodecError, match=r"has extra fields, 'y': declare them in .*Open"):
         encode(Open(x=1, y=2))
-    with pytest.raises(CodecError, match="has no value for its field 'name'"):
+    with pytest.raises(CodecError, match="has no value for the field 'name'"):
         encode(Part.model_construct(price=1.0))
 
     class Other(BaseModel):
@@ -135,16 +135,16 @@ def test_what_would_be_lost_is_refused() -> None:
     class Sub(Part):
         pass
 
-    with pytest.raises(CodecError, match="no Part but a subclass"):
+    with pytest.raises(CodecError, match="a subclass of Part:"):
         encode(Sub(name="a"))
 
 
-def test_fields_must_be_those_that_were_written() -> None:
+def test_fields_must_match_the_encoded_ones() -> None:
     with pytest.raises(CodecError, match=r"has a field 'prize' that .*Part does not have"):
         decode(encode(Part(name="a")).replace(b"price", b"prize"))
 
 
-def test_a_validator_may_raise_anything() -> None:
+def test_any_exception_of_a_validator_is_a_codec_error() -> None:
     @register
     class Picky(BaseModel):
         x: int
@@ -157,11 +157,11 @@ def test_a_validator_may_raise_anything() -> None:
             return x
 
     data = encode([Picky(x=5)])
-    with pytest.raises(CodecError, match=r"^value\[0\] is no valid .*Picky: its validator raised KeyError"):
+    with pytest.raises(CodecError, match=r"^value\[0\] is not a valid .*Picky: its validator raised KeyError"):
         decode(data.replace(encode(5)[1:], encode(6)[1:]))
 
 
-def test_a_pydantic_dataclass_is_a_dataclass() -> None:
+def test_pydantic_dataclass_is_a_dataclass() -> None:
     @register
     @pydantic.dataclasses.dataclass
     class Point:

@@ -10,8 +10,8 @@ import tqdm
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.observers import events
 from gpu_pregel.host.agents.observers.events import KINDS, Event, LogObserver, ProgressObserver
+from gpu_pregel.host.superstep import progress
 
 
 def superstep(number: int, active: int) -> Event:
@@ -64,8 +64,8 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         n = total = None
 
     monkeypatch.setattr(tqdm, "tqdm", Bar)
-    monkeypatch.setattr(events, "_DELAY", 0.0)
-    monkeypatch.setattr(events, "_PERIOD", 0.0)
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_PERIOD_SECONDS", 0.0)
     return made
 
 
@@ -129,8 +129,8 @@ def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str
 
 def test_progress_is_drawn_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    monkeypatch.setattr(events, "_DELAY", 0.0)
-    monkeypatch.setattr(events, "_PERIOD", 0.0)
+    monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_PERIOD_SECONDS", 0.0)
     observer = ProgressObserver()
     for event in [superstep(7, 4), attempt(7), attempt(7)]:
         observer(event)

@@ -18,6 +18,7 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError, AgentsFailedError
 from tests.host.agents.workers.worker_programs import children, counting, final_bytes, growth, is_alive, running, tokens
+from tests.worker_faults import arm
 
 ONE_TRY = RetryPolicy(attempts=1)
 QUICK = RetryPolicy(attempts=3, wait=0.01)
@@ -35,7 +36,7 @@ def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_worker_killed_at(place: str, program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     expected = final_bytes(agents.run(**program()))
     count = 3 if program is growth and place != "loading" else 1
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:{count}:{tmp_path / 'mark'}")
+    arm(monkeypatch, place, count, tmp_path / "mark")
     events: list[Event] = []
     result = agents.run(**program(), workers=2, retry=QUICK, observer=events.append)
     assert (tmp_path / "mark").exists()
@@ -59,7 +60,7 @@ def test_an_async_worker_killed_at(place: str, monkeypatch: pytest.MonkeyPatch, 
         return {"vertices": [Vertex(k, [], [(k + 1) % 30, (k * 5) % 30]) for k in range(30)], "compute": compute}
 
     expected = final_bytes(agents.run(**program()))
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"{place}:2:{tmp_path / 'mark'}")
+    arm(monkeypatch, place, 2, tmp_path / "mark")
     assert final_bytes(agents.run(**program(), workers=2, retry=QUICK)) == expected
     assert (tmp_path / "mark").exists()
 
@@ -284,7 +285,7 @@ def test_a_stopped_worker_ends_by_close() -> None:
 
 
 def test_a_worker_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", "loading:1:/dev/null/always")
+    arm(monkeypatch, "loading", 1, Path("/dev/null/always"))
     monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._FRUITLESS", 2)
     with pytest.raises(AgentError, match="2 workers of partition"):
         agents.start([Vertex(0)], counting(1), workers=1)
@@ -292,7 +293,7 @@ def test_a_worker_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("GPU_PREGEL_WORKER_FAULT", f"loading:1:{tmp_path / 'mark'}:stop")
+    arm(monkeypatch, "loading", 1, tmp_path / "mark", "stop")
     monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._START", 1.0)
     result = agents.run([Vertex(k) for k in range(4)], counting(2), workers=2)
     assert (tmp_path / "mark").exists()
@@ -302,7 +303,7 @@ def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest
 def test_a_worker_ended_by_the_master_charges_nobody() -> None:
     with agents.start([Vertex(k, 0) for k in range(4)], counting(0, seconds=0.3), workers=1, retry=ONE_TRY) as run:
         transport: Any = run._policy._transport
-        timer = threading.Timer(0.1, transport.kill, (0, "as a test wants"))
+        timer = threading.Timer(0.1, transport._processes[0].kill, ("as a test wants",), {"spare": True})
         timer.start()
         run.step()
         assert set(run.result().values.values()) == {1}

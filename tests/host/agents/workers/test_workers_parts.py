@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from gpu_pregel.host.agents.codec import encode
-from gpu_pregel.host.agents.ready_queue import Waiting
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Outcome, Record, Vertex
-from gpu_pregel.host.agents.workers import garbage as collecting
-from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.ready_queue import ReadyQueue
+from gpu_pregel.host.agents.records import Batch, Change, Failure, Outcome, Record, VertexData
+from gpu_pregel.host.agents.workers import garbage_collection, pipes
 
 A, B, C, D = (encode(name) for name in "abcd")
 
@@ -27,7 +26,7 @@ def ends() -> Any:
         os.close(end)
 
 
-def read_all(frames: pipes.Frames) -> list[tuple[int, bytes]]:
+def read_all(frames: pipes.FrameReader) -> list[tuple[int, bytes]]:
     found = []
     while True:
         found += [(kind, bytes(content)) for kind, content in frames.read()]
@@ -46,7 +45,7 @@ def test_frames_of_all_sizes_arrive_one_after_the_other(ends: tuple[int, int], s
 
     thread = threading.Thread(target=send)
     thread.start()
-    frames = pipes.Frames(reading)
+    frames = pipes.FrameReader(reading)
     found: list[tuple[int, bytes]] = []
     while len(found) < len(sent):
         found += read_all(frames)
@@ -56,7 +55,7 @@ def test_frames_of_all_sizes_arrive_one_after_the_other(ends: tuple[int, int], s
 
 def test_a_frame_that_comes_byte_by_byte_or_not_wholly(ends: tuple[int, int]) -> None:
     reading, writing = ends
-    frames = pipes.Frames(reading)
+    frames = pipes.FrameReader(reading)
     whole = pipes.header.pack(3, pipes.LOG) + b"abc"
     for k in range(len(whole)):
         os.write(writing, whole[k : k + 1])
@@ -72,16 +71,16 @@ def test_what_is_no_frame_is_said(ends: tuple[int, int], data: bytes) -> None:
     reading, writing = ends
     os.write(writing, data)
     with pytest.raises(pipes.BrokenFrameError):
-        pipes.Frames(reading).read()
+        pipes.FrameReader(reading).read()
     with pytest.raises(pipes.BrokenFrameError):
         pipes.unpack(data)
 
 
 def test_envelopes_come_back_as_they_were() -> None:
     vertices = {
-        A: Vertex(encode(1), [(B, 1), (C, 0.5), (D, "x")]),
-        B: Vertex(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
-        C: Vertex(encode(None), []),
+        A: VertexData(encode(1), [(B, 1), (C, 0.5), (D, "x")]),
+        B: VertexData(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
+        C: VertexData(encode(None), []),
     }
     assert pipes.unpack_vertices(pipes.unpack(pipes.pack(pipes.pack_vertices(vertices)))) == vertices
     change = Change(vertices, [A], [B, D])
@@ -110,55 +109,55 @@ def test_outcomes_come_back_as_they_were() -> None:
 
 
 def test_marks_outlive_their_writer() -> None:
-    marks = pipes.Marks(3)
-    theirs = pipes.Marks(3, os.dup(marks.fd))
+    marks = pipes.AttemptMarks(3)
+    theirs = pipes.AttemptMarks(3, os.dup(marks.fd))
     theirs.serials[1], theirs.begun[1] = 7, 0.5
     theirs.serials[2] = 9
     theirs.close()
-    assert marks.under_way() == [(7, 0.5), (9, 0.0)]
+    assert marks.running() == [(7, 0.5), (9, 0.0)]
     marks.close()
 
 
 def test_who_waits_and_who_may_begin() -> None:
-    waiting = Waiting(2)
+    queue = ReadyQueue(2)
     for vertex, partition in ((A, 0), (B, 1), (C, 0)):
-        waiting.add(vertex, partition)
-    waiting.add(D, 0, ready=5.0)
-    assert list(waiting.take(0.0)) == [(0, [A, C]), (1, [B])]
-    assert list(waiting.take(0.0)) == []
-    assert waiting.next_time() == 5.0
-    waiting.ended(1, 1)
-    waiting.ended(0, 2)
-    assert not waiting.is_over()
-    assert list(waiting.take(5.0)) == [(0, [D])]
-    waiting.ended(0, 1)
-    assert waiting.is_over()
+        queue.add(vertex, partition)
+    queue.add(D, 0, ready=5.0)
+    assert list(queue.take(0.0)) == [(0, [A, C]), (1, [B])]
+    assert list(queue.take(0.0)) == []
+    assert queue.next_time() == 5.0
+    queue.finish(1, 1)
+    queue.finish(0, 2)
+    assert not queue.is_empty()
+    assert list(queue.take(5.0)) == [(0, [D])]
+    queue.finish(0, 1)
+    assert queue.is_empty()
 
 
 def test_a_suspect_runs_alone() -> None:
-    waiting = Waiting(1)
+    queue = ReadyQueue(1)
     for vertex in (A, B):
-        waiting.add(vertex, 0, suspect=True)
-    waiting.add(C, 0)
-    assert list(waiting.take(0.0)) == [(0, [C])]
-    assert list(waiting.take(0.0)) == []
-    waiting.ended(0, 1)
-    assert list(waiting.take(0.0)) == [(0, [A])]
-    waiting.add(D, 0)
-    assert list(waiting.take(0.0)) == []
-    waiting.died(0)
-    assert list(waiting.take(0.0)) == [(0, [D])]
-    waiting.ended(0, 1)
-    assert list(waiting.take(0.0)) == [(0, [B])]
-    waiting.ended(0, 1)
-    assert waiting.is_over()
+        queue.add(vertex, 0, suspect=True)
+    queue.add(C, 0)
+    assert list(queue.take(0.0)) == [(0, [C])]
+    assert list(queue.take(0.0)) == []
+    queue.finish(0, 1)
+    assert list(queue.take(0.0)) == [(0, [A])]
+    queue.add(D, 0)
+    assert list(queue.take(0.0)) == []
+    queue.reset(0)
+    assert list(queue.take(0.0)) == [(0, [D])]
+    queue.finish(0, 1)
+    assert list(queue.take(0.0)) == [(0, [B])]
+    queue.finish(0, 1)
+    assert queue.is_empty()
 
 
 def test_the_collector_is_as_before_when_nobody_wants_patience() -> None:
     before = gc.get_threshold()
-    with collecting.patience():
+    with garbage_collection.relaxed_gc():
         inside = gc.get_threshold()
-        with collecting.patience():
+        with garbage_collection.relaxed_gc():
             assert gc.get_threshold() == inside
         assert gc.get_threshold() == inside
     assert gc.get_threshold() == before

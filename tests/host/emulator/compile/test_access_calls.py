@@ -1,4 +1,4 @@
-"""Loads, stores and atomics of every type become calls of the runtime, once each, with their line."""
+"""Tests of the rewriting of loads, stores and atomics: types, source lines and counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLE = np.array([2, 3, 5, 7, 11, 13, 17, 19], np.uint16)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
-def test_numbers_are_moved_whole(dtype: Any) -> None:
+def test_numbers_are_accessed_as_a_whole(dtype: Any) -> None:
     def kernel(values: Any, out: Any) -> None:
         i = cuda.grid(1)
         out[i] = values[i]
@@ -43,7 +43,7 @@ def test_booleans() -> None:
     np.testing.assert_array_equal(out.get(), ~values)
 
 
-def test_complex_numbers_and_records_are_moved_in_parts() -> None:
+def test_complex_numbers_are_accessed_by_member() -> None:
     def kernel(values: Any, out: Any) -> None:
         i = cuda.grid(1)
         out[i] = values[i] * 2
@@ -63,14 +63,14 @@ def two_lines(values: Any, out: Any) -> None:
     out[i + 1] = x  # store
 
 
-def test_sites_know_their_lines() -> None:
+def test_sites_have_source_lines() -> None:
     made = compiled(two_lines, (types.int64[::1], types.int64[::1]))
     assert {site.file for site in made.sites} == {__file__}
     lines = {kind: line_of(two_lines, f"# {kind}") for kind in ("load", "atomic", "fence", "store")}
     assert {site.kind: site.line for site in made.sites} == lines
 
 
-def test_what_the_optimiser_removes_is_not_counted() -> None:
+def test_accesses_removed_by_the_optimiser_are_not_counted() -> None:
     def kernel(values: Any, out: Any) -> None:
         i = cuda.grid(1)
         unused = values[i + 100]
@@ -81,7 +81,7 @@ def test_what_the_optimiser_removes_is_not_counted() -> None:
     assert counts.of_kind("load", made.sites)[0] == 32
 
 
-def test_loops_are_neither_vectorised_nor_made_fills() -> None:
+def test_loops_are_neither_vectorised_nor_replaced_by_memset() -> None:
     def kernel(values: Any, out: Any, n: Any) -> None:
         for i in range(n):
             out[i] = 0
@@ -100,7 +100,7 @@ def test_loops_are_neither_vectorised_nor_made_fills() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.float64])
-def test_local_arrays_are_left_alone(dtype: Any) -> None:
+def test_accesses_to_local_arrays_are_not_sites(dtype: Any) -> None:
     kind = types.int16 if dtype is np.int16 else types.float64
 
     def kernel(values: Any, out: Any, n: Any) -> None:
@@ -123,7 +123,7 @@ def test_local_arrays_are_left_alone(dtype: Any) -> None:
         launch(kernel, on_device(np.arange(16), dtype), out, 17)
 
 
-def test_writes_beyond_local_arrays() -> None:
+def test_writes_past_the_end_of_local_arrays() -> None:
     def kernel(values: Any, out: Any, n: Any) -> None:
         own = cuda.local.array(16, types.int32)
         for k in range(n):
@@ -137,7 +137,7 @@ def test_writes_beyond_local_arrays() -> None:
         launch(kernel, values, memory.empty(1, np.int64), 18, block=1)
 
 
-def test_large_local_arrays_are_refused() -> None:
+def test_large_local_arrays_raise() -> None:
     def kernel(out: Any, n: Any) -> None:
         own = cuda.local.array(8192, types.int64)
         for k in range(n):
@@ -218,7 +218,7 @@ def hand_over(data: Any, flags: Any, out: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_atomic_loads_and_stores_with_order(seed: int) -> None:
+def test_atomic_loads_and_stores_with_ordering(seed: int) -> None:
     out = memory.empty(2, np.int64)
     data, flags = memory.empty(2, np.int64), on_device([0, 0])
     launch(hand_over, data, flags, out, grid=2, racy=("data",), cooperative=True, seed=seed)
@@ -226,7 +226,7 @@ def test_atomic_loads_and_stores_with_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_success_of_compare_and_swap(seed: int) -> None:
+def test_compare_and_swap_reports_success(seed: int) -> None:
     def kernel(out: Any) -> None:
         won = swap_if(out, 0, 0, cuda.grid(1) + 1)
         cuda.atomic.add(out, 1, won)
@@ -246,7 +246,7 @@ def test_no_arguments() -> None:
     assert [site.kind for site in made.sites] == ["sync"]
 
 
-def test_loops_that_may_end_are_compiled() -> None:
+def test_loops_with_an_exit_are_compiled() -> None:
     def kernel(out: Any, n: Any) -> None:
         i = 0
         while True:

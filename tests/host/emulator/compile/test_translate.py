@@ -1,4 +1,4 @@
-"""From the IR of Numba-CUDA to that of today's LLVM: pointers, names, shared memory, metadata."""
+"""Tests of the translation of Numba-CUDA's IR: pointers, names, shared memory and metadata."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_layout_of_types(kind: str, expected: tuple[int, int]) -> None:
     assert size_and_alignment(kind) == expected
 
 
-def test_parts_of_types() -> None:
+def test_members_of_types() -> None:
     assert members("{i8, i32, [2 x i8]}") == [(0, "i8"), (4, "i32"), (8, "[2 x i8]")]
     assert members("[3 x i16]") == [(0, "i16"), (2, "i16"), (4, "i16")]
     assert smallest_number("[5 x {i64, [2 x i16]}]") == 2
@@ -89,7 +89,7 @@ def test_parts_of_types() -> None:
         size_and_alignment("label")
 
 
-def test_modules_can_be_read_by_llvm() -> None:
+def test_llvm_parses_the_modules() -> None:
     table = np.array([3, 1, 4, 1, 5], np.float32)
 
     @cuda.jit(device=True, lineinfo=True)  # type: ignore[untyped-decorator]
@@ -119,7 +119,7 @@ def test_modules_can_be_read_by_llvm() -> None:
     np.testing.assert_array_equal(out.get(), np.arange(32) + table[np.arange(32) % 5])
 
 
-def test_shared_arrays_lie_side_by_side() -> None:
+def test_shared_arrays_do_not_overlap() -> None:
     @cuda.jit(device=True, lineinfo=True)  # type: ignore[untyped-decorator]
     def reversed_in_shared(value: Any) -> Any:
         own = cuda.shared.array(32, types.int64)
@@ -146,12 +146,12 @@ def test_shared_arrays_lie_side_by_side() -> None:
         t = np.arange(32)
         assert out.get().tolist() == (4 * (31 - t) + t % 3).tolist()
     made = compiled(kernel, (types.int64[::1],))
-    # One array for both uses of the helper.
+    # Both calls of the function use the same array.
     assert made.shared_bytes == 8 + 32 * 8 + 32 * 8
     assert made.shared_granule == 1
 
 
-def test_functions_of_libdevice_have_the_right_types() -> None:
+def test_types_of_libdevice_functions() -> None:
     names = {"int16": "i16", "int32": "i32", "int64": "i64", "float32": "float", "float64": "double", "none": "void"}
     known = 0
     for name, (result, parameters) in libdevicefuncs.functions.items():
@@ -170,7 +170,7 @@ def test_functions_of_libdevice_have_the_right_types() -> None:
     assert device_library.definition("vprintf") is None
 
 
-def test_functions_of_libdevice_that_are_not_known_are_refused() -> None:
+def test_unsupported_libdevice_functions_raise() -> None:
     from numba.cuda import libdevice
 
     def kernel(out: Any) -> None:

@@ -1,4 +1,4 @@
-"""Random expressions and branches give the same on the emulated device as Numba gives on the CPU."""
+"""Tests that random expressions and branches have the same results as Numba on the CPU."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def _expressions() -> st.SearchStrategy[str]:
     return st.recursive(leaves, grown, max_leaves=8)
 
 
-def _made(source: str, **names: Any) -> Any:
-    """A function from its text, which debuggers and Numba can read too."""
+def _compile(source: str, **names: Any) -> Any:
+    """Compile a function from source that Numba and debuggers can read."""
     file = f"<random {hash(source)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), names)
-    return names["made"]
+    return names["generated"]
 
 
 @settings(max_examples=25)
 @given(first=_expressions(), second=_expressions(), bits=st.sampled_from(["x & y", "x ^ i", "(x | 5) >> 3", "~y << 2"]))
-def test_the_same_as_on_the_cpu(first: str, second: str, bits: str) -> None:
+def test_results_equal_those_on_the_cpu(first: str, second: str, bits: str) -> None:
     source = (
-        "def made(x, y, i, f, g):\n"
+        "def generated(x, y, i, f, g):\n"
         f"    a = {first}\n"
         f"    b = {second}\n"
         f"    c = {bits}\n"
@@ -57,7 +57,7 @@ def test_the_same_as_on_the_cpu(first: str, second: str, bits: str) -> None:
         "            total -= c * 0.5\n"
         "    return float(a), float(b), float(total)\n"
     )
-    plain = _made(source, np=np)
+    plain = _compile(source, np=np)
     helper = device(plain)
     on_cpu = numba.njit(error_model="numpy")(plain)
 

@@ -1,4 +1,4 @@
-"""Arrays of the emulated device: what they hold, what they count, and what they refuse, as CuPy's do."""
+"""Tests of device arrays: contents, counters, and the operations that they reject like CuPy's arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def memory() -> EmulatedMemory:
     return EmulatedMemory()
 
 
-def test_to_the_device_and_back(memory: EmulatedMemory) -> None:
+def test_copies_to_and_from_the_device(memory: EmulatedMemory) -> None:
     host = np.arange(10, dtype=np.uint32)
     array = memory.asarray(host)
     assert (array.shape, array.dtype, array.size, array.nbytes, array.itemsize) == (
@@ -38,7 +38,7 @@ def test_to_the_device_and_back(memory: EmulatedMemory) -> None:
     assert memory.asarray(array) is array
 
 
-def test_what_is_allocated_is_poisoned_and_aligned(memory: EmulatedMemory) -> None:
+def test_new_arrays_are_poisoned_and_aligned(memory: EmulatedMemory) -> None:
     array = memory.empty(3, np.uint8)
     assert array.get().tolist() == [at.POISON] * 3
     assert array.address % ALIGNMENT == 0
@@ -46,7 +46,7 @@ def test_what_is_allocated_is_poisoned_and_aligned(memory: EmulatedMemory) -> No
     assert not array.allocation.written.any()
 
 
-def test_filled(memory: EmulatedMemory) -> None:
+def test_zeros_full_and_fill(memory: EmulatedMemory) -> None:
     assert memory.zeros(3, np.float32).get().tolist() == [0.0] * 3
     assert memory.full((2,), 7, np.int64).get().tolist() == [7, 7]
     array = memory.empty(4, np.int32)
@@ -68,7 +68,7 @@ def test_slices_share_memory(memory: EmulatedMemory) -> None:
     assert array[:2].view(np.uint8).get().tolist() == [0, 0, 0, 0, 1, 0, 0, 0]
 
 
-def test_elements_and_slices_are_set(memory: EmulatedMemory) -> None:
+def test_assignment_to_elements_and_slices(memory: EmulatedMemory) -> None:
     array, other = memory.empty(4, np.int32), memory.asarray(np.array([8, 9], np.int32))
     array[0] = 3
     array[2:] = other
@@ -79,7 +79,7 @@ def test_elements_and_slices_are_set(memory: EmulatedMemory) -> None:
         array[0:3] = other
 
 
-def test_a_copy_has_what_was_written(memory: EmulatedMemory) -> None:
+def test_a_copy_keeps_unwritten_bytes_unwritten(memory: EmulatedMemory) -> None:
     array = memory.empty(4, np.int32)
     array[1] = 6
     copy = array.copy()
@@ -104,7 +104,7 @@ def test_live_bytes_and_capacity(memory: EmulatedMemory) -> None:
     assert small.empty(250, np.int32).nbytes == 1000
 
 
-def test_each_allocation_can_be_made_to_fail() -> None:
+def test_injected_allocation_failures() -> None:
     memory = EmulatedMemory()
     memory.fail_in = 2
     memory.empty(1, np.int8)
@@ -113,7 +113,7 @@ def test_each_allocation_can_be_made_to_fail() -> None:
     memory.empty(1, np.int8)
 
 
-REFUSED: list[Callable[[Any], object]] = [
+REJECTED: list[Callable[[Any], object]] = [
     np.asarray,
     np.sum,
     bool,
@@ -143,20 +143,20 @@ REFUSED: list[Callable[[Any], object]] = [
 ]
 
 
-@pytest.mark.parametrize("use", REFUSED)
-def test_refused_as_cupy_does(memory: EmulatedMemory, use: Callable[[Any], object]) -> None:
+@pytest.mark.parametrize("use", REJECTED)
+def test_rejected_operations(memory: EmulatedMemory, use: Callable[[Any], object]) -> None:
     array = memory.zeros(1, np.int32)
     with pytest.raises(TypeError):
         use(array)
     assert memory.readbacks == 0
 
 
-def test_the_message_says_what_to_do(memory: EmulatedMemory) -> None:
+def test_the_message_names_the_remedy(memory: EmulatedMemory) -> None:
     with pytest.raises(TypeError, match=r"implicit conversion to a NumPy array is not allowed: use \.get\(\)"):
         np.asarray(memory.zeros(1, np.int32))
 
 
-def test_what_does_not_fit(memory: EmulatedMemory) -> None:
+def test_mismatched_shapes_types_and_indices(memory: EmulatedMemory) -> None:
     array = memory.zeros(4, np.int32)
     for host in (np.zeros(3, np.int32), np.zeros(4, np.int64), np.zeros((2, 2), np.int32)):
         with pytest.raises(ValueError, match="does not fit"):

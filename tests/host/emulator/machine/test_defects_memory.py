@@ -1,4 +1,4 @@
-"""Planted defects of memory, each refused by kernel, line and thread, and the twins that are right and run."""
+"""Tests of kernels with memory defects, which must fail with a precise message, and of correct counterparts."""
 
 from __future__ import annotations
 
@@ -10,31 +10,17 @@ import pytest
 from numba import cuda, types
 
 from gpu_pregel.errors import EmulationError
-from tests.host.emulator.launcher import SEEDS, launch, line_of, memory, on_device
+from tests.host.emulator.launcher import SEEDS, fault_of, launch, line_of, memory, on_device
 
 
-def refused(kernel: Any, *arguments: Any, marks: tuple[str, ...] = ("# fault",), **options: Any) -> str:
-    """The message of the refusal for the first seed; all must name the kernel, a marked line and the thread."""
-    lines = "|".join(str(line_of(kernel, mark)) for mark in marks)
-    first = ""
-    for seed in SEEDS:
-        with pytest.raises(EmulationError) as raised:
-            launch(kernel, *arguments, seed=seed, **options)
-        message = str(raised.value)
-        place = rf"kernel {kernel.__name__}, test_defects_memory\.py line ({lines}), block \d+, thread \d+: "
-        assert re.match(place, message), message
-        first = first or message
-    return first
-
-
-# --- Bounds, alignment, what is written.
+# --- Bounds, alignment and uninitialised memory.
 def read_next(values: Any, out: Any) -> None:
     i = cuda.grid(1)
     out[i] = values[i + 1]  # fault
 
 
-def test_read_beyond_an_array() -> None:
-    message = refused(read_next, on_device(np.arange(32)), memory.empty(32, np.int64))
+def test_read_past_the_end_of_an_array() -> None:
+    message = fault_of(read_next, on_device(np.arange(32)), memory.empty(32, np.int64))
     assert "thread 31: reads values[32], past the end of its 32 elements" in message
     out = memory.empty(32, np.int64)
     launch(read_next, on_device(np.arange(33)), out)
@@ -47,7 +33,7 @@ def write_past(out: Any, shift: Any) -> None:
 
 @pytest.mark.parametrize("shift, what", [(8, r"writes out\[3\d\], past the end of its 32 elements"), (-1, "writes")])
 def test_write_outside_an_array(shift: int, what: str) -> None:
-    assert re.search(what, refused(write_past, memory.empty(32, np.int32), shift))
+    assert re.search(what, fault_of(write_past, memory.empty(32, np.int32), shift))
     out = memory.empty(32, np.int32)
     launch(write_past, out, 8, block=24) if shift > 0 else launch(write_past, out, 0)
 
@@ -56,8 +42,8 @@ def add_past(out: Any) -> None:
     cuda.atomic.add(out, cuda.grid(1), 1)  # fault
 
 
-def test_atomic_beyond_an_array() -> None:
-    message = refused(add_past, on_device(np.zeros(31, np.int32)))
+def test_atomic_past_the_end_of_an_array() -> None:
+    message = fault_of(add_past, on_device(np.zeros(31, np.int32)))
     assert "thread 31: atomically updates out[31], past the end of its 31 elements" in message
 
 
@@ -66,8 +52,8 @@ def between_arrays(values: Any, out: Any) -> None:
     out[i] = values[i * 1000]  # fault
 
 
-def test_read_far_outside() -> None:
-    message = refused(between_arrays, on_device(np.arange(10)), memory.empty(32, np.int64))
+def test_read_far_outside_an_array() -> None:
+    message = fault_of(between_arrays, on_device(np.arange(10)), memory.empty(32, np.int64))
     assert "reads" in message
 
 
@@ -78,7 +64,7 @@ def read_all(values: Any, out: Any) -> None:
 
 def test_misaligned_view() -> None:
     whole = memory.asarray(np.zeros(129, np.uint8))
-    message = refused(read_all, whole[1:].view(np.int32), memory.empty(32, np.int32))
+    message = fault_of(read_all, whole[1:].view(np.int32), memory.empty(32, np.int32))
     assert "which is not a multiple of 4" in message
     launch(read_all, whole[:128].view(np.int32), memory.empty(32, np.int32))
 
@@ -86,7 +72,7 @@ def test_misaligned_view() -> None:
 def test_unwritten_memory() -> None:
     values = memory.empty(32, np.int32)
     values[:20].fill(1)
-    message = refused(read_all, values, memory.empty(32, np.int32))
+    message = fault_of(read_all, values, memory.empty(32, np.int32))
     assert re.search(r"reads values\[(2\d|3[01])\] before a write to it is visible", message)
     values[20:].fill(2)
     launch(read_all, values, memory.empty(32, np.int32))
@@ -102,7 +88,7 @@ def shared_unwritten(out: Any, count: Any) -> None:
 
 
 def test_unwritten_shared_memory() -> None:
-    assert "before a write to it is visible" in refused(shared_unwritten, memory.empty(64, np.int32), 60, block=64)
+    assert "before a write to it is visible" in fault_of(shared_unwritten, memory.empty(64, np.int32), 60, block=64)
     launch(shared_unwritten, memory.empty(64, np.int32), 64, block=64)
 
 
@@ -114,18 +100,18 @@ def beyond_shared(out: Any) -> None:
     out[t] = shared[t + 1]
 
 
-def test_write_beyond_shared_memory() -> None:
-    assert "past the end of its 256 bytes" in refused(beyond_shared, memory.empty(64, np.int32), block=64)
+def test_write_past_the_end_of_shared_memory() -> None:
+    assert "past the end of its 256 bytes" in fault_of(beyond_shared, memory.empty(64, np.int32), block=64)
     launch(beyond_shared, memory.empty(63, np.int32), block=63)
 
 
-# --- Order.
+# --- Ordering.
 def count_without_atomics(out: Any) -> None:
     out[0] = out[0] + 1  # fault
 
 
 def test_all_threads_increment_one_element() -> None:
-    message = refused(count_without_atomics, on_device([0]), grid=2)
+    message = fault_of(count_without_atomics, on_device([0]), grid=2)
     line = line_of(count_without_atomics)
     assert re.search(
         rf"data race: (reads|writes) out\[0\], which .*thread \d+ (reads|writes) at test_defects_memory.py line {line}",
@@ -156,7 +142,7 @@ def reverse(values: Any, out: Any, barrier: Any) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_missing_barrier_in_shared_memory(seed: int) -> None:
     values, out = on_device(np.arange(64, dtype=np.int32)), memory.empty(64, np.int32)
-    message = refused(reverse, values, out, False, marks=("# read", "# write"), block=64)
+    message = fault_of(reverse, values, out, False, marks=("# read", "# write"), block=64)
     assert "shared memory" in message
     launch(reverse, values, out, True, block=64, seed=seed)
     assert out.get().tolist() == list(range(63, -1, -1))
@@ -174,7 +160,7 @@ def neighbour(values: Any, out: Any, together: Any) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_missing_syncwarp(seed: int) -> None:
     values, out = on_device(np.arange(32, dtype=np.int32)), memory.empty(32, np.int32)
-    refused(neighbour, values, out, False, marks=("# read", "# write"))
+    fault_of(neighbour, values, out, False, marks=("# read", "# write"))
     launch(neighbour, values, out, True, seed=seed)
     assert out.get().tolist() == [t ^ 1 for t in range(32)]
 
@@ -195,7 +181,7 @@ def last_block_sums(values: Any, done: Any, tally: Any, out: Any, fence: Any) ->
 
 
 def test_missing_fence_between_data_and_flag() -> None:
-    """Without a fence some order of threads and stores shows old data, or data that nobody wrote."""
+    """Without a fence, some orders of threads and stores expose stale or uninitialised data."""
     silent, message = 0, ""
     for seed in range(40):
         out = memory.empty(1, np.int64)
@@ -211,7 +197,7 @@ def test_missing_fence_between_data_and_flag() -> None:
         rf"kernel last_block_sums, \S+ line {line}, block \d, thread 0: reads values\[\d\] before a write to it is"
     )
     assert re.match(expected, message)
-    # Whoever reads too early is told so: no run ends with another sum.
+    # Every premature read is reported: no run ends with a wrong sum.
     assert not silent
 
 
@@ -232,10 +218,9 @@ def store_against_atomic(out: Any) -> None:
 
 
 def test_plain_store_against_atomics() -> None:
-    message = refused(store_against_atomic, on_device([0]), marks=("# store", "# atomic"))
-    assert re.search(
-        r"data race: (writes|atomically updates) out\[0\], which .*thread \d+ (writes|atomically updates)", message
-    )
+    message = fault_of(store_against_atomic, on_device([0]), marks=("# store", "# atomic"))
+    verb = "(writes|atomically updates)"
+    assert re.search(rf"data race: {verb} out\[0\], which .*thread \d+ {verb}", message)
 
 
 def exchange_against_atomic(out: Any) -> None:
@@ -258,8 +243,8 @@ def overlapping(values: Any) -> None:
     values[i] = values[i + 32] + 1  # fault
 
 
-def test_blocks_that_read_what_others_write() -> None:
-    refused(overlapping, on_device(np.zeros(96, np.int64)), grid=2)
+def test_blocks_that_read_what_other_blocks_write() -> None:
+    fault_of(overlapping, on_device(np.zeros(96, np.int64)), grid=2)
     launch(overlapping, on_device(np.zeros(64, np.int64)), grid=1)
 
 
@@ -291,4 +276,4 @@ def test_the_innermost_line_is_named() -> None:
         launch(by_helpers, memory.empty(32, np.int32))
     line = line_of(helper_that_writes.py_func, "# helper's fault")
     assert str(raised.value).startswith(f"kernel by_helpers, test_defects_memory.py line {line}, block 0, thread 31: ")
-    refused(by_helper_without_lines, memory.empty(32, np.int32))
+    fault_of(by_helper_without_lines, memory.empty(32, np.int32))

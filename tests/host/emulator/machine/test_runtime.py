@@ -1,4 +1,4 @@
-"""The emulated device's runtime: threads, barriers, warp operations, atomics, memory and its order, counts."""
+"""Tests of the emulated machine: threads, barriers, warp operations, atomics, memory and scheduling."""
 
 from __future__ import annotations
 
@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine import runtime
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from gpu_pregel.host.emulator.machine.compiled_kernel import Site
-from tests.host.emulator.machine.runtime_kernels import Code, LoadedKernel, launch
+from tests.host.emulator.machine.ir_kernels import Code, LoadedKernel, launch
 
 FULL = 0xFFFFFFFF
 SEEDS = range(4)
@@ -58,7 +55,7 @@ def test_special_registers_of_three_dimensions(memory: EmulatedMemory) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_shared_memory_reversed_over_a_barrier(memory: EmulatedMemory, seed: int) -> None:
+def test_shared_memory_across_a_barrier(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     me = code.thread()
     code.store(code.element(code.shared(), me), code.everyone())
@@ -90,7 +87,7 @@ def test_barriers_that_vote(memory: EmulatedMemory, kind: int, predicates: Any, 
 
 
 def _warp_results(memory: EmulatedMemory, kind: int, mask: int, values: Any, b: int = 0, c: int = 0) -> list[int]:
-    """What each lane in ``mask`` gets; the others stay away and have 0."""
+    """Return the results of the lanes in ``mask``; other lanes do not take part and have 0."""
     code = Code()
     lane = code.thread()
     inside = code.binary("and", code.binary("lshr", mask, lane), 1)
@@ -129,7 +126,7 @@ def test_matches(memory: EmulatedMemory, mask: int) -> None:
 
 
 def _shuffled(kind: int, lane: int, b: int, width: int) -> tuple[int, int]:
-    """Lane read and predicate, after CUDA's words: sub-groups of ``width`` lanes."""
+    """Return the source lane and the predicate as CUDA defines them for groups of ``width`` lanes."""
     first = lane // width * width
     source = {
         at.SHUFFLE_INDEX: first + b % width,
@@ -153,8 +150,8 @@ def test_shuffles(memory: EmulatedMemory, kind: int, width: int, b: int) -> None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_warp_operations_over_parts_of_a_warp(memory: EmulatedMemory, seed: int) -> None:
-    """Even and odd lanes go their own ways and meet again."""
+def test_warp_operations_on_parts_of_a_warp(memory: EmulatedMemory, seed: int) -> None:
+    """Even and odd lanes diverge and reconverge."""
     code = Code()
     lane = code.thread()
     odd = code.binary("and", lane, 1)
@@ -281,7 +278,7 @@ def test_a_thread_sees_its_own_stores_and_atomics_in_order(memory: EmulatedMemor
 
 
 def _messages(fence: bool) -> LoadedKernel:
-    """Blocks in pairs: one writes a number and raises a flag, the other waits for the flag and reads the number."""
+    """Build pairs of blocks: one writes a number and sets a flag, the other waits for the flag and reads the number."""
     code = Code()
     pair = code.element(code.argument(0), code.binary("lshr", code.block(), 1))
     flag = code.element(code.argument(1), code.binary("lshr", code.block(), 1))
@@ -306,14 +303,14 @@ def _received(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[i
     return result
 
 
-def test_stores_are_seen_late_without_a_fence(memory: EmulatedMemory) -> None:
+def test_stores_may_become_visible_late_without_a_fence(memory: EmulatedMemory) -> None:
     fenced, bare = _messages(fence=True), _messages(fence=False)
     assert all(_received(memory, fenced, seed) == [77] * 16 for seed in SEEDS)
     assert any(0 in _received(memory, bare, seed) for seed in SEEDS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_stores_of_a_thread_that_waits_are_seen_in_the_end(memory: EmulatedMemory, seed: int) -> None:
+def test_stores_of_a_waiting_thread_become_visible_eventually(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     with code.when(code.compare("eq", code.thread(), 0)):
         code.store(code.argument(0), 1)
@@ -323,7 +320,7 @@ def test_stores_of_a_thread_that_waits_are_seen_in_the_end(memory: EmulatedMemor
     launch(code, memory.zeros(1, np.int32), block=2, racy=(0,), seed=seed, step_limit=100_000)
 
 
-def test_the_order_depends_on_seed_and_launch_alone(memory: EmulatedMemory) -> None:
+def test_the_order_depends_only_on_seed_and_launch(memory: EmulatedMemory) -> None:
     code = Code()
     ticket = code.atomic(at.ADD, code.argument(0), 1)
     code.store(code.element(code.argument(1), code.everyone()), ticket)
@@ -342,7 +339,7 @@ def test_the_order_depends_on_seed_and_launch_alone(memory: EmulatedMemory) -> N
     assert order(4, 5) != first
 
 
-def test_a_launch_of_nothing_leaves_nothing_behind(memory: EmulatedMemory) -> None:
+def test_empty_kernels_do_not_affect_later_launches(memory: EmulatedMemory) -> None:
     a = memory.zeros(64, np.int32)
     code = Code()
     code.load(code.element(code.argument(0), code.everyone()))
@@ -351,90 +348,7 @@ def test_a_launch_of_nothing_leaves_nothing_behind(memory: EmulatedMemory) -> No
         launch(Code(), grid=64, block=256)
 
 
-# --- Counts.
-def _counted(
-    memory: EmulatedMemory, stride: int, size: int = 4, grid: int = 1, block: int = 32
-) -> runtime.AccessCounts:
-    code = Code()
-    code.load(code.element(code.argument(0), code.everyone(), stride), size)
-    counts = runtime.AccessCounts(1)
-    launch(code, memory.zeros(max(stride, size) * grid * block + 64, np.uint8), grid=grid, block=block, counts=counts)
-    return counts
-
-
-@pytest.mark.parametrize("stride, sectors", [(4, 4), (8, 8), (32, 32), (64, 32), (0, 1)])
-def test_sectors_of_a_warp(memory: EmulatedMemory, stride: int, sectors: int) -> None:
-    counts = _counted(memory, stride)
-    assert (counts.executions[0], counts.bytes[0], counts.sectors[0]) == (32, 128, sectors)
-
-
-def test_sectors_of_many_warps_and_of_wide_accesses(memory: EmulatedMemory) -> None:
-    assert _counted(memory, 4, grid=9, block=128).sectors[0] == 9 * 4 * 4
-    assert _counted(memory, 8, size=8, grid=2).sectors[0] == 2 * 8
-
-
-def test_rounds_of_a_loop_are_counted_apart(memory: EmulatedMemory) -> None:
-    code = Code()
-    with code.repeat(10):
-        code.load(code.argument(0))
-    counts = runtime.AccessCounts(1)
-    kernel = LoadedKernel(code)
-    for seed in SEEDS:
-        launch(kernel, memory.zeros(1, np.int32), grid=3, block=64, counts=counts, seed=seed)
-    assert (counts.executions[0], counts.sectors[0], counts.launches) == (4 * 3 * 64 * 10, 4 * 3 * 2 * 10, 4)
-
-
-def test_sectors_are_remembered_when_a_table_is_full(memory: EmulatedMemory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime, "_SECTORS", 1 << 13)
-    monkeypatch.setattr(runtime, "_MEMORY", runtime._ReusedMemory())
-    code = Code()
-    with code.repeat(50):
-        code.barrier()
-        with code.repeat(20):
-            code.store(code.element(code.argument(0), code.thread(), 16), 0)
-    for seed in SEEDS:
-        counts = runtime.AccessCounts(2)
-        launch(code, memory.zeros(64 * 4, np.int32), block=64, counts=counts, seed=seed)
-        assert counts.sectors[1] == 2 * 16 * 1000
-        assert np.count_nonzero(runtime._MEMORY.sectors[0]) == runtime._MEMORY._sectors_used
-
-
-def test_counts_of_kinds(memory: EmulatedMemory) -> None:
-    code = Code()
-    mine = code.element(code.argument(0), code.thread())
-    code.store(mine, code.load(mine))
-    code.atomic(at.ADD, code.argument(1), 1, 8)
-    code.store(code.element(code.shared(), code.thread()), 1)
-    counts = runtime.AccessCounts(4)
-    launch(code, memory.zeros(32, np.int32), memory.zeros(1, np.int64), shared_bytes=128, counts=counts)
-    assert counts.of_kind("load", code.sites) == (32, 128, 4)
-    assert counts.of_kind("store", code.sites) == (32, 128, 4)
-    assert counts.of_kind("atomic", code.sites) == (32, 256, 1)
-    assert counts.shared == 32
-
-
-# --- What is refused before anything runs.
-@pytest.mark.parametrize(
-    "options, match",
-    [
-        ({"grid": (0, 1, 1)}, "grid of 0 x 1 x 1"),
-        ({"grid": (1, 65536, 1)}, "grid of"),
-        ({"block": (0, 1, 1)}, "block of 0"),
-        ({"block": (1025, 1, 1)}, "block of 1025"),
-        ({"block": (32, 33, 1)}, "block of 32 x 33"),
-        ({"block": (1, 1, 65)}, "block of"),
-        ({"shared_bytes": 49153}, "49153 bytes of static shared memory"),
-        ({"grid": (33, 1, 1), "block": (256, 1, 1), "cooperative": True}, "only 32 are resident"),
-        ({"grid": (9, 1, 1), "shared_bytes": 48 << 10, "cooperative": True}, "only 8 are resident"),
-        ({"grid_barrier": True}, "launch it cooperatively"),
-    ],
-)
-def test_launches_that_a_gpu_refuses(options: dict[str, Any], match: str) -> None:
-    with pytest.raises(EmulationError, match=match):
-        launch(Code(), **options)
-
-
-def test_python_is_heard_while_a_kernel_spins(memory: EmulatedMemory) -> None:
+def test_signals_are_handled_while_a_kernel_spins(memory: EmulatedMemory) -> None:
     class AlarmError(Exception):
         pass
 
@@ -454,17 +368,3 @@ def test_python_is_heard_while_a_kernel_spins(memory: EmulatedMemory) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     launch(kernel, memory.full(1, 1, np.int32))
-
-
-def test_the_largest_launches_run(memory: EmulatedMemory) -> None:
-    code = Code()
-    code.barrier()
-    launch(code, grid=32, block=256, cooperative=True)
-    launch(code, grid=3, block=1024, shared_bytes=48 << 10)
-
-
-def test_more_sites_than_can_be_told_apart() -> None:
-    kernel = LoadedKernel(Code())
-    kernel.compiled.sites.extend([Site("load", "kernel.py", 1)] * ((1 << 16) + 1))
-    with pytest.raises(EmulationError, match="65537 memory accesses and barriers"):
-        launch(kernel)

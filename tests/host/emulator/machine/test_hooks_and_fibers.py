@@ -1,4 +1,4 @@
-"""The emulated device's machine code: the switch between stacks, and hooks kept on the disk."""
+"""Tests of the switch between stacks, and of the on-disk cache of hooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.emulator.machine import fibers, hooks, runtime
 
 
-def test_the_stamp_of_the_cache_covers_all_that_hooks_are_made_from() -> None:
+def test_the_cache_stamp_covers_all_sources_of_hooks() -> None:
     folder = Path(hooks.__file__).parent
     for name in hooks.HOOK_MODULES:
         imports = re.findall(
@@ -21,15 +21,15 @@ def test_the_stamp_of_the_cache_covers_all_that_hooks_are_made_from() -> None:
         assert {each or "layout" for each in imports} <= set(hooks._SOURCES)
 
 
-def test_hooks_come_from_the_disk_the_second_time() -> None:
+def test_hooks_are_loaded_from_the_cache() -> None:
     runtime.load_machine()
-    again = [hooks.Hook(f"{one.symbol}_again", one.function, one.arguments) for one in hooks.HOOKS[:2]]
-    for one in again:
+    copies = [hooks.Hook(f"{one.symbol}_copy", one.function, one.arguments) for one in hooks.HOOKS[:2]]
+    for one in copies:
         hooks.compile_hook(one)
     assert all(callback.cache_hits == 1 for callback in hooks._COMPILED[-2:])
 
 
-def test_there_is_no_switch_for_other_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_processors_are_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(DeviceError, match="processor, not linux on riscv64"):
         fibers.load_fibers()
@@ -42,7 +42,7 @@ def test_there_is_no_switch_for_other_processors(monkeypatch: pytest.MonkeyPatch
         ("aarch64", {"state": "x19", "entry": "x20", "exit": "x21", "start": "x30"}),
     ],
 )
-def test_frames_are_what_the_machine_code_restores(machine: str, registers: dict[str, str]) -> None:
+def test_frames_match_the_machine_code(machine: str, registers: dict[str, str]) -> None:
     code, frame = fibers._PROCESSORS[machine]
     restored = code.partition("{start}")[0]
     places = {name: 8 * place for place, name in enumerate(re.findall(r"popq (%r\w+)", restored))}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu_pregel.host.programs.fingerprint import Fingerprint
+from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
 
 def digest(*things: Any) -> str:

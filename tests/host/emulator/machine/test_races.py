@@ -1,4 +1,4 @@
-"""Races on the emulated device: which accesses conflict, and what orders them."""
+"""Tests of race detection: which accesses conflict, and which operations order them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from tests.host.emulator.machine.runtime_kernels import Code, LoadedKernel, first_only, launch, refused
+from tests.host.emulator.machine.ir_kernels import Code, LoadedKernel, expect_fault, first_only, launch
 
 FULL = 0xFFFFFFFF
 
@@ -24,7 +24,7 @@ def test_unordered_updates_of_one_element(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.argument(0), code.add(code.load(code.argument(0)), 1))
     for seed in range(3):
-        with refused("data race", "a[0]", "kernel.py line 1", "which", "thread ", "declare a racy"):
+        with expect_fault("data race", "a[0]", "kernel.py line 1", "which", "thread ", "declare a racy"):
             launch(code, memory.zeros(1, np.int32), grid=2, seed=seed)
         launch(code, memory.zeros(1, np.int32), grid=2, seed=seed, racy=(0,))
         launch(code, memory.zeros(1, np.int32), block=1, seed=seed)
@@ -47,23 +47,23 @@ def test_a_race_names_both_threads_and_lines(memory: EmulatedMemory) -> None:
         )
 
 
-def test_an_atomic_against_a_plain_store(memory: EmulatedMemory) -> None:
+def test_an_atomic_and_a_plain_store(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("eq", code.thread(), 1)):
         code.store(code.argument(0), 5)
     with code.when(first_only(code)):
         code.atomic(at.ADD, code.argument(0), 1)
-    with refused("data race", "a[0]"):
+    with expect_fault("data race", "a[0]"):
         launch(code, memory.zeros(1, np.int32))
 
 
 def _halves(code: Code, condition: str, first: int) -> str:
-    """A mask that is ``first`` where the condition holds, and all other lanes elsewhere."""
+    """Return the mask ``first`` where the condition holds, and its complement elsewhere."""
     return code.do(f"select i1 {condition}, i64 {first}, i64 {FULL - first}")
 
 
 def _neighbours(order: Callable[[Code], object]) -> Code:
-    """Each thread writes its element, and after ``order`` reads its neighbour's in the same half of the warp."""
+    """Each thread writes its element and, after ``order``, reads that of its neighbour in the same half of the warp."""
     code = Code()
     me = code.thread()
     code.store(code.element(code.argument(0), me), me)
@@ -81,7 +81,7 @@ def _neighbours(order: Callable[[Code], object]) -> Code:
         lambda code: code.sync(at.WARP_SYNC, _halves(code, code.compare("ult", code.register(at.LANE), 16), 0xFFFF)),
     ],
 )
-def test_what_orders(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
+def test_operations_that_order_accesses(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
     kernel = LoadedKernel(_neighbours(order))
     for seed in range(4):
         b = memory.empty(64, np.int32)
@@ -99,15 +99,15 @@ def test_what_orders(memory: EmulatedMemory, order: Callable[[Code], object]) ->
         ),
     ],
 )
-def test_what_does_not_order(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
+def test_operations_that_do_not_order_accesses(memory: EmulatedMemory, order: Callable[[Code], object]) -> None:
     kernel = LoadedKernel(_neighbours(order))
     for seed in range(4):
-        with refused("data race"):
+        with expect_fault("data race"):
             launch(kernel, memory.zeros(64, np.int32), memory.empty(64, np.int32), block=64, seed=seed)
 
 
-def test_order_is_passed_on_from_lane_to_lane(memory: EmulatedMemory) -> None:
-    """Lane 0 meets lane 1, and then lane 1 meets lane 2, which may read what lane 0 wrote."""
+def test_ordering_is_transitive(memory: EmulatedMemory) -> None:
+    """Lane 0 synchronises with lane 1, then lane 1 with lane 2, which may then read what lane 0 wrote."""
 
     def relay(second: int) -> Code:
         code = Code()
@@ -125,7 +125,7 @@ def test_order_is_passed_on_from_lane_to_lane(memory: EmulatedMemory) -> None:
 
     for seed in range(4):
         launch(relay(0b110), memory.zeros(1, np.int32), seed=seed)
-        with refused("data race"):
+        with expect_fault("data race"):
             launch(relay(0b1100), memory.zeros(1, np.int32), seed=seed)
 
 
@@ -137,17 +137,17 @@ def test_warps_are_not_ordered_by_warp_operations(memory: EmulatedMemory, seed: 
     code.sync(at.WARP_SYNC, FULL)
     with code.when(first_only(code)):
         code.load(code.argument(0))
-    with refused("data race"):
+    with expect_fault("data race"):
         launch(code, memory.zeros(1, np.int32), block=64, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_write_after_reads_by_another_and_by_itself(memory: EmulatedMemory, seed: int) -> None:
+def test_a_write_after_reads_by_two_threads(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     code.load(code.argument(0))
     with code.when(code.compare("eq", code.block(), 0)):
         code.store(code.argument(0), 1)
-    with refused("data race", "block 0", "block 1"):
+    with expect_fault("data race", "block 0", "block 1"):
         launch(code, memory.zeros(1, np.int32), grid=2, block=1, seed=seed)
 
 
@@ -156,7 +156,7 @@ def test_blocks_are_not_ordered_by_block_barriers(memory: EmulatedMemory) -> Non
     code.store(code.element(code.argument(0), code.everyone()), 1)
     code.barrier()
     code.load(code.element(code.argument(0), code.binary("xor", code.everyone(), 32)))
-    with refused("data race", "block 0", "block 1"):
+    with expect_fault("data race", "block 0", "block 1"):
         launch(code, memory.zeros(64, np.int32), grid=2)
 
 
@@ -166,7 +166,7 @@ def test_a_missing_barrier_in_shared_memory(memory: EmulatedMemory) -> None:
     code.barrier()
     code.load(code.element(code.shared(), code.binary("xor", code.thread(), 32)))
     code.store(code.element(code.shared(), code.thread()), 2)
-    with refused("data race", "shared memory[", "put a barrier between them"):
+    with expect_fault("data race", "shared memory[", "put a barrier between them"):
         launch(code, grid=4, block=64, shared_bytes=256, shared_granule=4)
 
 
@@ -187,11 +187,11 @@ def test_launches_are_ordered(memory: EmulatedMemory) -> None:
         launch(read, a, grid=2)
 
 
-def test_arguments_that_share_memory(memory: EmulatedMemory) -> None:
+def test_overlapping_arguments(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(code.element(code.argument(0), code.binary("xor", code.thread(), 1)))
     code.store(code.element(code.argument(1), code.thread()), 1)
     a = memory.zeros(32, np.int32)
-    with refused("data race", "a/b["):
+    with expect_fault("data race", "a/b["):
         launch(code, a, a)
     launch(code, a, a, racy=(1,))

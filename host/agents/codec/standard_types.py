@@ -1,8 +1,8 @@
-"""Date and time types, Decimal and UUID as data; loaded only when there are some.
+"""Encoding of date and time types, Decimal and UUID; loaded on first use.
 
-- date, time, datetime: their numbers, fold, and the time zone as data: None, the key of a ``ZoneInfo``, or a tuple of
-  the offset in microseconds and, if the zone has one, its name
-- timedelta: days, seconds, microseconds; Decimal: its text; UUID: its 16 bytes
+- date, time, datetime: their numbers, fold, and time zone: None, the key of a ``ZoneInfo``, or a tuple of the offset in
+  microseconds and, if the zone has one, its name
+- timedelta: days, seconds, microseconds; Decimal: its string; UUID: its 16 bytes
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from decimal import Decimal, DecimalException
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gpu_pregel.host.agents.codec.decoder import cut_short, not_canonical, read_bytes, read_items, readers
-from gpu_pregel.host.agents.codec.encoder import Out, length_bytes, name_of, write_items, writers
-from gpu_pregel.host.agents.codec.format import DATE, DATETIME, DECIMAL, TIME, TIMEDELTA, UUID, Refused
+from gpu_pregel.host.agents.codec.decoder import canonical_error, read_bytes, read_items, readers, truncation_error
+from gpu_pregel.host.agents.codec.encoder import Output, length_bytes, type_name, write_items, writers
+from gpu_pregel.host.agents.codec.format import DATE, DATETIME, DECIMAL, TIME, TIMEDELTA, UUID, InvalidDataError
 
 _DATE = struct.Struct(">HBB")
 _TIME = struct.Struct(">BBBIB")
@@ -27,7 +27,7 @@ _ZONE_KEY = re.compile(r"\w[\w+-]*(/\w[\w+-]*)*", re.ASCII)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def _write_date(x: date, out: Out, _depth: int) -> None:
+def _write_date(x: date, out: Output, _depth: int) -> None:
     out.append(_TAG_DATE + _DATE.pack(x.year, x.month, x.day))
 
 
@@ -35,10 +35,10 @@ def _read_date(data: bytes, i: int, _depth: int) -> tuple[date, int]:
     try:
         return date(*_DATE.unpack_from(data, i)), i + _DATE.size
     except ValueError as error:
-        raise Refused(f"is no date: {error}") from None
+        raise InvalidDataError(f"is not a date: {error}") from None
 
 
-def _write_time(x: time, out: Out, _depth: int) -> None:
+def _write_time(x: time, out: Output, _depth: int) -> None:
     out.append(_TAG_TIME + _TIME.pack(x.hour, x.minute, x.second, x.microsecond, x.fold))
     _write_zone(x.tzinfo, out)
 
@@ -49,10 +49,10 @@ def _read_time(data: bytes, i: int, _depth: int) -> tuple[time, int]:
     try:
         return time(hour, minute, second, microsecond, zone, fold=fold), i
     except (ValueError, OverflowError) as error:
-        raise Refused(f"is no time: {error}") from None
+        raise InvalidDataError(f"is not a time: {error}") from None
 
 
-def _write_datetime(x: datetime, out: Out, _depth: int) -> None:
+def _write_datetime(x: datetime, out: Output, _depth: int) -> None:
     numbers = _DATETIME.pack(x.year, x.month, x.day, x.hour, x.minute, x.second, x.microsecond, x.fold)
     out.append(_TAG_DATETIME + numbers)
     _write_zone(x.tzinfo, out)
@@ -64,11 +64,11 @@ def _read_datetime(data: bytes, i: int, _depth: int) -> tuple[datetime, int]:
     try:
         return datetime(year, month, day, hour, minute, second, microsecond, zone, fold=fold), i
     except (ValueError, OverflowError) as error:
-        raise Refused(f"is no date and time: {error}") from None
+        raise InvalidDataError(f"is not a datetime: {error}") from None
 
 
-def _write_zone(zone: tzinfo | None, out: Out) -> None:
-    """A time zone as data."""
+def _write_zone(zone: tzinfo | None, out: Output) -> None:
+    """Write a time zone."""
     x: Any
     if zone is None:
         x = None
@@ -78,13 +78,13 @@ def _write_zone(zone: tzinfo | None, out: Out) -> None:
     elif type(zone) is ZoneInfo and zone.key is not None:
         x = zone.key
     else:
-        raise Refused(
-            f"has a tzinfo of type {name_of(type(zone))} that has no key: use datetime.timezone, or ZoneInfo of a name"
+        raise InvalidDataError(
+            f"has a tzinfo of type {type_name(type(zone))} without a key: use datetime.timezone, or ZoneInfo with a key"
         )
     try:
         write_items((x,), out, 2)
-    except Refused as refused:
-        refused.steps[:] = [".tzinfo"]
+    except InvalidDataError as error:
+        error.steps[:] = [".tzinfo"]
         raise
 
 
@@ -92,8 +92,8 @@ def _read_zone(data: bytes, i: int) -> tuple[tzinfo | None, int]:
     try:
         (x,), i = read_items(data, i, 1, 2)
         return _as_zone(x), i
-    except Refused as refused:
-        refused.steps[:] = [".tzinfo"]
+    except InvalidDataError as error:
+        error.steps[:] = [".tzinfo"]
         raise
 
 
@@ -104,16 +104,16 @@ def _as_zone(x: Any) -> tzinfo | None:
         try:
             return ZoneInfo(x)
         except (LookupError, ValueError, OSError, ImportError):
-            raise Refused(f"is the time zone {x!r}, which is not known here: install the package tzdata") from None
+            raise InvalidDataError(f"is the unknown time zone {x!r}: install the package tzdata") from None
     if type(x) is tuple and list(map(type, x)) in ([int], [int, str]):
         try:
             return timezone(x[0] * _MICROSECOND, *x[1:])
         except (ValueError, OverflowError):
             pass
-    raise Refused("is no time zone")
+    raise InvalidDataError("is not a time zone")
 
 
-def _write_timedelta(x: timedelta, out: Out, _depth: int) -> None:
+def _write_timedelta(x: timedelta, out: Output, _depth: int) -> None:
     out.append(_TAG_TIMEDELTA + _TIMEDELTA.pack(x.days, x.seconds, x.microseconds))
 
 
@@ -122,18 +122,18 @@ def _read_timedelta(data: bytes, i: int, _depth: int) -> tuple[timedelta, int]:
     try:
         x = timedelta(*numbers)
     except OverflowError as error:
-        raise Refused(f"is no timedelta: {error}") from None
+        raise InvalidDataError(f"is not a timedelta: {error}") from None
     if (x.days, x.seconds, x.microseconds) != numbers:
-        raise not_canonical()
+        raise canonical_error()
     return x, i + _TIMEDELTA.size
 
 
 def _decimal_text(x: Decimal) -> bytes:
-    """The text of a Decimal, whichever letter the context has for exponents."""
+    """Return the string of a Decimal, independent of the letter for exponents in its context."""
     return str(x).replace("e", "E").encode()
 
 
-def _write_decimal(x: Decimal, out: Out, _depth: int) -> None:
+def _write_decimal(x: Decimal, out: Output, _depth: int) -> None:
     text = _decimal_text(x)
     out.append(_TAG_DECIMAL + length_bytes(len(text)) + text)
 
@@ -143,19 +143,19 @@ def _read_decimal(data: bytes, i: int, _depth: int) -> tuple[Decimal, int]:
     try:
         x = Decimal(text.decode("ascii"))
     except (UnicodeDecodeError, DecimalException, ValueError, OverflowError):
-        raise Refused("is no Decimal") from None
+        raise InvalidDataError("is not a Decimal") from None
     if _decimal_text(x) != text:
-        raise not_canonical()
+        raise canonical_error()
     return x, i
 
 
-def _write_uuid(x: uuid.UUID, out: Out, _depth: int) -> None:
+def _write_uuid(x: uuid.UUID, out: Output, _depth: int) -> None:
     out.append(_TAG_UUID + x.bytes)
 
 
 def _read_uuid(data: bytes, i: int, _depth: int) -> tuple[uuid.UUID, int]:
     if i + 16 > len(data):
-        raise cut_short()
+        raise truncation_error()
     return uuid.UUID(bytes=data[i : i + 16]), i + 16
 
 

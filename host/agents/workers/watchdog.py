@@ -1,8 +1,7 @@
-"""Ends the process groups of workers when their master ends, however it ends and whatever they do just then.
+"""Kills the process groups of workers when their master ends, for any reason and in any state of the workers.
 
-Run as a program of its own, by path and without site packages, so that it starts in a few milliseconds:
-``guardian.py MASTER``, with lines "+group" and "-group" on standard input. A stopped worker, or one in a long call of
-C, could not end its own tools.
+Run by path and without site packages, which starts in a few milliseconds: ``watchdog.py MASTER``, with lines "+group"
+and "-group" on standard input. A worker that is stopped, or inside a long C call, could not kill its own subprocesses.
 """
 
 import os
@@ -13,7 +12,7 @@ from contextlib import suppress
 
 
 def main() -> None:
-    """Watch until the master is gone, or closes its end."""
+    """Watch until the master ends or closes its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     master = int(sys.argv[1])
     groups: set[int] = set()
@@ -21,21 +20,21 @@ def main() -> None:
     os.set_blocking(0, False)
     poll = select.poll()
     poll.register(0, select.POLLIN)
-    is_there = True
+    is_alive = True
     try:
         poll.register(os.pidfd_open(master), select.POLLIN)
-        is_there = os.getppid() == master
+        is_alive = os.getppid() == master
     except OSError:
-        is_there = False
+        is_alive = False
     while True:
-        if is_there:
-            is_there = all(fd == 0 for fd, _ in poll.poll())
+        if is_alive:
+            is_alive = all(fd == 0 for fd, _ in poll.poll())
         try:
             data = os.read(0, 1 << 16)
         except BlockingIOError:
-            if is_there:
+            if is_alive:
                 continue
-            break  # it is gone, and all that it had told is read
+            break  # the master is gone, and all input has been read
         if not data:
             break
         *lines, rest = (rest + data).split(b"\n")

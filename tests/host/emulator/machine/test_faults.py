@@ -1,4 +1,4 @@
-"""Defects planted in kernels, one of each kind, and what the emulated device says of them."""
+"""Tests of the faults that the emulated machine detects, and of their messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
 from gpu_pregel.host.emulator.machine.regions import Region
-from tests.host.emulator.machine.runtime_kernels import Code, first_only, launch, refused
+from tests.host.emulator.machine.ir_kernels import Code, expect_fault, first_only, launch
 
 FULL = 0xFFFFFFFF
 
@@ -20,7 +20,7 @@ def memory() -> EmulatedMemory:
 
 
 # --- Memory.
-def test_beyond_and_before_an_array(memory: EmulatedMemory) -> None:
+def test_access_outside_an_array(memory: EmulatedMemory) -> None:
     a, b = memory.zeros(1024, np.int32), memory.zeros(8, np.int64)
     for index, text in (
         (1024, "reads a[1024], past the end of its 1024 elements"),
@@ -29,56 +29,56 @@ def test_beyond_and_before_an_array(memory: EmulatedMemory) -> None:
         code = Code()
         with code.when(code.compare("eq", code.everyone(), 3 * 32 + 17)):
             code.load(code.element(code.argument(0), index))
-        with refused("kernel.py line 10", "block 3, thread 17", text):
+        with expect_fault("kernel.py line 10", "block 3, thread 17", text):
             launch(code, a, b, grid=5)
 
 
-def test_beyond_a_slice_of_an_array(memory: EmulatedMemory) -> None:
+def test_access_past_the_end_of_a_slice(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.element(code.argument(0), code.thread()), 1)
-    with refused("writes a[16], past the end of its 16 elements"):
+    with expect_fault("writes a[16], past the end of its 16 elements"):
         launch(code, memory.zeros(64, np.int32)[0:16], block=17)
 
 
-def test_partly_beyond_an_array(memory: EmulatedMemory) -> None:
+def test_access_partly_past_the_end_of_an_array(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(code.element(code.argument(0), 9), 8)
-    with refused("reads a[9], past the end of its 10 elements"):
+    with expect_fault("reads a[9], past the end of its 10 elements"):
         launch(code, memory.zeros(10, np.int32), block=1)
 
 
-def test_in_another_array_than_those_of_the_launch(memory: EmulatedMemory) -> None:
+def test_access_to_an_array_that_was_not_passed(memory: EmulatedMemory) -> None:
     other = memory.zeros(8, np.int32)
     code = Code()
     code.atomic(at.ADD, code.argument(1), 1)
-    with refused("atomically updates", "a"):
+    with expect_fault("atomically updates", "a"):
         launch(code, memory.zeros(1, np.int32), block=1, numbers=[other.address])
 
 
-def test_far_from_all_arrays(memory: EmulatedMemory) -> None:
+def test_access_far_from_all_arrays(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(8)
-    with refused("reads 4 bytes at address 0x8, outside every array of this launch", "a["):
+    with expect_fault("reads 4 bytes at address 0x8, outside every array of this launch", "a["):
         launch(code, memory.zeros(1, np.int32), block=1)
-    with refused("the launch has no arrays"):
+    with expect_fault("the launch has no arrays"):
         launch(code, block=1)
 
 
-def test_beyond_shared_memory(memory: EmulatedMemory) -> None:
+def test_access_past_the_end_of_shared_memory(memory: EmulatedMemory) -> None:
     code = Code()
     code.store(code.shared(code.binary("mul", code.thread(), 4)), 0)
-    with refused("thread 16", "writes shared memory[64], past the end of its 64 bytes"):
+    with expect_fault("thread 16", "writes shared memory[64], past the end of its 64 bytes"):
         launch(code, memory.zeros(1, np.int32), grid=3, block=17, shared_bytes=64)
 
 
-def test_misaligned(memory: EmulatedMemory) -> None:
+def test_misaligned_access(memory: EmulatedMemory) -> None:
     code = Code()
     code.load(code.add(code.argument(0), 2))
-    with refused("reads a[0], 4 bytes at address 0x", "not a multiple of 4"):
+    with expect_fault("reads a[0], 4 bytes at address 0x", "not a multiple of 4"):
         launch(code, memory.zeros(4, np.int32), block=1)
 
 
-def test_never_written(memory: EmulatedMemory) -> None:
+def test_uninitialised_memory(memory: EmulatedMemory) -> None:
     a = memory.empty(8, np.int32)
     a[0:5].fill(0)
     for atomic in (False, True):
@@ -86,22 +86,22 @@ def test_never_written(memory: EmulatedMemory) -> None:
         place = code.element(code.argument(0), code.thread())
         _ = code.atomic(at.ADD, place, 1) if atomic else code.load(place)
         launch(code, a, block=5)
-        with refused("thread 5", "a[5] before a write to it is visible"):
+        with expect_fault("thread 5", "a[5] before a write to it is visible"):
             launch(code, a, block=6)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_shared_memory_never_written_in_this_block(memory: EmulatedMemory, seed: int) -> None:
+def test_shared_memory_uninitialised_in_one_block(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     place = code.element(code.shared(), code.thread())
     with code.when(code.compare("ne", code.block(), 3)):
         code.store(place, 1)
     code.load(place)
-    with refused("block 3", "reads shared memory["):
+    with expect_fault("block 3", "reads shared memory["):
         launch(code, grid=6, shared_bytes=128, seed=seed)
 
 
-def test_constants_are_only_read(memory: EmulatedMemory) -> None:
+def test_constants_are_read_only(memory: EmulatedMemory) -> None:
     values = np.arange(4, dtype=np.int64)
     constant = Region("table", values.ctypes.data, values.nbytes, 8)
     code = Code()
@@ -110,7 +110,7 @@ def test_constants_are_only_read(memory: EmulatedMemory) -> None:
     launch(code, a, numbers=[int(values.ctypes.data) + 24], regions=[constant])
     assert a.get().tolist() == [3] * 32
     code.store(code.argument(1), 0, 8)
-    with refused("line 12", "writes table[3], which is read-only"):
+    with expect_fault("line 12", "writes table[3], which is read-only"):
         launch(code, a, numbers=[int(values.ctypes.data) + 24], regions=[constant])
 
 
@@ -121,11 +121,11 @@ def test_too_much_local_memory(memory: EmulatedMemory) -> None:
         pointer = code.do(f"getelementptr i64, ptr {local}, i64 {place}")
         code.lines.append(f"store volatile i64 1, ptr {pointer}")
     code.sync(at.WARP_SYNC, 1)
-    with refused("needs more than 65536 bytes of local memory, the limit per thread"):
+    with expect_fault("needs more than 65536 bytes of local memory, the limit per thread"):
         launch(code, block=1)
 
 
-def test_local_memory_is_nobody_elses(memory: EmulatedMemory) -> None:
+def test_local_memory_is_private(memory: EmulatedMemory) -> None:
     code = Code()
     local = code.do(f"ptrtoint ptr {code.do('alloca i64')} to i64")
     code.store(local, code.thread(), 8)
@@ -137,14 +137,14 @@ def test_local_memory_is_nobody_elses(memory: EmulatedMemory) -> None:
 
 
 # --- Synchronisation.
-def test_a_barrier_split_over_branches(memory: EmulatedMemory) -> None:
+def test_a_barrier_in_divergent_branches(memory: EmulatedMemory) -> None:
     code = Code()
     odd = code.binary("and", code.thread(), 1)
     with code.when(code.compare("ne", odd, 0)):
         code.barrier()
     with code.when(code.compare("eq", odd, 0)):
         code.barrier()
-    with refused("reaches this barrier, but thread", "kernel.py line 1"):
+    with expect_fault("reaches this barrier, but thread", "kernel.py line 1"):
         launch(code, block=64)
 
 
@@ -153,48 +153,48 @@ def test_a_barrier_that_some_threads_never_reach(memory: EmulatedMemory, seed: i
     code = Code()
     with code.when(code.compare("ult", code.thread(), 40)):
         code.barrier()
-    with refused("kernel.py line 10", "waits at a barrier that thread", "has exited"):
+    with expect_fault("kernel.py line 10", "waits at a barrier that thread", "has exited"):
         launch(code, block=64, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("kind", [at.BARRIER, at.WARP_SYNC, at.GRID_BARRIER])
-def test_one_waits_for_one_that_ends(memory: EmulatedMemory, kind: int, seed: int) -> None:
-    """Whichever is first."""
+def test_a_thread_waits_for_a_thread_that_exits(memory: EmulatedMemory, kind: int, seed: int) -> None:
+    """The fault is detected whichever thread is first."""
     code = Code()
     with code.when(code.compare("eq", code.everyone(), 0)):
         code.sync(kind, 0b11)
     blocks = 2 if kind == at.GRID_BARRIER else 1
-    with refused("kernel.py line 10, block 0, thread 0: waits", "has exited"):
+    with expect_fault("kernel.py line 10, block 0, thread 0: waits", "has exited"):
         launch(code, grid=blocks, block=2 // blocks, cooperative=True, seed=seed)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_ballot_with_lanes_that_have_ended(memory: EmulatedMemory, seed: int) -> None:
+def test_a_ballot_with_lanes_that_have_exited(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     with code.when(code.compare("ult", code.thread(), 31)):
         code.sync(at.BALLOT, FULL, 1)
-    with refused("kernel.py line 10", "waits for lanes 0xffffffff, but thread 31 has exited"):
+    with expect_fault("kernel.py line 10", "waits for lanes 0xffffffff, but thread 31 has exited"):
         launch(code, seed=seed)
 
 
 def test_lanes_that_do_not_exist(memory: EmulatedMemory) -> None:
     code = Code()
     code.sync(at.BALLOT, FULL, 1)
-    with refused("but lane 8 does not exist: the block has too few threads"):
+    with expect_fault("but lane 8 does not exist: the block has too few threads"):
         launch(code, block=40)
 
 
 def test_a_caller_outside_its_mask(memory: EmulatedMemory) -> None:
     code = Code()
     code.sync(at.WARP_SYNC, 0b10)
-    with refused("its own lane is not in the mask 0x00000002"):
+    with expect_fault("its own lane is not in the mask 0x00000002"):
         launch(code)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_masks_that_differ_are_met_one_after_the_other(memory: EmulatedMemory, seed: int) -> None:
-    """Lane 2 may meet lane 3 first, while others wait for it with a mask that has not lane 3."""
+def test_operations_with_different_masks_complete_in_turn(memory: EmulatedMemory, seed: int) -> None:
+    """Lane 2 may synchronise with lane 3 first, while others wait for it with a mask that excludes lane 3."""
     code = Code()
     lane = code.thread()
     with code.when(code.compare("uge", lane, 2)):
@@ -206,7 +206,7 @@ def test_masks_that_differ_are_met_one_after_the_other(memory: EmulatedMemory, s
     assert a.get().tolist() == [0b110] * 3 + [0]
 
 
-def test_a_warp_operation_split_over_branches(memory: EmulatedMemory) -> None:
+def test_a_warp_operation_in_divergent_branches(memory: EmulatedMemory) -> None:
     code = Code()
     low = code.compare("ult", code.thread(), 16)
     high = code.compare("uge", code.thread(), 16)
@@ -214,31 +214,31 @@ def test_a_warp_operation_split_over_branches(memory: EmulatedMemory) -> None:
         code.sync(at.SHUFFLE_XOR, FULL, 1, 1, 31)
     with code.when(high):
         code.sync(at.SHUFFLE_XOR, FULL, 1, 1, 31)
-    with refused("waits for it at kernel.py line 1", "all lanes of a mask must reach the same operation"):
+    with expect_fault("waits for it at kernel.py line 1", "all lanes of a mask must reach the same operation"):
         launch(code)
 
 
-def test_masks_that_differ(memory: EmulatedMemory) -> None:
+def test_different_masks_at_one_site(memory: EmulatedMemory) -> None:
     code = Code()
     mask = code.do(f"select i1 {first_only(code)}, i64 3, i64 7")
     with code.when(code.compare("ult", code.thread(), 3)):
         code.sync(at.WARP_SYNC, mask)
-    with refused("or with a different mask"):
+    with expect_fault("or with a different mask"):
         launch(code)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_warp_operation_against_a_barrier(memory: EmulatedMemory, seed: int) -> None:
+def test_a_warp_operation_and_a_barrier(memory: EmulatedMemory, seed: int) -> None:
     code = Code()
     low = code.compare("ult", code.thread(), 16)
     with code.when(low):
         code.sync(at.BALLOT, FULL, 1)
     code.barrier()
-    with refused("neither can continue", "kernel.py line 10", "kernel.py line 11"):
+    with expect_fault("neither can continue", "kernel.py line 10", "kernel.py line 11"):
         launch(code, seed=seed)
 
 
-def test_a_warp_operation_against_a_barrier_whoever_is_first(memory: EmulatedMemory) -> None:
+def test_a_warp_operation_and_a_barrier_in_either_order(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(first_only(code)):
         code.sync(at.WARP_SYNC, 0b11)
@@ -261,16 +261,16 @@ def test_a_shuffle_from_outside_the_mask(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("ult", code.thread(), 8)):
         code.sync(at.SHUFFLE_DOWN, 0xFF, 1, 4, 31)
-    with refused("thread 4", "shuffles from lane 8, which is not in the mask 0x000000ff"):
+    with expect_fault("thread 4", "shuffles from lane 8, which is not in the mask 0x000000ff"):
         launch(code)
 
 
-def test_a_grid_barrier_split_over_branches(memory: EmulatedMemory) -> None:
+def test_a_grid_barrier_in_divergent_branches(memory: EmulatedMemory) -> None:
     code = Code()
     for block in range(2):
         with code.when(code.compare("eq", code.block(), block)):
             code.sync(at.GRID_BARRIER)
-    with refused("reaches this barrier, but block"):
+    with expect_fault("reaches this barrier, but block"):
         launch(code, grid=2, cooperative=True)
 
 
@@ -279,14 +279,14 @@ def test_a_grid_barrier_that_a_block_never_reaches(memory: EmulatedMemory, seed:
     code = Code()
     with code.when(code.compare("ne", code.block(), 2)):
         code.sync(at.GRID_BARRIER)
-    with refused("waits at a barrier that block 2, thread", "has exited"):
+    with expect_fault("waits at a barrier that block 2, thread", "has exited"):
         launch(code, grid=3, cooperative=True, seed=seed)
 
 
 def test_a_grid_barrier_without_a_cooperative_launch(memory: EmulatedMemory) -> None:
     code = Code()
     code.sync(at.GRID_BARRIER)
-    with refused("launch the kernel cooperatively"):
+    with expect_fault("launch the kernel cooperatively"):
         launch(code, grid=3)
 
 
@@ -296,123 +296,43 @@ def test_deadlock(memory: EmulatedMemory) -> None:
     for lane in range(3):
         with code.when(code.compare("eq", code.thread(), lane)):
             code.sync(at.WARP_SYNC, 1 << lane | 1 << (lane + 1) % 3)
-    with refused("deadlock, no thread can continue", "thread 0 at a warp operation at kernel.py line 10", "line 12"):
+    with expect_fault(
+        "deadlock, no thread can continue", "thread 0 at a warp operation at kernel.py line 10", "line 12"
+    ):
         launch(code, block=3)
 
 
-def test_a_spin_that_never_ends(memory: EmulatedMemory) -> None:
+def test_a_spin_loop_that_does_not_terminate(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("eq", code.block(), 0)), code.until() as condition:
         condition.append(code.compare("eq", code.atomic(at.ADD, code.argument(0), 0), 1))
-    with refused("does not terminate: block 0, thread", "is still running at kernel.py line 10"):
+    with expect_fault("does not terminate: block 0, thread", "is still running at kernel.py line 10"):
         launch(code, memory.zeros(1, np.int32), grid=2, step_limit=1000)
 
 
-# --- Arithmetic.
-@pytest.mark.parametrize(
-    "divisor, dividend, bits, signed, text",
-    [
-        (0, 7, 32, 1, "divides 7 by zero"),
-        (0xFFFFFFFF, 0x80000000, 32, 1, "divides the smallest integer by -1"),
-        (-1, -(1 << 63), 64, 1, "divides the smallest integer by -1"),
-        (0, 5, 64, 0, "divides 5 by zero"),
-    ],
-)
-def test_division(memory: EmulatedMemory, divisor: int, dividend: int, bits: int, signed: int, text: str) -> None:
-    code = Code()
-    code.call("emu_check_division", dividend, divisor, bits, signed, code.site("check"))
-    with refused("kernel.py line 10", "block 0, thread", text):
-        launch(code)
-
-
-def test_division_that_is_defined(memory: EmulatedMemory) -> None:
-    code = Code()
-    for dividend, divisor, bits, signed in (
-        (0x80000000, 0xFFFFFFFF, 32, 0),
-        (0x80000000, 0xFFFFFFFF, 64, 1),
-        (5, 0xFFFFFFFF, 32, 1),
-        (0x80000000, 1, 32, 1),
-    ):
-        code.call("emu_check_division", dividend, divisor, bits, signed, code.site("check"))
-    for amount, bits in ((0, 32), (31, 32), (63, 64)):
-        code.call("emu_check_shift", amount, bits, code.site("check"))
-    launch(code)
-
-
-@pytest.mark.parametrize("amount, bits", [(32, 32), (64, 64), (0xFFFFFFFF, 32), (-1, 64)])
-def test_shifts(memory: EmulatedMemory, amount: int, bits: int) -> None:
-    code = Code()
-    code.call("emu_check_shift", amount, bits, code.site("check"))
-    with refused(f"shifts by {amount}, which is not less than the width of the integer"):
-        launch(code)
-
-
-def _convert(value: float, bits: int, signed: int) -> Code:
-    code = Code()
-    raw = int(np.array(value, np.float64).view(np.int64))
-    code.call("emu_check_float", raw, bits, signed, code.site("check"))
-    return code
-
-
-@pytest.mark.parametrize(
-    "value, bits, signed",
-    [
-        (float("nan"), 32, 1),
-        (float("inf"), 64, 0),
-        (2.0**31, 32, 1),
-        (-(2.0**31) - 1, 32, 1),
-        (-1.0, 32, 0),
-        (2.0**32, 32, 0),
-        (2.0**63, 64, 1),
-        (-(2.0**63) * 1.1, 64, 1),
-        (2.0**64, 64, 0),
-        (128.0, 8, 1),
-    ],
-)
-def test_floats_that_no_integer_holds(value: float, bits: int, signed: int) -> None:
-    with refused(f"converts {value!r}"):
-        launch(_convert(value, bits, signed))
-
-
-@pytest.mark.parametrize(
-    "value, bits, signed",
-    [
-        (2.0**31 - 1, 32, 1),
-        (-(2.0**31) - 0.5, 32, 1),
-        (-0.9, 32, 0),
-        (2.0**32 - 0.5, 32, 0),
-        (-(2.0**63), 64, 1),
-        (2.0**63, 64, 0),
-        (127.9, 8, 1),
-        (-128.9, 8, 1),
-    ],
-)
-def test_floats_that_are_cut_off(value: float, bits: int, signed: int) -> None:
-    launch(_convert(value, bits, signed))
-
-
-def test_what_translation_should_never_emit(memory: EmulatedMemory) -> None:
+# --- All kinds of faults.
+def test_invalid_hook_arguments(memory: EmulatedMemory) -> None:
     unknown_sync, unknown_atomic, small_atomic = Code(), Code(), Code()
     unknown_sync.sync(16)
     unknown_atomic.atomic(11, unknown_atomic.argument(0), 0)
     small_atomic.atomic(at.ADD, small_atomic.argument(0), 0, 2)
     a = memory.zeros(1, np.int32)
-    with refused("unknown kind of synchronisation (16)"):
+    with expect_fault("unknown kind of synchronisation (16)"):
         launch(unknown_sync, a)
     for code in (unknown_atomic, small_atomic):
-        with refused("atomic operation of unknown kind or size"):
+        with expect_fault("atomic operation of unknown kind or size"):
             launch(code, a)
 
 
-def test_threads_of_several_dimensions_are_named_by_their_places(memory: EmulatedMemory) -> None:
+def test_multidimensional_threads_are_named_by_coordinates(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("eq", code.register(8), 1)), code.when(code.compare("eq", code.register(1), 2)):
         code.load(code.argument(0))
-    with refused("block (0, 0, 1), thread ("):
+    with expect_fault("block (0, 0, 1), thread ("):
         launch(code, memory.empty(1, np.int32), grid=(1, 1, 2), block=(4, 3, 1))
 
 
-def test_the_device_goes_on_after_a_fault(memory: EmulatedMemory) -> None:
+def test_launches_work_after_a_fault(memory: EmulatedMemory) -> None:
     bad, good = Code(), Code()
     bad.barrier()
     bad.load(bad.argument(0))
@@ -420,7 +340,7 @@ def test_the_device_goes_on_after_a_fault(memory: EmulatedMemory) -> None:
     good.store(good.element(good.argument(0), good.thread()), good.thread())
     a = memory.empty(64, np.int32)
     for seed in range(3):
-        with refused("a[0]"):
+        with expect_fault("a[0]"):
             launch(bad, memory.empty(1, np.int32), block=64, seed=seed)
         launch(good, a, block=64, seed=seed)
         np.testing.assert_array_equal(a.get(), np.arange(64))

@@ -1,6 +1,7 @@
-"""A digest of functions with all that their result depends on: code, constants, closures, globals, callees.
+"""A digest of functions and everything their result depends on: code, constants, closures, globals and callees.
 
-Numba's own key leaves out globals and callees, so that after an edit of either it would answer with the old code.
+Comments and line numbers are not part of it. Numba's own key omits globals and callees, so that it would return stale
+code after an edit of either.
 """
 
 from __future__ import annotations
@@ -12,24 +13,34 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba import types
 
-_LIBRARIES = ("numpy", "numba", "math", "cmath", "operator", "builtins", "gpu_pregel")
+_LIBRARIES = ("numpy", "numba", "math", "cmath", "operator", "builtins", "llvmlite")
+_PACKAGE = "gpu_pregel"
 
 
 class Fingerprint:
     """Collects what functions depend on.
+
+    Parameters
+    ----------
+    with_package : bool
+        Follow calls into this package too, as the key of compiled code requires. Without it, the package's functions
+        are identified by name: the digest of a user's program then survives an update of the package.
 
     Attributes
     ----------
     names : set of str
         All global and attribute names that the code and its callees use.
     is_complete : bool
-        False if something was met whose content cannot be told; the digest then is of this process only.
+        False if some object's content is unknown; the digest is then valid in this process only.
     unknown : list of str
-        The types of what was so met.
+        The types of such objects.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_package: bool = False) -> None:
+        self._with_package = with_package
+        self._libraries = _LIBRARIES if with_package else (*_LIBRARIES, _PACKAGE)
         self._digest = hashlib.sha256()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []
@@ -38,12 +49,12 @@ class Fingerprint:
         self.unknown: list[str] = []
 
     def add(self, *things: Any) -> None:
-        """Take functions, constants or containers of them in."""
+        """Add functions, constants or containers of them."""
         for thing in things:
             self._visit(thing)
 
     def hexdigest(self) -> str:
-        """The digest of all that was added."""
+        """The digest of everything that was added."""
         return self._digest.hexdigest()
 
     def _note(self, *words: object) -> None:
@@ -56,13 +67,15 @@ class Fingerprint:
             self._note(type(thing).__name__, repr(thing))
         elif isinstance(thing, np.dtype):
             self._note("dtype", thing.str)
+        elif isinstance(thing, types.Type):
+            self._note("numba type", repr(thing.key))
         elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
             array = np.asarray(thing)
             self._note("array", array.dtype.str, array.shape, array.tobytes())
-        elif isinstance(thing, (tuple, list, frozenset, set)):
-            self._visit_all(
-                type(thing).__name__, sorted(thing, key=repr) if isinstance(thing, (set, frozenset)) else thing
-            )
+        elif isinstance(thing, (tuple, list)):
+            self._visit_all(type(thing).__name__, thing)
+        elif isinstance(thing, (set, frozenset)):
+            self._visit_all(type(thing).__name__, sorted(thing, key=repr))
         elif isinstance(thing, dict):
             self._visit_all("dict", (part for item in thing.items() for part in item))
         elif isinstance(thing, ModuleType):
@@ -79,20 +92,25 @@ class Fingerprint:
             self._visit(part)
 
     def _visit_object(self, thing: Any) -> None:
-        function = getattr(thing, "py_func", thing)
+        function = _python_function(thing)
         if id(function) in self._seen:
             self._note("again", self._seen[id(function)])
             return
         self._seen[id(function)] = len(self._seen)
         self._kept.append(function)
-        if isinstance(function, FunctionType) and not is_of_library(function):
+        is_opaque = _module_of(function) in self._libraries
+        if isinstance(function, FunctionType) and not is_opaque:
+            if self._with_package and function is not thing:
+                self._visit(getattr(thing, "targetoptions", None))
             self._visit_function(function)
-        elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or is_of_library(function):
+        elif isinstance(thing, (type, BuiltinFunctionType, np.ufunc)) or is_opaque:
             self._note(
                 "library",
                 getattr(function, "__module__", None),
                 getattr(function, "__qualname__", None) or getattr(function, "__name__", ""),
             )
+            if self._with_package and isinstance(thing, type):
+                self._visit(getattr(thing, "_fields", None))
         else:
             self.is_complete = False
             self.unknown.append(type(thing).__qualname__)
@@ -107,8 +125,9 @@ class Fingerprint:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._note("closure", name)
             self._visit(cell.cell_contents)
-        for name in sorted(all_names(code)):
-            self._visit_name(name, function.__globals__, all_names(code))
+        names = all_names(code)
+        for name in sorted(names):
+            self._visit_name(name, function.__globals__, names)
 
     def _visit_name(self, name: str, namespace: dict[str, Any], attributes: set[str]) -> None:
         if name not in namespace:
@@ -118,7 +137,7 @@ class Fingerprint:
         value = namespace[name]
         self._note("global", name)
         self._visit(value)
-        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in _LIBRARIES:
+        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in self._libraries:
             for attribute in sorted(attributes):
                 if attribute in vars(value):
                     self._note("attribute", attribute)
@@ -133,13 +152,23 @@ class Fingerprint:
         self._visit_all("constants", code.co_consts)
 
 
+def _python_function(thing: Any) -> Any:
+    """The Python function of a Numba dispatcher or intrinsic; any other object itself."""
+    return getattr(thing, "py_func", None) or getattr(thing, "_defn", None) or thing
+
+
+def _module_of(function: Any) -> str:
+    """The top-level package of a function."""
+    return (getattr(function, "__module__", None) or "").split(".")[0]
+
+
 def is_of_library(function: Any) -> bool:
-    """Whether a function belongs to a library that Numba knows, or to this package."""
-    return (getattr(function, "__module__", None) or "").split(".")[0] in _LIBRARIES
+    """Whether a function belongs to a library that Numba supports, or to this package."""
+    return _module_of(function) in (*_LIBRARIES, _PACKAGE)
 
 
 def all_names(code: CodeType) -> set[str]:
-    """Global and attribute names of a function and of those defined inside it."""
+    """Global and attribute names of a function and of the functions defined inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

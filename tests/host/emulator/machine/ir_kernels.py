@@ -218,7 +218,7 @@ def launch(
 
 
 @contextmanager
-def refused(*parts: str) -> Iterator[None]:
+def expect_fault(*parts: str) -> Iterator[None]:
     """Expect the launch to fail with a message that contains all ``parts``."""
     with pytest.raises(EmulationError) as caught:
         yield

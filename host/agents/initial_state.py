@@ -1,0 +1,61 @@
+"""The state in which a run starts: from vertices that a user has passed, or from a stored one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.records import Id, VertexData
+from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
+
+
+def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
+    """Encode vertices; refuse duplicate ids and edges to missing vertices."""
+    if not isinstance(vertices, Iterable):
+        raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
+    encoded: dict[Id, VertexData] = {}
+    for vertex in vertices:
+        vertex_id, data = encode_vertex(vertex)
+        if vertex_id in encoded:
+            raise ArgumentError(f"duplicate vertex {vertex.id!r}: ids of vertices must be unique")
+        encoded[vertex_id] = data
+    if options.on_missing == "error":
+        _check_edges(encoded)
+    functions = options.functions_by_name
+    function = "compute" if "compute" in functions else next(iter(functions))
+    return State(encoded, {}, _initial_aggregates(options), function)
+
+
+def adapt_state(state: State, options: RunOptions) -> None:
+    """Give a stored state the aggregators of ``options``; refuse one whose compute function is missing."""
+    functions = options.functions_by_name
+    if state.function not in functions:
+        raise ArgumentError(
+            f"the run needs the compute function {state.function!r}, which was not passed; available: "
+            f"{', '.join(map(repr, functions))}"
+        )
+    initial = _initial_aggregates(options)
+    state.aggregates = {name: state.aggregates.get(name, value) for name, value in initial.items()}
+
+
+def _check_edges(vertices: dict[Id, VertexData]) -> None:
+    for vertex_id, vertex in vertices.items():
+        for target, _ in vertex.edges:
+            if target not in vertices:
+                raise ArgumentError(
+                    f"vertex {decode(vertex_id)!r} has an edge to {decode(target)!r}, which does not exist: "
+                    f"add that vertex, or pass on_missing='create' or 'drop'"
+                )
+
+
+def _initial_aggregates(options: RunOptions) -> dict[str, bytes]:
+    initial = {}
+    for name, aggregator in options.aggregators_by_name.items():
+        try:
+            initial[name] = encode(aggregator.initial)
+        except CodecError as error:
+            raise CodecError(f"initial value of aggregator {name!r}: {error}") from None
+    return initial

@@ -1,0 +1,218 @@
+"""The cache of compiled code on disk: one folder for each user, bounded in size.
+
+Each entry is named by a digest of a function and everything it calls, so that an entry is never stale: an edited kernel
+has another name, and the least recently used entries are deleted when the cache grows beyond its limit. The folder is
+``gpu_pregel`` in ``NUMBA_CACHE_DIR``, else in ``XDG_CACHE_HOME``, else in ``~/.cache``; never in the installed package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import llvmlite
+import numba
+from numba.core import caching
+
+from gpu_pregel.kernels.library.fingerprint import Fingerprint
+
+LIMIT_VARIABLE = "GPU_PREGEL_CACHE_BYTES"
+DEFAULT_LIMIT = 256 << 20
+_GRACE_SECONDS = 60
+"""Entries written or used this recently are kept: another process may be writing one."""
+_FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|json)(?:\.tmp\.[0-9a-f]+)?")
+"""The files of an entry: Numba's index and data, or a note; and temporary files of interrupted writes."""
+
+
+@functools.cache
+def cache_directory() -> str | None:
+    """The folder of the cache, created if necessary; None if it cannot be written."""
+    parent = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+    directory = os.path.join(os.path.abspath(os.path.expanduser(parent)), "gpu_pregel")
+    with contextlib.suppress(OSError):
+        os.makedirs(directory, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+        return directory
+    return None
+
+
+def cache_limit() -> int:
+    """The most bytes that the cache may keep: ``GPU_PREGEL_CACHE_BYTES``, or 256 MiB."""
+    text = os.environ.get(LIMIT_VARIABLE, "").strip()
+    if not text:
+        return DEFAULT_LIMIT
+    if not text.isdecimal():
+        raise ValueError(f"{LIMIT_VARIABLE} must be a number of bytes, such as {DEFAULT_LIMIT}, not {text!r}")
+    return int(text)
+
+
+def cache_size() -> int:
+    """Bytes in the cache."""
+    return sum(entry.size for entry in _entries())
+
+
+def clear_cache() -> int:
+    """Delete all entries and return how many bytes they took; other files in the folder are kept."""
+    entries = _entries()
+    for entry in entries:
+        entry.delete()
+    return sum(entry.size for entry in entries)
+
+
+def trim_cache() -> None:
+    """Delete the least recently used entries until the cache is within its limit, except for recent ones."""
+    entries = _entries()
+    excess = sum(entry.size for entry in entries) - cache_limit()
+    recent = time.time() - _GRACE_SECONDS
+    for entry in sorted(entries, key=lambda entry: entry.used):
+        if excess <= 0 or entry.used > recent:
+            return
+        entry.delete()
+        excess -= entry.size
+
+
+class _Entry(NamedTuple):
+    """The files of one compiled function."""
+
+    files: list[str]
+    size: int
+    used: float
+    """When an entry was last written or loaded: the latest modification time of its files."""
+
+    def delete(self) -> None:
+        # The index comes first: a process that finds no index compiles, as does one that finds an index without data.
+        for file in sorted(self.files, key=lambda file: not file.endswith(".nbi")):
+            with contextlib.suppress(OSError):
+                os.unlink(file)
+
+
+def _entries() -> list[_Entry]:
+    entries: dict[str, _Entry] = {}
+    directory = cache_directory()
+    with contextlib.suppress(OSError), os.scandir(directory or os.devnull) as files:
+        for file in files:
+            match = _FILE_NAME.fullmatch(file.name)
+            # Another process may delete a file meanwhile.
+            with contextlib.suppress(OSError):
+                if match:
+                    status = file.stat(follow_symlinks=False)
+                    entry = entries.get(match[1], _Entry([], 0, 0.0))
+                    entry.files.append(file.path)
+                    size, used = entry.size + status.st_size, max(entry.used, status.st_mtime)
+                    entries[match[1]] = _Entry(entry.files, size, used)
+    return list(entries.values())
+
+
+def load_note(name: str) -> str | None:
+    """The text saved under ``name``, which ends in a digest; None if there is none."""
+    with contextlib.suppress(OSError, UnicodeError):
+        path = _note_path(name)
+        if path is not None:
+            text = path.read_text()
+            os.utime(path)
+            return text
+    return None
+
+
+def save_note(name: str, text: str) -> None:
+    """Save a text in the cache, if the cache can be written."""
+    path = _note_path(name)
+    with contextlib.suppress(OSError):
+        if path is not None:
+            temporary = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
+            temporary.write_text(text)
+            os.replace(temporary, path)
+
+
+def _note_path(name: str) -> Path | None:
+    directory = cache_directory()
+    return None if directory is None else Path(directory, f"{name}.json")
+
+
+class KernelCache(caching.FunctionCache):
+    """Numba's cache of one function, in the folder above.
+
+    The function is digested when it is first loaded or compiled, and not when it is declared. A function whose
+    dependencies cannot all be digested is not cached.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._py_func = function
+        self._name = repr(function)
+        self._options = options
+        self._impl = _CompiledFunction()
+        self.enable()
+
+    @functools.cached_property
+    def _entry_name(self) -> str | None:
+        fingerprint = Fingerprint(with_package=True)
+        versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
+        fingerprint.add(versions, self._py_func.__module__, self._options, self._py_func)
+        return f"{self._py_func.__name__}-{fingerprint.hexdigest()}" if fingerprint.is_complete else None
+
+    @functools.cached_property
+    def _cache_file(self) -> Any:
+        return caching.IndexDataCacheFile(cache_directory(), self._entry_name, source_stamp="")
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder."""
+        return cache_directory()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function; None if it is not cached, or the cache is damaged."""
+        with contextlib.suppress(Exception):
+            if cache_directory() is not None and self._entry_name is not None:
+                found = super().load_overload(sig, target_context)
+                if found is not None:
+                    os.utime(self._cache_file._index_path)
+                return found
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save a compiled function, then keep the cache within its limit; a full disk only prevents the former."""
+        if cache_directory() is None or self._entry_name is None:
+            return
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+        trim_cache()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        """The name of the entry covers the function."""
+        return sig, codegen.magic_tuple()
+
+
+class _CompiledFunction(caching.CompileResultCacheImpl):
+    """How Numba stores one compiled function."""
+
+    def __init__(self) -> None:
+        self._locator = _Locator()
+
+    def check_cachable(self, data: Any) -> bool:
+        """Whether the compiled code holds no addresses of this process."""
+        return not data.lifted and not data.library.has_dynamic_globals
+
+
+class _Locator(caching._CacheLocator):
+    """Where Numba stores compiled functions."""
+
+    def ensure_cache_path(self) -> None:
+        os.makedirs(self.get_cache_path(), exist_ok=True)
+
+    def get_cache_path(self) -> str:
+        return str(cache_directory())
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return ""
