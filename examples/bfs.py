@@ -1,7 +1,8 @@
-"""Breadth-first search: hops from a source, or each vertex's parent in a tree of shortest paths.
+"""Breadth-first search: hops from a source, or the parent of each vertex in a tree of shortest paths.
 
-Level by level as in Pregel and Gemini; the parents are those of the Graph500 and GAPBS benchmarks (Scott Beamer, Krste
-Asanović, David Patterson: The GAP Benchmark Suite, 2015), of several the smallest. Unreachable is -1.
+Level by level, as in Pregel and Gemini. Parents are defined as in the Graph500 and GAPBS benchmarks (Scott Beamer,
+Krste Asanović, David Patterson: The GAP Benchmark Suite, 2015); the smallest candidate wins. Unreachable vertices
+have -1.
 
     gpu-pregel run examples/bfs.py:hops -g 16
     gpu-pregel run examples/bfs.py:parents -g 16
@@ -13,7 +14,7 @@ import gpu_pregel as gp
 
 
 def hops_from(source):
-    """Make the program whose values are the hops from a vertex."""
+    """Return a program whose values are the hops from ``source``."""
     return gp.VertexProgram(
         value=np.int32,
         init=lambda ctx: 0 if ctx.vertex == source else -1,
@@ -25,7 +26,7 @@ def hops_from(source):
 
 
 def parents_from(source):
-    """Make the program whose values are the parents in a tree from a vertex, which is its own parent."""
+    """Return a program whose values are the parents in a tree rooted at ``source``, which is its own parent."""
     return gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: source if ctx.vertex == source else -1,

@@ -1,13 +1,13 @@
-"""HITS: how good a hub each vertex is, and how good an authority; values are (hub, authority).
+"""HITS: a hub score and an authority score for each vertex; values are (hub, authority).
 
 Jon Kleinberg: Authoritative Sources in a Hyperlinked Environment, Journal of the ACM 46(5), 1999. A good hub points to
-good authorities, and a good authority is pointed to by good hubs: hub scores travel along edges, authority scores
-against them. The engine sends along edges only, so a directed graph is given with its transpose, and weights say which
-edges are turned round. On an undirected graph every edge already lies in both directions, and the two scores are one.
+good authorities, and good hubs point to a good authority: hub scores travel along edges, authority scores against
+them. The engine sends along edges only, so `with_transpose` adds the reversed edges of a directed graph and marks them
+by their weights. An undirected graph stores every edge in both directions, and both scores are equal.
 
     gpu-pregel run examples/hits.py:hits -g 16 -o scores.parquet
 
-and for a directed graph
+For a directed graph:
 
     graph = gp.read_graph("wiki-Vote.txt", directed=True)
     result = gp.run(with_transpose(graph), hits)
@@ -18,32 +18,32 @@ import numpy as np
 
 import gpu_pregel as gp
 
-FORWARD, TURNED = 2, 3
-"""Weights of :func:`with_transpose`; an edge without weight, which is 1 to a program, carries both scores."""
+FORWARD, REVERSED = 2, 3
+"""Weights of :func:`with_transpose`; an edge without a weight, which a program sees as 1, carries both scores."""
 
 
 def with_transpose(graph):
-    """Make the graph of a directed graph's edges and the same turned round, told apart by their weights."""
+    """Return a directed graph with its reversed edges added, distinguished by their weights."""
     src, dst, _ = graph.to_edgelist()
-    weight = np.repeat(np.array([FORWARD, TURNED], np.int32), len(src))
+    weight = np.repeat(np.array([FORWARD, REVERSED], np.int32), len(src))
     ends = np.concatenate([src, dst]), np.concatenate([dst, src])
     return gp.Graph.from_edgelist(*ends, weight, num_vertices=graph.num_vertices, directed=True)
 
 
 def normalised(scores):
-    """Scale each of the scores to the sum 1, as NetworkX has them; the program leaves them as they grow."""
+    """Scale each score to the sum 1, as NetworkX does; the program does not."""
     return tuple(part / part.sum() if part.any() else part for part in scores)
 
 
 def hits_with(tolerance=1e-10):
-    """Make the program that ends once all scores together change by no more than this share of their sum."""
+    """Return a program that ends when the total change is at most ``tolerance`` times the sum of all scores."""
 
     def message(value, weight, ctx):
         hub, authority = value
-        return (0.0 if weight == FORWARD else authority, 0.0 if weight == TURNED else hub)
+        return (0.0 if weight == FORWARD else authority, 0.0 if weight == REVERSED else hub)
 
     def apply(value, incoming, ctx):
-        # Divided by the sums of the superstep before, the latest that are known, so that nothing overflows.
+        # Dividing by the sums of the previous superstep, the latest available, prevents overflow.
         first = ctx.superstep == 1
         hubs = ctx.num_vertices if first else ctx.aggregated.hubs
         authorities = ctx.num_vertices if first else ctx.aggregated.authorities

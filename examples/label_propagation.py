@@ -1,8 +1,8 @@
-"""Connected components by label propagation: each vertex ends with the smallest vertex that reaches it.
+"""Connected components by label propagation: the label of a vertex is the smallest vertex that reaches it.
 
-The connected components of Gemini: Xiaowei Zhu, Wenguang Chen, Weimin Zheng, Xiaosong Ma: Gemini: A
-Computation-Centric Distributed Graph Processing System, OSDI 2016. Meant for undirected graphs; it needs a superstep
-per hop, so on graphs of large diameter `gp.connected_components` is the better choice.
+The algorithm of Gemini: Xiaowei Zhu, Wenguang Chen, Weimin Zheng, Xiaosong Ma: Gemini: A Computation-Centric
+Distributed Graph Processing System, OSDI 2016. For undirected graphs. It needs one superstep per hop, so prefer
+`gp.connected_components` on graphs of large diameter.
 
     gpu-pregel run examples/label_propagation.py:components -g 16
 """

@@ -1,13 +1,13 @@
 """PageRank: the share of time that a random surfer spends at each vertex.
 
-Lawrence Page et al.: The PageRank Citation Ranking: Bringing Order to the Web, Stanford, 1999. What dangling vertices,
-those without out-edges, hold is spread over all vertices, as NetworkX and LDBC Graphalytics do.
+Lawrence Page et al.: The PageRank Citation Ranking: Bringing Order to the Web, Stanford, 1999. The rank of dangling
+vertices, which have no out-edges, is distributed over all vertices, as in NetworkX and LDBC Graphalytics.
 
     gpu-pregel run examples/pagerank.py:pagerank -g 16
     gpu-pregel run examples/pagerank.py:pagerank -f wiki-Vote.txt --directed --max-supersteps 22
 
-An aggregate is known one superstep after it was summed. So superstep 1 changes no rank and only sums what dangling
-vertices hold; k iterations end with superstep k + 1, and `max_supersteps=k + 2`.
+An aggregate is available one superstep after it is summed. Superstep 1 therefore changes no rank and only sums the
+rank of dangling vertices. k iterations end with superstep k + 1, so set `max_supersteps=k + 2`.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ import gpu_pregel as gp
 
 
 def pagerank_with(damping=0.85, tolerance=1e-9):
-    """Make the program that ends once the ranks change by no more than ``tolerance``, all together (L1)."""
+    """Return a program that ends when the ranks change by at most ``tolerance`` in total (L1)."""
 
     def apply(rank, incoming, ctx):
         if ctx.superstep == 1:

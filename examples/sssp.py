@@ -1,7 +1,7 @@
-"""Shortest paths from a source, along weights that are not negative.
+"""Shortest paths from a source, for non-negative weights.
 
 Bellman-Ford, as in Grzegorz Malewicz et al.: Pregel: A System for Large-Scale Graph Processing, SIGMOD 2010.
-Unreachable is infinity; without weights every edge has length 1.
+Unreachable vertices have distance infinity; without weights every edge has length 1.
 
     gpu-pregel run examples/sssp.py:distances --grid 300
     gpu-pregel run examples/sssp.py:distances -f roads.wel --undirected -o distances.parquet
@@ -13,7 +13,7 @@ import gpu_pregel as gp
 
 
 def distances_from(source):
-    """Make the program whose values are the distances from a vertex."""
+    """Return a program whose values are the distances from ``source``."""
     return gp.VertexProgram(
         value=np.float64,
         init=lambda ctx: 0.0 if ctx.vertex == source else np.inf,

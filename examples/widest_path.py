@@ -1,7 +1,7 @@
-"""Widest paths from a source: the largest width such that some path has no edge of a smaller weight.
+"""Widest paths from a source: the width of a path is its smallest weight.
 
-Maurice Pollack: The maximum capacity through a network, Operations Research 8(5), 1960. It is `sssp.py` with min in
-the place of plus, and max in the place of min. The source is infinitely wide, unreachable is minus infinity.
+Maurice Pollack: The maximum capacity through a network, Operations Research 8(5), 1960. Same as `sssp.py`, with min
+instead of plus and max instead of min. The source has width infinity, unreachable vertices minus infinity.
 
     gpu-pregel run examples/widest_path.py:widths -f pipes.wel --undirected -o widths.parquet
 """
@@ -12,7 +12,7 @@ import gpu_pregel as gp
 
 
 def widths_from(source):
-    """Make the program whose values are the widths of the widest paths from a vertex."""
+    """Return a program whose values are the widths of the widest paths from ``source``."""
     return gp.VertexProgram(
         value=np.float64,
         init=lambda ctx: np.inf if ctx.vertex == source else -np.inf,

@@ -53,7 +53,7 @@ def collect() -> dict[str, Any]:
     from gpu_pregel.host.devices import usable_devices
     from gpu_pregel.host.devices.memory import available_memory, format_bytes
     from gpu_pregel.host.devices.threads import available_threads
-    from gpu_pregel.kernels.library.jit_cpu import cache_directory
+    from gpu_pregel.kernels.library.cache import cache_directory
 
     memory = available_memory()
     return {

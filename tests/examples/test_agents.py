@@ -1,4 +1,4 @@
-"""The examples of agent vertices: against NetworkX and known outputs, in process and in workers, and as scripts."""
+"""Examples of agents: compared with NetworkX and known outputs, in process, in workers and as scripts."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ tries that failed: 1
 }
 
 if not EXAMPLES.is_dir():
-    pytest.skip("the examples lie in the checkout only", allow_module_level=True)
+    pytest.skip("the examples are part of a checkout, not of the package", allow_module_level=True)
 
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Imports an example anew, from where workers find it too."""
+    """Reload an example from a folder that workers search too."""
     monkeypatch.syspath_prepend(EXAMPLES)
 
     def load(name: str) -> Any:
@@ -51,7 +51,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_scripts_print_what_they_should(name: str) -> None:
+def test_scripts_print_expected_output(name: str) -> None:
     path = EXAMPLES / name
     assert f"python examples/{name}" in path.read_text().split('"""')[1]
     done = subprocess.run(
@@ -87,15 +87,15 @@ TRANSCRIPT = [
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_tool_loop_orders_once(example: Any, workers: int) -> None:
-    asked: list[Any] = []
+    questions: list[Any] = []
     events: list[gp.agents.Event] = []
 
     def human(payload: Any) -> str:
-        asked.append(payload)
+        questions.append(payload)
         return "yes"
 
     result = example("agents_tool_loop").ask("an umbrella?", human, workers, events.append)
-    assert asked == [{"tool": "order", "argument": "umbrella"}]
+    assert questions == [{"tool": "order", "argument": "umbrella"}]
     assert (result.status, result.superstep) == ("completed", 5)
     assert result.values["agent"] == {
         "transcript": TRANSCRIPT,
@@ -106,7 +106,7 @@ def test_tool_loop_orders_once(example: Any, workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_tool_loop_takes_no_for_an_answer(example: Any, workers: int) -> None:
+def test_tool_loop_accepts_a_refusal(example: Any, workers: int) -> None:
     result = example("agents_tool_loop").ask("an umbrella?", lambda payload: "no", workers)
     assert result.values["agent"]["answer"].endswith("in stock: a human refused.")
     assert sum(row["retries"] for row in result.trace) == 0

@@ -1,6 +1,6 @@
-"""The example programs: against NetworkX and the expected outputs of LDBC Graphalytics.
+"""Example programs: compared with NetworkX and with the expected outputs of LDBC Graphalytics.
 
-Most run in one direction only, to compile less: that directions agree is shown in tests/conformance.
+Most run in one direction only, to compile less; tests/conformance checks that directions agree.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PROGRAMS = [
     "hits.py:hits",
 ]
 AGENTS = ["agents_pagerank.py", "agents_tool_loop.py"]
-"""Scripts; ``test_agents.py`` has their tests."""
+"""Scripts, tested in ``test_agents.py``."""
 
 if not EXAMPLES.is_dir():
-    pytest.skip("the examples lie in the checkout only", allow_module_level=True)
+    pytest.skip("the examples are part of a checkout, not of the package", allow_module_level=True)
 
 
 def example(name: str) -> Any:
@@ -40,12 +40,12 @@ def example(name: str) -> Any:
 
 
 def weighted(directed: bool, seed: int, n: int = 60, m: int = 130) -> gp.Graph:
-    """A random graph with dangling vertices, vertices out of reach and weights that repeat."""
+    """Return a random graph with dangling vertices, unreachable vertices and repeated weights."""
     random = np.random.default_rng(seed)
     src, dst = random.integers(0, n - 5, m), random.integers(0, n, m)
     keep = (src != dst) & (random.random(m) < 0.95)
     weight = random.integers(1, 9, m) / 4
-    # The source is no dead end, and reaches others by wide edges.
+    # The source has out-edges and reaches other vertices by wide ones.
     src[:4], dst[:4], weight[:4], keep[:4] = 0, [1, 2, 3, 4], [1, 1.5, 2, 2], True
     return gp.Graph.from_edgelist(
         src[keep], dst[keep], weight[keep], num_vertices=n, directed=directed, duplicates="drop"
@@ -63,7 +63,7 @@ def ldbc(data: Path, name: str) -> dict[int, float]:
 
 
 def adjacency(path: Path, directed: bool) -> gp.Graph:
-    """A graph of lines of a vertex and its neighbours; weights of 1, as programs compile once more without any."""
+    """Read lines of a vertex and its neighbours; weights of 1, as programs compile again without weights."""
     rows = [[int(word) for word in line.split()] for line in path.read_text().splitlines()]
     pairs = np.array([(row[0], v) for row in rows for v in row[1:]])
     vertices = np.unique(np.concatenate([pairs.ravel(), [row[0] for row in rows]]))
@@ -73,26 +73,26 @@ def adjacency(path: Path, directed: bool) -> gp.Graph:
     )
 
 
-def test_every_program_says_how_to_run_it_and_is_tested() -> None:
-    told = {
+def test_every_program_documents_its_command_and_is_tested() -> None:
+    documented = {
         f"{path.name}:{name}"
         for path in EXAMPLES.glob("*.py")
         for name in re.findall(rf"gpu-pregel run examples/{path.name}:(\w+)", path.read_text())
     }
-    assert told == set(PROGRAMS)
+    assert documented == set(PROGRAMS)
     files = {path.name for path in EXAMPLES.glob("*.py")}
     assert files == {name.partition(":")[0] for name in PROGRAMS} | set(AGENTS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_example_is_a_documented_program(name: str) -> None:
+def test_every_example_has_a_docstring(name: str) -> None:
     assert isinstance(example(name), gp.VertexProgram)
     assert load_module(str(EXAMPLES / name.partition(":")[0])).__doc__
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("suite", ["bfs", "example"])
-def test_hops_are_those_that_graphalytics_expects(data: Path, suite: str, directed: bool) -> None:
+def test_hops_agree_with_graphalytics(data: Path, suite: str, directed: bool) -> None:
     folder = data / "graphalytics" / suite
     if suite == "bfs":
         prefix = "dir" if directed else "undir"
@@ -124,7 +124,7 @@ def test_hops_and_parents_agree_with_networkx(graph: gp.Graph) -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("suite", ["sssp", "example"])
-def test_distances_are_those_that_graphalytics_expects(data: Path, suite: str, directed: bool) -> None:
+def test_distances_agree_with_graphalytics(data: Path, suite: str, directed: bool) -> None:
     kind, short = ("directed", "dir") if directed else ("undirected", "undir")
     stem, answer = (
         (f"{short}-input", f"{short}-output") if suite == "sssp" else (f"example-{kind}", f"example-{kind}-SSSP")
@@ -142,7 +142,7 @@ def test_distances_agree_with_networkx(graph: gp.Graph) -> None:
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_widths_agree_with_reachability_by_wide_edges(graph: gp.Graph) -> None:
+def test_widths_agree_with_reachability_over_wide_edges(graph: gp.Graph) -> None:
     oracle = graph.to_networkx()
     expected = np.full(graph.num_vertices, -np.inf)
     for width in sorted(set(graph.weights.tolist() if graph.weights is not None else [])):
@@ -155,7 +155,7 @@ def test_widths_agree_with_reachability_by_wide_edges(graph: gp.Graph) -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_two_iterations_of_pagerank_are_those_that_graphalytics_expects(data: Path, directed: bool) -> None:
+def test_two_iterations_of_pagerank_agree_with_graphalytics(data: Path, directed: bool) -> None:
     name = f"example/example-{'directed' if directed else 'undirected'}"
     graph = gp.read_graph(data / "graphalytics" / f"{name}.e", directed=directed)
     result = gp.run(graph, example("pagerank.py:pagerank"), max_supersteps=4)
@@ -163,7 +163,7 @@ def test_two_iterations_of_pagerank_are_those_that_graphalytics_expects(data: Pa
 
 
 @pytest.mark.parametrize("direction", ["dir", "undir"])
-def test_26_iterations_of_pagerank_are_those_that_graphalytics_expects(data: Path, direction: str) -> None:
+def test_26_iterations_of_pagerank_agree_with_graphalytics(data: Path, direction: str) -> None:
     graph = adjacency(data / "graphalytics" / "pr" / f"{direction}-input", direction == "dir")
     result = gp.run(graph, example("pagerank.py:pagerank"), max_supersteps=28)
     expected = [rank for _, rank in sorted(ldbc(data, f"pr/{direction}-output").items())]
@@ -186,7 +186,7 @@ def unweighted(directed: bool) -> Any:
     return random
 
 
-def test_hits_of_a_directed_graph_and_its_transpose_agree_with_networkx() -> None:
+def test_hits_on_directed_graph_agrees_with_networkx() -> None:
     module, oracle = load_module(str(EXAMPLES / "hits.py")), unweighted(directed=True)
     graph = gp.Graph.from_networkx(oracle)
     result = gp.run(module.with_transpose(graph), module.hits)
@@ -198,14 +198,14 @@ def test_hits_of_a_directed_graph_and_its_transpose_agree_with_networkx() -> Non
     assert np.abs(hubs - authorities).max() > 0.01
 
 
-def test_hits_of_an_undirected_graph_agree_with_networkx() -> None:
+def test_hits_on_undirected_graph_agrees_with_networkx() -> None:
     module, oracle = load_module(str(EXAMPLES / "hits.py")), unweighted(directed=False)
     hubs, authorities = module.normalised(gp.run(gp.Graph.from_networkx(oracle), module.hits).values)
     assert dict(enumerate(hubs)) == pytest.approx(networkx.hits(oracle, tol=1e-12)[0], abs=1e-8)
     assert np.array_equal(hubs, authorities)
 
 
-def test_components_agree_with_networkx_and_the_algorithm() -> None:
+def test_components_agree_with_networkx_and_connected_components() -> None:
     graph = weighted(directed=False, seed=3, m=60)
     labels = gp.run(graph, example("label_propagation.py:components"), mode="pull").values
     expected = {v: min(part) for part in networkx.connected_components(graph.to_networkx()) for v in part}
@@ -215,7 +215,7 @@ def test_components_agree_with_networkx_and_the_algorithm() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_end_on_a_graph_without_edges(name: str) -> None:
+def test_programs_terminate_without_edges(name: str) -> None:
     apart = gp.Graph.from_edgelist([], [], [], num_vertices=3)
     result = gp.run(apart, example(name), mode="pull")
     values = result.values if isinstance(result.values, tuple) else (result.values,)
