@@ -144,7 +144,7 @@ def run(
     """The bits of the values and the trace of a run of at most nine supersteps."""
     target = get_device(device)
     compiled = compile_for_device(target, graph, program)
-    rule = make_direction_rule(program, compiled, mode=mode, deterministic=True, stored_edges=graph.num_edges)
+    rule = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=True)
     always = program.active == "always"
     options: dict[str, Any] = {"partitions": partitions, "push_limit": rule.push_limit, "exchange": exchange}
     state = make_state(target, graph, compiled, always=always, **options)
