@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,6 @@ def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any, words: 
 
 
 @device
-def _row_of_lane(sources: Any, firsts: Any, k: Any) -> Any:
-    """The row of the vertex that is this lane's bit of ``sources[k]``."""
-    below = np.uint32(sources[k] & np.uint32(bit(lane_number()) - np.uint32(1)))
-    return np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
-
-
-@device
 def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
     """The hub of a piece, and 1 if it is active; 0 if there is no such piece."""
     u = np.uint32(0)
@@ -60,7 +54,7 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """
     make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
     send_rows, by_swapping = make_send_rows(functions, arrays)
-    row_range, piece_range = make_ranges(arrays.offset)
+    row_of_lane, (_, piece_range) = _make_row_of_lane(arrays.offset), make_ranges(arrays.offset)
     offset = arrays.offset
 
     @kernel(
@@ -94,10 +88,9 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     ) -> None:
         if is_beyond_the_end(control, row):
             return
-        state = (out_degrees, in_degrees, superstep, seen, values)
+        lists, state = (numbers, sources, firsts), (out_degrees, in_degrees, superstep, seen, values)
         lane, warp = lane_number(), warp_number()
-        is_listed = len(numbers) > 0
-        words = np.uint32(len(numbers)) if is_listed else np.uint32(len(frontier))
+        words = np.uint32(len(numbers)) if len(numbers) > 0 else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
         piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
         if first < words:
@@ -106,26 +99,46 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
             u, busy = _active_hub(frontier, hub_rows, piece)
         while busy != 0:
-            begin = offset(0)
-            length = np.uint32(0)
+            begin, length = offset(0), np.uint32(0)
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
-                k = np.uint32(first + owner)
-                number = k
-                if is_listed:
-                    number = numbers[k]
-                u = np.uint32(number * np.uint32(WARP) + lane)
-                if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                    place = u
-                    if is_listed:
-                        place = _row_of_lane(sources, firsts, k)
-                    begin, length = row_range(begins, ends, place)
+                u, begin, length = row_of_lane(shuffle(word, owner), np.uint32(first + owner), lists, begins, ends)
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
             busy &= busy - 1
             send_rows(u, begin, length, indices, weights, state, inbox, touched)
 
     return push
+
+
+@functools.cache
+def _make_row_of_lane(offset: Any) -> Any:
+    """``row_of_lane(word, k, lists, begins, ends)``: the vertex, first edge and number of edges of this lane's source.
+
+    The source is this lane's bit of the word at position ``k`` of ``lists``, which are ``numbers``, ``sources`` and
+    ``firsts``. There are no edges if the bit is not set in ``word``.
+    """
+    row_range, _ = make_ranges(offset)
+
+    @device
+    def row_of_lane(word: Any, k: Any, lists: Any, begins: Any, ends: Any) -> Any:
+        numbers, sources, firsts = lists
+        lane = lane_number()
+        is_listed = len(numbers) > 0
+        number = k
+        if is_listed:
+            number = numbers[k]
+        u = np.uint32(number * np.uint32(WARP) + lane)
+        begin, length = offset(0), np.uint32(0)
+        if (word >> lane) & np.uint32(1) != np.uint32(0):
+            row = u
+            if is_listed:
+                below = np.uint32(sources[k] & np.uint32(bit(lane) - np.uint32(1)))
+                row = np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
+            begin, length = row_range(begins, ends, row)
+        return u, begin, length
+
+    return row_of_lane
 
 
 def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
