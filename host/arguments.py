@@ -1,4 +1,4 @@
-"""Checks of arguments that rooms share, and imports of optional packages; arrays are checked where arrays are."""
+"""Argument checks shared by all rooms, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return ``value`` as a bool, or raise if it is neither Python's nor NumPy's."""
+    """Return ``value`` as a bool, or raise unless it is a bool of Python or NumPy."""
     if isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool"):
         return bool(value)
     raise ArgumentTypeError(f"{name} must be True or False, not {value!r:.80}")
@@ -72,7 +72,7 @@ def check_text(name: str, value: object, longest: int = 200) -> str:
 
 
 def require(package: str, purpose: str, install: str | None = None) -> Any:
-    """Import ``package``, or raise ``MissingPackageError`` that names what needs it, and what to install."""
+    """Import ``package``, or raise ``MissingPackageError`` that names the purpose and what to install."""
     try:
         return import_module(package)
     except ImportError as error:

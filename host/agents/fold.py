@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.records import NOTHING, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 
@@ -66,7 +66,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
     mutated = _find_recipients(state, ledger.step, records, inbox, mutated, options.on_missing)
     count = len(state.vertices)
-    if mutated is not NOTHING:
+    if mutated is not NO_CHANGE:
         changed.update(mutated.set)
         for vertex in mutated.remove:
             changed.pop(vertex, None)
@@ -81,7 +81,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
 def _find_awake(records: Records, mutated: Change) -> set[Id]:
     """The vertices that have not voted to halt; all that were awake were computed."""
     awake = {vertex for vertex, record in records if not record.halted}
-    if mutated is not NOTHING:
+    if mutated is not NO_CHANGE:
         for vertex, one in mutated.set.items():
             (awake.discard if one.halted else awake.add)(vertex)
         awake.difference_update(mutated.remove)
