@@ -91,7 +91,8 @@ class Signals(NamedTuple):
     by_row : bool
         How the arrays are indexed. False: by vertex, and ``frontier`` by word, as the arrays of the whole graph are.
         True: by the row of the source in ``Partition.out_edges``, and ``frontier`` by the position of the word in
-        ``Partition.sources``; these arrays are as long as the partition needs, whatever the size of the graph.
+        ``Partition.sources``; these arrays are as long as the partition needs, whatever the size of the graph. The
+        kernels on CUDA read signals by vertex only.
     """
 
     out_degrees: Any
