@@ -21,7 +21,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def check_integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> int:
     """Return ``value`` as an int, or raise unless it is a whole number from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, (int, Integral)):
         raise ArgumentTypeError(f"{name} must be a whole number, not {value!r:.80}")
     number = int(value)
     if number < low and high == MAX_INTEGER:
@@ -40,20 +40,20 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_seconds(name: str, value: Any) -> float:
     """Return ``value`` as a float, or raise unless it is a number of seconds above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     try:
         seconds = float(value)
     except OverflowError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r:.80}")
+        seconds = math.inf
+    if not 0 < seconds < math.inf:
+        raise ArgumentError(f"{name} must be a finite number of seconds above 0, not {value!r:.80}")
     return seconds
 
 
 def check_number(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """Return ``value``, or raise unless it is a finite real number from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     number: Any = value
     if not low <= number <= high or number == math.inf:

@@ -128,25 +128,28 @@ def _find_recipients(
     state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str
 ) -> Change:
     """Apply ``on_missing`` to messages for vertices that do not exist; return the change with created vertices."""
-    if not mutated.remove and inbox.keys() <= state.vertices.keys():
+    missing = _missing_recipients(state, inbox, mutated)
+    if not missing:
         return mutated
-    removed = set(mutated.remove)
-    missing = [
-        target for target in inbox if target not in mutated.set and (target not in state.vertices or target in removed)
-    ]
-    if missing and on_missing == "error":
-        raise _missing_recipient(step, records, missing[0])
+    if on_missing == "error":
+        raise _missing_recipient_error(step, records, missing[0])
     if on_missing == "drop":
         for target in missing:
             del inbox[target]
-        return mutated
-    if not missing:
         return mutated
     created = {target: VertexData(encode(None), []) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 
-def _missing_recipient(step: int, records: Records, target: Id) -> AgentError:
+def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]:
+    """The targets of messages that do not exist after the mutations."""
+    if not mutated.remove and inbox.keys() <= state.vertices.keys():
+        return []
+    vertices, added, removed = state.vertices, mutated.set, set(mutated.remove)
+    return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
+
+
+def _missing_recipient_error(step: int, records: Records, target: Id) -> AgentError:
     """The error for a message to a vertex that does not exist."""
     sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
     who = "the program" if sender is None else f"vertex {decode(sender)!r}"
