@@ -34,7 +34,7 @@ def set_device(name: str) -> dict[str, Any]:
 def format_device(graph: dict[str, Any]) -> str:
     """Format our time, edges per second and, on a GPU, the share of the copy bandwidth.
 
-    The share counts one read of the CSR and one write of a label or value per vertex, even if a kernel reads more or less.
+    The share counts one read of the CSR and one write of a label or value per vertex, whatever a kernel really moves.
     """
     ours = graph["contestants"][0]
     if GpuPregel.device == "cpu" or not ours["median"]:

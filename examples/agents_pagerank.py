@@ -1,13 +1,13 @@
 """PageRank by agent vertices: the same algorithm as in `pagerank.py`, in plain Python instead of compiled functions.
 
 Lawrence Page et al.: The PageRank Citation Ranking: Bringing Order to the Web, Stanford, 1999. Shows edges and
-`send_to_neighbors`, aggregators (what dangling vertices hold, how much all ranks change together), and master compute
-that ends the run. Worth copying where vertices do what no kernel can; for ranks alone, `pagerank.py` is far faster.
+`send_to_neighbors`, aggregators (the rank of dangling vertices, the total change of all ranks), and master compute
+that ends the run. A template for vertices that cannot be compiled; for PageRank itself, `pagerank.py` is far faster.
 
     python examples/agents_pagerank.py
 
-An aggregate is known one superstep after vertices contributed to it, just when the messages arrive that were sent then:
-what dangling vertices hold and what the others send are of the same iteration.
+Vertices read an aggregate one superstep after they contributed to it, when the messages of that superstep arrive: the
+rank of dangling vertices and the messages belong to the same iteration.
 """
 
 import gpu_pregel as gp
@@ -31,19 +31,22 @@ def compute(ctx):
 
 
 def master(m):
-    """End the run once the ranks change no more: nobody votes to halt."""
+    """End the run once the ranks have converged, because no vertex votes to halt."""
     if m.superstep > 0 and m.aggregated("change") <= TOLERANCE:
         m.halt()
 
 
 def pagerank(links, workers=0):
-    """Rank the vertices of a dict from each to those that it links to."""
+    """Rank pages, given a dict from each page to the pages that it links to."""
     vertices = [gp.agents.Vertex(page, edges=targets) for page, targets in links.items()]
     return gp.agents.run(
         vertices,
         compute,
         workers=workers,
-        aggregators={"dangling": gp.agents.Aggregator("sum", 0.0), "change": gp.agents.Aggregator("sum", 0.0)},
+        aggregators={
+            "dangling": gp.agents.Aggregator("sum", initial=0.0),
+            "change": gp.agents.Aggregator("sum", initial=0.0),
+        },
         master=master,
         max_supersteps=1000,
     )

@@ -1,8 +1,8 @@
-"""A tool loop: an agent asks a model what to do, sends the calls that it wants to tools, and goes on with the results.
+"""A tool loop: an agent asks a model what to do, sends tool calls as messages, and continues with the results.
 
-Agent and tools are vertices, calls and results are messages, all plain data. Shows how a failed tool is tried again
-with the same input, `ctx.key` as an idempotency key, so that the second try orders nothing twice, and an interrupt, by
-which a tool waits until a human agrees. Model, tools and human are scripted; put your own in their places.
+Agent and tools are vertices, calls and results are messages of plain data. Shows how a failed tool is retried with the
+same input, `ctx.key` as an idempotency key, so that the second attempt does not order twice, and an interrupt, with
+which a tool waits for a human's approval. Model, tools and human are scripted; replace them with your own.
 
     python examples/agents_tool_loop.py
 """
@@ -11,29 +11,29 @@ import gpu_pregel as gp
 
 
 def model(transcript):
-    """Stand for a language model: what it wants called, or its answer."""
-    told = {entry["tool"]: entry["result"] for entry in transcript[1:]}
-    if not told:
+    """Simulate a language model: return tool calls, or an answer."""
+    results = {entry["tool"]: entry["result"] for entry in transcript[1:]}
+    if not results:
         return {"calls": [{"tool": "forecast", "argument": "Bergen"}, {"tool": "stock", "argument": "umbrella"}]}
-    if "order" not in told:
+    if "order" not in results:
         return {"calls": [{"tool": "order", "argument": "umbrella"}]}
-    return {"answer": f"{told['forecast']}, {told['stock']}: {told['order']}."}
+    return {"answer": f"{results['forecast']}, {results['stock']}: {results['order']}."}
 
 
 def agent(ctx):
-    """Read what the tools say, and ask the model what comes next."""
+    """Read the results of tools, and ask the model for the next step."""
     transcript = ctx.value["transcript"] + ctx.messages  # in the order of the senders' ids
-    wanted = model(transcript)
-    for call in wanted.get("calls", ()):
+    reply = model(transcript)
+    for call in reply.get("calls", ()):
         ctx.send(call["tool"], {"for": ctx.vertex_id, "argument": call["argument"]})
-    ctx.value = {"transcript": transcript, "answer": wanted.get("answer")}
+    ctx.value = {"transcript": transcript, "answer": reply.get("answer")}
 
 
-SHOP = {}  # stands for a service elsewhere that knows which keys it has seen
+SHOP = {}  # simulates a remote service that remembers the keys it has seen
 
 
 def order(ctx, item, key):
-    """Order something, if a human agrees; the shop's first reply is lost."""
+    """Order an item if a human approves; the first reply of the shop is lost."""
     if ctx.interrupt({"tool": "order", "argument": item}) != "yes":
         return "a human refused"
     number = SHOP.setdefault(key, len(SHOP) + 1)
@@ -50,7 +50,7 @@ TOOLS = {
 
 
 def compute(ctx):
-    """Be the agent, or one of the tools, which wait for calls and answer each."""
+    """Compute the agent, or a tool, which answers each call."""
     if ctx.vertex_id == "agent":
         agent(ctx)
     else:
@@ -61,13 +61,13 @@ def compute(ctx):
 
 
 def human(payload):
-    """Stand for somebody who is asked before a tool does what cannot be undone."""
+    """Simulate a human who approves irreversible actions."""
     print("a human is asked:", payload)
     return "yes"
 
 
 def ask(question, human=human, workers=2, observer=()):
-    """Run until the agent has an answer; ``human(payload)`` answers what tools want to know."""
+    """Run until the agent has an answer; ``human(payload)`` answers interrupts of tools."""
     vertices = [gp.agents.Vertex(name, halted=True) for name in TOOLS]
     vertices.append(gp.agents.Vertex("agent", {"transcript": [question], "answer": None}))
     retry = gp.agents.RetryPolicy(attempts=3, wait=0.05)
@@ -81,4 +81,4 @@ def ask(question, human=human, workers=2, observer=()):
 if __name__ == "__main__":
     result = ask("Do I need an umbrella?")
     print(result.values["agent"]["answer"])
-    print("tries that failed:", sum(row["retries"] for row in result.trace))
+    print("retries:", sum(row["retries"] for row in result.trace))

@@ -240,4 +240,4 @@ class MissingPackageError(GpuPregelError, ImportError):
 
 
 class VerificationError(GpuPregelError, AssertionError):
-    """A result fails the checks of its checker."""
+    """A result fails the verification by its checker."""

@@ -1,4 +1,4 @@
-"""Checks of arguments that rooms share, and imports of optional packages; arrays are checked where arrays are."""
+"""Argument checks shared by all rooms, and imports of optional packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
 
 def check_integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -> int:
     """Return ``value`` as an int, or raise unless it is a whole number from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    if isinstance(value, bool) or not isinstance(value, (int, Integral)):
         raise ArgumentTypeError(f"{name} must be a whole number, not {value!r:.80}")
     number = int(value)
     if number < low and high == MAX_INTEGER:
@@ -32,7 +32,7 @@ def check_integer(name: str, value: object, low: int, high: int = MAX_INTEGER) -
 
 
 def check_flag(name: str, value: object) -> bool:
-    """Return ``value`` as a bool, or raise if it is neither Python's nor NumPy's."""
+    """Return ``value`` as a bool, or raise unless it is a bool of Python or NumPy."""
     if isinstance(value, bool) or (type(value).__module__, type(value).__name__[:4]) == ("numpy", "bool"):
         return bool(value)
     raise ArgumentTypeError(f"{name} must be True or False, not {value!r:.80}")
@@ -40,20 +40,20 @@ def check_flag(name: str, value: object) -> bool:
 
 def check_seconds(name: str, value: Any) -> float:
     """Return ``value`` as a float, or raise unless it is a number of seconds above 0."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     try:
         seconds = float(value)
     except OverflowError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise ArgumentError(f"{name} must be a number of seconds above 0, not {value!r:.80}")
+        seconds = math.inf
+    if not 0 < seconds < math.inf:
+        raise ArgumentError(f"{name} must be a finite number of seconds above 0, not {value!r:.80}")
     return seconds
 
 
 def check_number(name: str, value: Any, low: float, high: float = math.inf) -> float:
     """Return ``value``, or raise unless it is a finite real number from ``low`` to ``high``."""
-    if isinstance(value, bool) or not isinstance(value, Real):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     number: Any = value
     if not low <= number <= high or number == math.inf:
@@ -72,7 +72,7 @@ def check_text(name: str, value: object, longest: int = 200) -> str:
 
 
 def require(package: str, purpose: str, install: str | None = None) -> Any:
-    """Import ``package``, or raise ``MissingPackageError`` that names what needs it, and what to install."""
+    """Import ``package``, or raise ``MissingPackageError`` that names the purpose and what to install."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Vertex programs that several tests run; each is compiled once for all of them."""
+"""Vertex programs shared by several tests, so that each is compiled once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import gpu_pregel as gp
 
 FAR = 2**31 - 1
-"""The number of hops to what cannot be reached."""
+"""The number of hops to vertices that cannot be reached."""
 
 LABELS = gp.VertexProgram(
     value=np.uint32,
@@ -42,7 +42,7 @@ RANKS = gp.VertexProgram(
     aggregators={"change": gp.Aggregator("sum", lambda old, new, ctx: abs(new - old))},
     halt=lambda aggregated: aggregated.change < 1e-4,
 )
-# Both the sender and the receiver look at aggregates, the sender at those of the superstep before.
+# Senders and receivers use aggregates; the senders see those of the superstep before.
 PAIRS = gp.VertexProgram(
     value=(np.int64, np.float32),
     init=lambda ctx: (ctx.vertex % 13, 0.5),
@@ -55,7 +55,7 @@ PAIRS = gp.VertexProgram(
         "top": gp.Aggregator("max", lambda old, new, ctx: new[0] + ctx.vertex),
     },
 )
-# What the in-neighbours' numbers, counted from 1, add up to: an edge left out or taken twice shows.
+# Adds the numbers of the in-neighbours, counted from 1, so that a missing or repeated edge changes the result.
 SUMS = gp.VertexProgram(
     value=np.int64,
     init=lambda ctx: ctx.vertex + 1,

@@ -40,6 +40,11 @@ def begin(store: Store, run_id: str = "run", **options: Any) -> Claim:
     return store.create(run_id, "agents", b"base", **{"owner": "first", "durability": "process", **options})
 
 
+def begin_durable(store: Store, run_id: str = "run", **options: Any) -> Claim:
+    """Create a run with the default durability."""
+    return store.create(run_id, "agents", b"base", **{"owner": "first", **options})
+
+
 def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
     for step in range(first, end):
         store.commit(claim, step, b"commit %d" % step, [b"segment %d" % step])
@@ -48,6 +53,24 @@ def run_to(store: Store, claim: Claim, first: int, end: int) -> None:
 def contents(saved: SavedRun) -> list[Any]:
     commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
     return [saved.base(), commits, list(saved.held())]
+
+
+def everything(store: Any) -> list[Any]:
+    """Return everything that can be read from a store."""
+    found: list[Any] = store.runs()
+    for row in list(found):
+        found.append([commit._replace(base=False) for commit in store.history(row.id)])
+        for step in [None, *range(-1 if row.parent is None else row.head, row.head + 1)]:
+            saved = store.load(row.id, step)
+            commits = [(commit.step, commit.data, list(commit.segments())) for commit in saved.commits()]
+            blobs = [bytes(saved.blob(name)) for name in saved.blobs]
+            found.append((saved.run, state(saved, commits), blobs, list(saved.held()), saved.answers))
+    return found
+
+
+def state(saved: Any, commits: list[Any]) -> Any:
+    """Return the base and the supersteps that lead to it and follow it, the same for any choice of base."""
+    return [*range(saved.base_step + 1), *[step for step, *_ in commits]], saved.base()
 
 
 def execute(store: Store, *statements: str) -> None:

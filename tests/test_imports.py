@@ -1,4 +1,4 @@
-"""Tests of the imports between modules: no circles, and no imports from a higher room.
+"""Tests of the structure of the package: imports, and the names of classes.
 
 Every import counts, including those under ``TYPE_CHECKING`` and in functions.
 """
@@ -26,9 +26,6 @@ ROOMS = [
     ("gpu_pregel",),
 ]
 """From the bottom; rooms of one line do not import each other."""
-
-KNOWN_CIRCLES: set[str] = set()
-"""Prefixes of modules whose circles and upward imports remain to be removed."""
 
 
 def modules() -> dict[str, Path]:
@@ -72,14 +69,9 @@ def room(module: str) -> tuple[int, str]:
     raise AssertionError(f"{module} is in no room")
 
 
-def is_known(module: str) -> bool:
-    return any(f"{module}.".startswith(f"{prefix}.") for prefix in KNOWN_CIRCLES)
-
-
 def test_no_module_imports_itself_through_others(graph: dict[str, set[str]]) -> None:
-    checked = {name: found for name, found in graph.items() if not is_known(name)}
     try:
-        TopologicalSorter(checked).prepare()
+        TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail("circle of imports: " + " <- ".join(error.args[1]))
 
@@ -90,9 +82,19 @@ def test_no_module_imports_from_a_higher_room(graph: dict[str, set[str]]) -> Non
         level, own = room(name)
         for imported in found:
             other, prefix = room(imported)
-            if (other > level or (other == level and prefix != own)) and not is_known(name):
+            if other > level or (other == level and prefix != own):
                 upward.append(f"{name} imports {imported}")
     assert not upward
+
+
+def test_public_classes_have_distinct_names() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(module)
+    repeated = {name: found for name, found in homes.items() if len(found) > 1}
+    assert not repeated
 
 
 @pytest.mark.parametrize(

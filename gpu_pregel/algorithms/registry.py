@@ -1,4 +1,4 @@
-"""The registry of algorithms, from which the package, the command line, the tests and the benchmarks take them.
+"""The registry of algorithms, used by the package, the command line, the tests and the benchmarks.
 
 Importing it imports no algorithm: an entry loads its function and its checker on first use.
 """

@@ -26,7 +26,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="gpu-pregel",
-        description="Graph processing on one superstep clock.",
+        description="Process graphs with Pregel supersteps.",
         epilog="exit status: 0 on success, 1 on failure, 2 on a usage error, 130 by Ctrl-C",
     )
     parser.add_argument("--version", action="version", version=f"gpu-pregel {__version__}")

@@ -149,14 +149,14 @@ def show_progress() -> bool:
     return sys.stderr.isatty()
 
 
-def say(label: str, text: str) -> None:
+def print_line(label: str, text: str) -> None:
     """Print a labelled line on stderr."""
     print(f"{label:<12}{text}", file=sys.stderr)
 
 
-def say_seconds(label: str, seconds: float, more: str = "") -> None:
+def print_seconds(label: str, seconds: float, more: str = "") -> None:
     """Print the duration of a step on stderr."""
-    say(label, f"{seconds:.3f} s{more}" if seconds >= 1 else f"{1000 * seconds:.2f} ms{more}")
+    print_line(label, f"{seconds:.3f} s{more}" if seconds >= 1 else f"{1000 * seconds:.2f} ms{more}")
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -192,7 +192,7 @@ def save_graph(graph: Graph, path: str, format: str | None) -> None:
     """Write a graph and report the time."""
     with stopwatch() as writing:
         graph.save(path, format)
-    say_seconds("write", writing.seconds, f"  {path}")
+    print_seconds("write", writing.seconds, f"  {path}")
 
 
 def write_result(result: VertexResult, path: str | None) -> None:
@@ -206,7 +206,7 @@ def write_result(result: VertexResult, path: str | None) -> None:
             csv.write_csv(result.to_arrow(), sys.stdout.buffer)
         else:
             result.save(path)
-    say_seconds("write", writing.seconds, f"  {path}")
+    print_seconds("write", writing.seconds, f"  {path}")
 
 
 def summary(graph: Graph) -> dict[str, Any]:

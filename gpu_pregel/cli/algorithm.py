@@ -40,19 +40,19 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
             _prepare(algorithm, device)
-        _common.say_seconds("prepare", preparing.seconds)
+        _common.print_seconds("prepare", preparing.seconds)
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
-        _common.say("graph", f"{name}: {graph.describe()}")
-        _common.say_seconds("load", loading.seconds)
+        _common.print_line("graph", f"{name}: {graph.describe()}")
+        _common.print_seconds("load", loading.seconds)
         trials = []
         for _ in range(options.n):
             result = algorithm.load()(graph, **device, progress=_common.show_progress())
             trials.append(result.stats["seconds"])
-            _common.say_seconds(algorithm.result.lower(), trials[-1], _details(result))
+            _common.print_seconds(algorithm.result.lower(), trials[-1], _details(result))
         if options.n > 1:
-            _common.say_seconds("median", median(trials), f" of {options.n} trials")
-    _common.say("answer", result.describe())
+            _common.print_seconds("median", median(trials), f" of {options.n} trials")
+    _common.print_line("answer", result.describe())
     if options.v:
         _verify(algorithm, graph, result)
     _common.write_result(result, options.o)
@@ -97,4 +97,4 @@ def _details(result: VertexResult) -> str:
 def _verify(algorithm: Algorithm, graph: Graph, result: VertexResult) -> None:
     with _common.stopwatch() as checking:
         algorithm.load_checker()(graph, result.to_numpy())
-    _common.say_seconds("verified", checking.seconds)
+    _common.print_seconds("verified", checking.seconds)

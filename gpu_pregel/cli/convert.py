@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> None:
             threads=options.threads,
             progress=_common.show_progress(),
         )
-    _common.say("graph", f"{options.f}: {graph.describe()}")
-    _common.say_seconds("read", reading.seconds)
+    _common.print_line("graph", f"{options.f}: {graph.describe()}")
+    _common.print_seconds("read", reading.seconds)
     _common.save_graph(graph, options.o, options.to)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": options.f, "file": options.o})

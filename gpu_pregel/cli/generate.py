@@ -30,8 +30,8 @@ def run(options: argparse.Namespace) -> None:
     _common.check_before_work(check_output, options.o, options.to)
     with _common.announce_compilation(), _common.stopwatch() as generating:
         graph, name = _common.load_graph(options)
-    _common.say("graph", f"{name}: {graph.describe()}")
-    _common.say_seconds("generate", generating.seconds)
+    _common.print_line("graph", f"{name}: {graph.describe()}")
+    _common.print_seconds("generate", generating.seconds)
     _common.save_graph(graph, options.o, options.to)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": name, "file": options.o})

@@ -1,4 +1,4 @@
-"""``gpu-pregel info``: versions, devices, threads and memory."""
+"""``gpu-pregel info``: versions, devices, threads, memory and the cache of compiled kernels."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ _PACKAGES = (
 
 def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("info", help="print versions, devices, threads and memory", description=__doc__)
+    parser = commands.add_parser(
+        "info", help="print versions, devices, threads and memory; clear the cache", description=__doc__
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--clear-cache", action="store_true", help="delete all cached kernels")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Carry the command out; what it prints is its data, so it goes to stdout."""
-    facts = collect()
+    """Run the command; its output is data and goes to stdout."""
+    facts = _clear() if options.clear_cache else collect()
     if options.json:
         _common.print_json(facts)
         return
@@ -46,14 +49,37 @@ def run(options: argparse.Namespace) -> None:
         print(f"{name:<16}{value}")
 
 
+def _clear() -> dict[str, Any]:
+    from gpu_pregel.host.devices.memory import format_bytes
+    from gpu_pregel.kernels.library.cache import clear_cache
+
+    return {"kernel cache": _cache_folder(), "deleted": format_bytes(clear_cache())}
+
+
+def _cache_size() -> str:
+    from gpu_pregel.errors import ArgumentError
+    from gpu_pregel.host.devices.memory import format_bytes
+    from gpu_pregel.kernels.library.cache import cache_limit, cache_size
+
+    try:
+        return f"{format_bytes(cache_size())} of at most {format_bytes(cache_limit())}"
+    except ValueError as error:
+        raise ArgumentError(str(error)) from None
+
+
+def _cache_folder() -> str:
+    from gpu_pregel.kernels.library.cache import cache_directory
+
+    return cache_directory() or "cannot be written: kernels are compiled in every process"
+
+
 def collect() -> dict[str, Any]:
-    """What ``gpu-pregel info`` prints."""
+    """Return the facts that ``gpu-pregel info`` prints."""
     from numba import config
 
     from gpu_pregel.host.devices import usable_devices
     from gpu_pregel.host.devices.memory import available_memory, format_bytes
     from gpu_pregel.host.devices.threads import available_threads
-    from gpu_pregel.kernels.library.cache import cache_directory
 
     memory = available_memory()
     return {
@@ -67,12 +93,13 @@ def collect() -> dict[str, Any]:
         "threading": "kernels run on this package's own threads and use none of Numba's threading layers",
         "numba layer": f"{config.THREADING_LAYER} (priority: {' '.join(config.THREADING_LAYER_PRIORITY)})",
         "memory": "unknown" if memory is None else f"{format_bytes(memory)} available",
-        "kernel cache": cache_directory() or "none can be written: kernels are compiled in every process",
+        "kernel cache": _cache_folder(),
+        "cache size": _cache_size(),
     }
 
 
 def _gpus() -> list[str]:
-    """A line for each GPU, or one that says why there is none or it cannot be used."""
+    """Return a line for each GPU; a single one with the reason if there is none, or a last one if none can be used."""
     from gpu_pregel.errors import DeviceError
     from gpu_pregel.host.devices.cuda import unavailable_reason
     from gpu_pregel.host.devices.gpus import gpus

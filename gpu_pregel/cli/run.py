@@ -54,7 +54,7 @@ def add_parser(commands: Any) -> None:
         "--on-limit",
         choices=("raise", "return"),
         default="raise",
-        help="at the limit, fail (default raise) or keep the values",
+        help="at the limit, fail (raise, default) or keep the values (return)",
     )
     _common.add_trials_option(parser)
     _common.add_result_option(parser)
@@ -71,18 +71,18 @@ def run(options: argparse.Namespace) -> None:
     with _common.announce_compilation():
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
-        _common.say("graph", f"{name}: {graph.describe()}")
-        _common.say_seconds("load", loading.seconds)
+        _common.print_line("graph", f"{name}: {graph.describe()}")
+        _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
             _prepare(options, device, program, graph)
-        _common.say_seconds("prepare", preparing.seconds)
+        _common.print_seconds("prepare", preparing.seconds)
         trials = []
         for _ in range(options.n):
             result = _run(options, device, program, graph)
             trials.append(result.stats["seconds"])
-            _common.say_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
+            _common.print_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
         if options.n > 1:
-            _common.say_seconds("median", median(trials), f" of {options.n} trials")
+            _common.print_seconds("median", median(trials), f" of {options.n} trials")
     print(result.trace, file=sys.stderr)
     _common.write_result(result, options.o)
     if options.json:

@@ -61,12 +61,12 @@ class AgentRun:
         with ExitStack() as undo:
             if journal is not None:
                 undo.callback(journal.close)
-            shared = options.for_partitions(recovered.run_id, recovered.branch)
-            self._transport = _transport(options.workers, shared, in_slices=journal is not None)
+            partition_options = options.for_partitions(recovered.run_id, recovered.branch)
+            self._transport = _transport(options.workers, partition_options, in_slices=journal is not None)
             undo.callback(self._transport.close)
             self._policy = AgentPolicy(
                 options,
-                shared,
+                partition_options,
                 recovered.state,
                 self._transport,
                 begun=recovered.begun or None,

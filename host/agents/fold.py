@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
-from gpu_pregel.host.agents.records import NOTHING, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State, route
 
 
@@ -66,7 +66,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
     mutated = _find_recipients(state, ledger.step, records, inbox, mutated, options.on_missing)
     count = len(state.vertices)
-    if mutated is not NOTHING:
+    if mutated is not NO_CHANGE:
         changed.update(mutated.set)
         for vertex in mutated.remove:
             changed.pop(vertex, None)
@@ -81,7 +81,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
 def _find_awake(records: Records, mutated: Change) -> set[Id]:
     """The vertices that have not voted to halt; all that were awake were computed."""
     awake = {vertex for vertex, record in records if not record.halted}
-    if mutated is not NOTHING:
+    if mutated is not NO_CHANGE:
         for vertex, one in mutated.set.items():
             (awake.discard if one.halted else awake.add)(vertex)
         awake.difference_update(mutated.remove)
@@ -128,25 +128,28 @@ def _find_recipients(
     state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str
 ) -> Change:
     """Apply ``on_missing`` to messages for vertices that do not exist; return the change with created vertices."""
-    if not mutated.remove and inbox.keys() <= state.vertices.keys():
+    missing = _missing_recipients(state, inbox, mutated)
+    if not missing:
         return mutated
-    removed = set(mutated.remove)
-    missing = [
-        target for target in inbox if target not in mutated.set and (target not in state.vertices or target in removed)
-    ]
-    if missing and on_missing == "error":
-        raise _missing_recipient(step, records, missing[0])
+    if on_missing == "error":
+        raise _missing_recipient_error(step, records, missing[0])
     if on_missing == "drop":
         for target in missing:
             del inbox[target]
-        return mutated
-    if not missing:
         return mutated
     created = {target: VertexData(encode(None), []) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 
-def _missing_recipient(step: int, records: Records, target: Id) -> AgentError:
+def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]:
+    """The targets of messages that do not exist after the mutations."""
+    if not mutated.remove and inbox.keys() <= state.vertices.keys():
+        return []
+    vertices, added, removed = state.vertices, mutated.set, set(mutated.remove)
+    return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
+
+
+def _missing_recipient_error(step: int, records: Records, target: Id) -> AgentError:
     """The error for a message to a vertex that does not exist."""
     sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
     who = "the program" if sender is None else f"vertex {decode(sender)!r}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.records import NOTHING, Change, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Change, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
 
@@ -36,7 +36,7 @@ def resolve_mutations(
         (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
     ]
     if not requests:
-        return NOTHING
+        return NO_CHANGE
     requests.sort(key=lambda request: request[:1])  # stable: keeps the order of (requester, sequence)
     draft = _Draft(find)
     added: dict[Id, list[VertexData]] = {}

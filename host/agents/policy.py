@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NOTHING, Batch, Change, Failure, Id, Outcome, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
@@ -30,7 +30,7 @@ class AgentPolicy:
     Parameters
     ----------
     options : RunOptions
-    shared : PartitionOptions
+    partition_options : PartitionOptions
     state : State
     transport : Transport
     begun : BegunSuperstep, optional
@@ -42,7 +42,7 @@ class AgentPolicy:
     def __init__(
         self,
         options: RunOptions,
-        shared: PartitionOptions,
+        partition_options: PartitionOptions,
         state: State,
         transport: Transport,
         begun: BegunSuperstep | None = None,
@@ -51,7 +51,7 @@ class AgentPolicy:
         self.state = state
         self.ledger: Ledger | None = None
         """Of the superstep that is running or held."""
-        self._options, self._shared, self._transport = options, shared, transport
+        self._options, self._partition_options, self._transport = options, partition_options, transport
         self._observers = options.observers
         self._begun, self._halted = begun, halted
         self._superstep = 0
@@ -166,11 +166,11 @@ class AgentPolicy:
         """Retry a vertex, or leave it failed."""
         failure = entry.failure
         assert failure is not None
-        again = bool(failure.retryable) and entry.attempts < self._shared.retry.attempts
+        again = bool(failure.retryable) and entry.attempts < self._partition_options.retry.attempts
         if journal is not None:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = self._shared.retry.seconds_before(entry.attempts + 1)
+            wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
             self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
@@ -259,7 +259,7 @@ class AgentPolicy:
         self._send_change(ledger.step, change)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)
-        if after.mutated is not NOTHING:
+        if after.mutated is not NO_CHANGE:
             for vertex in after.mutated.remove:
                 state.vertices.pop(vertex, None)
             self._sorted = []
@@ -270,7 +270,7 @@ class AgentPolicy:
         """Commit at the partitions; each gets the changes to its own vertices."""
         place, count = self._place, self._transport.partitions
         parts = [change] * count
-        if change is not NOTHING:
+        if change is not NO_CHANGE:
             place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
             if count > 1:
                 parts = [Change() for _ in range(count)]
@@ -309,7 +309,7 @@ class AgentPolicy:
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        ledger.apply_attempts(self._shared.retry.attempts)
+        ledger.apply_attempts(self._partition_options.retry.attempts)
         begun.give_answers(ledger)
         return ledger
 
@@ -340,7 +340,7 @@ class AgentPolicy:
         if outcome is not None:
             vertex, attempt = outcome.id, outcome.attempt
         name = None if vertex is None else decode(vertex)
-        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._shared.run_id))
+        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._partition_options.run_id))
 
     def _notify_observers(self) -> None:
         while self._events:

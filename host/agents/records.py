@@ -60,15 +60,6 @@ class Record(NamedTuple):
     aggregates: Sequence[tuple[str, bytes]]
     mutations: Sequence[tuple[Any, ...]]
 
-    def pack(self) -> bytes:
-        """Return the encoded form."""
-        return encode((self.value, self.halted, tuple(self.outbox), tuple(self.aggregates), tuple(self.mutations)))
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Record:
-        """Restore from the encoded form."""
-        return cls(*decode(data))
-
 
 class Failure(NamedTuple):
     """The reason why an attempt failed, as plain data, because exceptions may not be picklable.
@@ -144,5 +135,5 @@ class Change:
     remove: list[Id] = field(default_factory=list)
 
 
-NOTHING = Change()
+NO_CHANGE = Change()
 """The empty change of most supersteps; must not be modified."""

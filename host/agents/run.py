@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, ta
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.vertices import Vertex
-from gpu_pregel.host.superstep.interrupts import stopping_on_interrupt
+from gpu_pregel.host.superstep.interrupts import stop_on_interrupt
 
 
 @takes_options(RunOptions)
@@ -107,7 +107,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
 def finish(agents: AgentRun) -> AgentResult:
     """Run to the end."""
     with agents:
-        with stopping_on_interrupt(agents.stop):
+        with stop_on_interrupt(agents.stop):
             while agents.step():
                 pass
         result = agents.result()

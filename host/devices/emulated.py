@@ -71,21 +71,21 @@ class EmulatedDevice:
 
     def empty(self, size: int, dtype: Any) -> DeviceArray:
         """Return an uninitialised array."""
-        return self._allocated(self.memory.empty, size, dtype)
+        return self._allocate(self.memory.empty, size, dtype)
 
     def zeros(self, size: int, dtype: Any) -> DeviceArray:
         """Return an array of zeros."""
-        return self._allocated(self.memory.zeros, size, dtype)
+        return self._allocate(self.memory.zeros, size, dtype)
 
     def full(self, size: int, value: Any, dtype: Any) -> DeviceArray:
         """Return an array filled with ``value``."""
-        return self._allocated(self.memory.full, size, value, dtype)
+        return self._allocate(self.memory.full, size, value, dtype)
 
     def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         """Copy a one-dimensional host array to the device."""
-        return self._allocated(self.memory.asarray, array)
+        return self._allocate(self.memory.asarray, array)
 
-    def _allocated(self, allocate: Callable[..., DeviceArray], *arguments: Any) -> DeviceArray:
+    def _allocate(self, allocate: Callable[..., DeviceArray], *arguments: Any) -> DeviceArray:
         try:
             return allocate(*arguments)
         except MemoryError as error:

@@ -1,4 +1,4 @@
-"""The functions that write graphs and results to files, registered by name from the package above."""
+"""The functions that write graphs and results to files; the package above registers them by name."""
 
 from __future__ import annotations
 

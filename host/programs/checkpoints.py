@@ -102,7 +102,7 @@ class Identity(NamedTuple):
     program: str
 
 
-class Start(NamedTuple):
+class ResumePoint(NamedTuple):
     """The starting point of a resumed run, beside the arrays in its state.
 
     Attributes
@@ -239,7 +239,7 @@ class CheckpointedRun:
         problem = f"is not a checkpoint ({error}): restore a copy, or fork the run before it"
         return StoreError(self._store.name, problem, self._checkpoint.run_id, saved.base_step)
 
-    def begin(self, run: ProgramState) -> tuple[Journal, Start | None]:
+    def begin(self, run: ProgramState) -> tuple[Journal, ResumePoint | None]:
         """Restore the newest checkpoint, if there is one, into ``run``; return the journal that saves it from here."""
         saved, self._saved = self._saved, None
         assert saved is not None
@@ -260,7 +260,7 @@ class CheckpointedRun:
         self._exit.callback(journal.close)
         return journal, start
 
-    def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> Start:
+    def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> ResumePoint:
         arrays = {name: self._array(saved, name, code) for name, code in self._header["arrays"].items()}
         for name, array in run.snapshot().items():
             if name not in arrays or arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
@@ -271,7 +271,7 @@ class CheckpointedRun:
         except (LookupError, ValueError) as error:
             raise self._damaged(saved, error) from error
         run.restore(arrays)
-        return Start(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
+        return ResumePoint(saved.base_step + 1, Activity(*self._header["plan"]), totals, trace)
 
     def _array(self, saved: SavedRun, name: str, code: str) -> Array:
         try:

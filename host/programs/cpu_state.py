@@ -34,6 +34,13 @@ class CpuPartition(PartitionState):
         self.origin = None if partition.is_whole else partition.first
         self.counts = np.zeros((blocks, 3), np.int64)
         self.partials = tuple(np.full(blocks, start, dtype) for _, dtype, start in program.aggregates)
+        edges, hubs = partition.out_edges, partition.out_hubs
+        self.push_items = len(partition.sources.bits) + len(hubs.rows)
+        self.push_edges = (
+            *(*partition.sources, edges.begins, edges.ends),
+            *(partition.hub_words, partition.hub_bits, hubs.begins, hubs.ends),
+            *(edges.indices, edges.weights if program.per_edge else None),
+        )
         self.signals: tuple[Array, ...] = ()
         self.hub_mirrors: tuple[Array, ...] = ()
 
@@ -112,7 +119,7 @@ class CpuState(ProgramState):
         superstep: int,
         activity: Activity,
         totals: tuple[Any, ...],
-        most: int,  # noqa: ARG002
+        limit: int,  # noqa: ARG002
     ) -> list[SuperstepFigures]:
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that it sees."""
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)
@@ -125,13 +132,9 @@ class CpuState(ProgramState):
     def _push(self, superstep: int, activity: Activity) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
-            partition, own = part.partition, part.vertices
-            edges, hubs = partition.out_edges, partition.out_hubs
-            items = len(partition.sources.bits) + len(partition.hub_words)
+            own, items = part.vertices, part.push_items
             self._device.launch(
-                *(self._program.push, items, *partition.sources, edges.begins, edges.ends),
-                *(partition.hub_words, partition.hub_bits, hubs.begins, hubs.ends),
-                *(edges.indices, edges.weights if self._program.per_edge else None),
+                *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
                 *(superstep, self.aggregates, signals.values, signals.frontier),
                 *(part.origin, _as_bits(own.inbox[0]), own.touched),

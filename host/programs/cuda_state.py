@@ -160,9 +160,9 @@ class CudaState(ProgramState):
         superstep: int,
         activity: Activity,
         totals: tuple[Any, ...],  # noqa: ARG002 (they are on the device)
-        most: int,
+        limit: int,
     ) -> list[SuperstepFigures]:
-        """Run a superstep in which the active vertices send, and up to ``most`` while a small frontier pushes."""
+        """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
         if direction == "pull":
@@ -170,7 +170,7 @@ class CudaState(ProgramState):
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_figures()
         is_batch = activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory
-        for k in range(min(most, BATCH) if is_batch else 1):
+        for k in range(min(limit, BATCH) if is_batch else 1):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
         return self._read_figures()

@@ -44,7 +44,7 @@ class DirectionRule:
 
 
 def make_direction_rule(
-    program: VertexProgram, compiled: CompiledProgram, *, mode: str, deterministic: bool, stored_edges: int
+    program: VertexProgram, compiled: CompiledProgram, stored_edges: int, *, mode: str, deterministic: bool
 ) -> DirectionRule:
     """Make the rule for a program, or raise ``ArgumentError`` if it must push and cannot."""
     obstacle = _push_obstacle(program, compiled, deterministic)

@@ -109,6 +109,10 @@ class PartitionedState(Protocol):
         """The arrays of all vertices whose master is on this device."""
 
     @property
+    def own_signals(self) -> Sequence[Signals]:
+        """The same arrays as signals, once for each partition."""
+
+    @property
     def partitions(self) -> Sequence[PartitionState]:
         """The partitions of this device, in ascending order of vertices."""
 
@@ -164,9 +168,7 @@ class LocalExchange:
 
     def send_signals(self, state: PartitionedState) -> Sequence[Signals]:
         """Let every partition read the arrays of all vertices."""
-        vertices = state.vertices
-        signals = Signals(vertices.out_degrees, vertices.in_degrees, vertices.values, vertices.frontier)
-        return (signals,) * len(state.partitions)
+        return state.own_signals
 
     def send_mirrors(self, state: PartitionedState) -> None:
         """Combine the mirrors into the inbox of all vertices."""

@@ -1,7 +1,7 @@
-"""The engine's primitives, for algorithms of several phases: a frontier, and work over its vertices or edges.
+"""Operators for algorithms with several phases: a frontier, and functions applied to its vertices or edges.
 
-They are Gemini's (Zhu et al., OSDI 2016): ``process_vertices`` and ``process_edges`` return the sum of what each
-vertex's function returned. The sparse and dense signals and slots are derived from a program's functions.
+They follow Gemini (Zhu et al., OSDI 2016): ``process_vertices`` and ``process_edges`` return the sum of the results of
+the vertices' functions. The sparse and dense signals and slots are derived from the functions of a program.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Frontier:
     ----------
     graph : Graph
     vertices : array_like of int, optional
-        Vertex numbers; default: all vertices.
+        Vertex numbers. Default: all vertices.
 
     Examples
     --------
@@ -58,19 +58,19 @@ class Frontier:
                 raise ArgumentTypeError(f"vertices must be vertex numbers, not {chosen.dtype}")
             if chosen.size and (chosen.min() < 0 or chosen.max() >= n):
                 wrong = chosen[(chosen < 0) | (chosen >= n)][0]
-                raise GraphError(f"there is no vertex {wrong:,} in a graph of {n:,} vertices")
+                raise GraphError(f"no vertex {wrong:,} in a graph of {n:,} vertices: use numbers below {n:,}")
             flags = np.zeros(n, bool)
             flags[chosen.astype(np.int64)] = True
             self.words = pack_bits(flags)
         self._states: dict[Any, ProgramState] = {}
 
     def flags(self) -> Array:
-        """Whether each vertex is in the frontier; bool[n]."""
+        """Return bool[n]: whether each vertex is in the frontier."""
         bits: Array = np.unpackbits(self.words.astype("<u8").view(np.uint8), bitorder="little")
         return bits[: self.graph.num_vertices].astype(bool)
 
     def vertices(self) -> Array:
-        """The numbers of its vertices, ascending; int64[len]."""
+        """Return the numbers of the vertices in the frontier, in ascending order, as int64[len]."""
         return np.flatnonzero(self.flags())
 
     def __len__(self) -> int:
@@ -91,21 +91,23 @@ def process_vertices(
     device: str = "auto",
     threads: int | None = None,
 ) -> int | float:
-    """Call ``function(vertex, *arrays)`` for every vertex of a frontier and return the sum of what it returned.
+    """Call ``function(vertex, *arrays)`` for every vertex of a frontier and return the sum of the results.
 
     Parameters
     ----------
     function : callable
-        Compiled by Numba; may write to ``arrays[…][vertex]``. Returns a number.
+        Compiled by Numba. It returns a number and may write to ``arrays[…][vertex]``.
     frontier : Frontier
     arrays : sequence of arrays
-        On a GPU those of the host are copied there and back.
+        Host arrays are copied to the device and back.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
+        Number of CPU threads.
 
     Returns
     -------
     int or float
+        The sum.
 
     Examples
     --------
@@ -121,7 +123,7 @@ def process_vertices(
     target = get_device(device, threads=threads)
     _check_arrays(target, arrays)
     if not target.is_host:
-        return _process_vertices_there(target, function, frontier, tuple(arrays))
+        return _process_on_device(target, function, frontier, tuple(arrays))
     kernel, dtype = compile_function(function, tuple(arrays))
     blocks = -(-len(frontier.words) // BLOCK_WORDS)
     sums = np.zeros(blocks, dtype)
@@ -130,10 +132,10 @@ def process_vertices(
     return total
 
 
-def _process_vertices_there(
+def _process_on_device(
     target: Device, function: Callable[..., Any], frontier: Frontier, arrays: tuple[Any, ...]
 ) -> int | float:
-    """As :func:`process_vertices`, on another device."""
+    """Implement :func:`process_vertices` on a device other than the CPU."""
     kernel, dtype = compile_function(function, arrays, "cuda")
     words = target.upload(frontier.words.view(np.uint32))
     sums = target.zeros(max(1, len(words)), dtype)
@@ -141,12 +143,12 @@ def _process_vertices_there(
     with explaining_compilation(target.name):
         target.launch(kernel, frontier.graph.num_vertices, words, copies, sums)
     total: int | float = target.download(sums).sum().item()
-    _take_back(target, arrays, copies)
+    _copy_back(target, arrays, copies)
     return total
 
 
-def _take_back(target: Device, arrays: tuple[Any, ...], copies: tuple[Any, ...]) -> None:
-    """Copy back those arrays that lie in the memory of the host and may be written."""
+def _copy_back(target: Device, arrays: tuple[Any, ...], copies: tuple[Any, ...]) -> None:
+    """Copy results back into the writable host arrays."""
     for array, copy in zip(arrays, copies, strict=True):
         if isinstance(array, np.ndarray) and array.flags.writeable:
             array[...] = target.download(copy)
@@ -164,30 +166,32 @@ def process_edges(
     device: str = "auto",
     threads: int | None = None,
 ) -> int:
-    """Let a frontier send along its edges, once; the frontier becomes the vertices that this made active.
+    """Send messages along the edges of a frontier once; the vertices that become active replace the frontier.
 
     Parameters
     ----------
     program : VertexProgram
-        Its ``message``, ``combine``, ``apply`` and ``active`` are used.
+        The functions ``message``, ``combine``, ``apply`` and ``active`` are used.
     frontier : Frontier
-        Who sends; afterwards who is active.
+        The senders; updated in place.
     arrays : array[n] or sequence of arrays
-        The vertices' values, one array per field, of the program's dtypes; changed in place.
+        The values of the vertices, one array per field, with the program's dtypes; updated in place.
     transpose : bool, default False
         Send along in-edges instead of out-edges.
     mode : {"auto", "push", "pull"}
+        As for :func:`gpu_pregel.run`.
     superstep : int, default 0
-        ``ctx.superstep`` of the senders; of those who apply it is one more.
+        ``ctx.superstep`` of the senders; the receivers see ``superstep + 1``.
     deterministic : bool, default True
         As for :func:`gpu_pregel.run`.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
+        Number of CPU threads.
 
     Returns
     -------
     int
-        Number of vertices made active.
+        Number of vertices that became active.
 
     Examples
     --------
@@ -209,17 +213,17 @@ def process_edges(
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     if program.aggregators:
-        raise ArgumentError("process_edges folds no aggregators: use gp.run, or process_vertices afterwards")
+        raise ArgumentError(
+            "process_edges does not support aggregators: use gp.run, or call process_vertices afterwards"
+        )
     graph, target = frontier.graph, get_device(device, threads=threads)
     compiled = compile_for_device(target, graph, program)
-    directions = make_direction_rule(
-        program, compiled, mode=mode, deterministic=deterministic, stored_edges=graph.num_edges
-    )
+    directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
     values = tuple(arrays) if isinstance(arrays, (list, tuple)) else (arrays,)
     _check_arrays(target, values)
     _check_values(values, compiled.value.dtypes, graph.num_vertices)
     key = (id(compiled), transpose, mode == "push", target.name, target.threads)
-    # A state whose superstep fails is not used again.
+    # The state of a superstep that fails is not reused.
     state = frontier._states.pop(key, None)
     if state is None:
         always = program.active == "always"
@@ -231,7 +235,7 @@ def process_edges(
     (step,) = state.execute(directions.choose(activity), superstep + 1, activity, (), 1)
     if not target.is_host:
         frontier.words[:] = target.download(state.frontier).view(np.uint64)
-        _take_back(target, values, state.values)
+        _copy_back(target, values, state.values)
     frontier._states[key] = state
     active: int = step.activity.active_vertices
     return active
@@ -243,7 +247,7 @@ def _check_frontier(frontier: object) -> None:
 
 
 def _check_arrays(target: Device, arrays: Sequence[Any]) -> None:
-    """Refuse what cannot be an array on a device."""
+    """Raise an error unless all arrays can be used on a device."""
     for k, array in enumerate(arrays):
         on_host = isinstance(array, (np.ndarray, np.generic))
         if not hasattr(array, "dtype") or (target.is_host and not on_host):
@@ -251,7 +255,7 @@ def _check_arrays(target: Device, arrays: Sequence[Any]) -> None:
                 f"arrays[{k}] must be an array for device {target.name!r}, not {type(array).__name__}"
             )
         if array.ndim != 1 and not target.is_host:
-            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions: device {target.name!r} has arrays of one")
+            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions: device {target.name!r} supports only one")
 
 
 def _check_values(values: tuple[Array, ...], dtypes: tuple[np.dtype[Any], ...], n: int) -> None:
@@ -262,4 +266,4 @@ def _check_values(values: tuple[Array, ...], dtypes: tuple[np.dtype[Any], ...], 
         if value.shape != (n,):
             raise GraphError(f"arrays[{k}] has shape {value.shape}, but the graph has {n:,} vertices")
         if isinstance(value, np.ndarray) and not (value.flags.writeable and value.flags.c_contiguous):
-            raise ArgumentError(f"arrays[{k}] must be contiguous and writable, as it is changed in place")
+            raise ArgumentError(f"arrays[{k}] must be contiguous and writable, as it is updated in place")

@@ -55,7 +55,7 @@ class NumericPolicy:
         self._direction, self._superstep = "init", 0
 
     def begin(self, superstep: int) -> Start[str]:
-        """Return where the run stands; before superstep 0 the number of active vertices is unknown."""
+        """Return where the run stands; before superstep 0 the active vertices are unknown."""
         if superstep == 0:
             return Start(None)
         return Start(self._activity.active_vertices, self._is_halted(superstep - 1, self._totals))
@@ -66,7 +66,13 @@ class NumericPolicy:
         self._direction = self._directions.choose(self._activity) if superstep else "init"
         return self._direction
 
-    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[SuperstepFigures]:  # noqa: ARG002
+    def execute(
+        self,
+        superstep: int,
+        order: str,
+        limit: int,
+        journal: Journal | None,  # noqa: ARG002
+    ) -> list[SuperstepFigures]:
         """Run a superstep; without ``halt`` a device may run several before the host reads their figures."""
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
@@ -107,11 +113,11 @@ class NumericPolicy:
         self._activity, self._totals = folded.change
 
     def receive(self, part: Any) -> None:
-        """Nothing reaches numeric vertices from outside."""
+        """Refuse the part: numeric vertices receive nothing from outside."""
         raise NotImplementedError(part)
 
     def close(self) -> None:
-        """Nothing is held beyond the arrays."""
+        """Release nothing: the state has only arrays."""
 
     def status_of(self, end: str) -> str:
         """Return the status of a run that ends as ``end``; the limit is a normal end if every vertex always applies."""

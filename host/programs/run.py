@@ -1,4 +1,4 @@
-"""``run``: a vertex program on a graph, from the call to the result."""
+"""Runs a vertex program on a graph: the public function ``run`` and its result."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, repr=False)
 class ProgramResult(VertexResult):
-    """What a vertex program left at the vertices.
+    """The values of a vertex program's run.
 
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number, in the memory of the device; a tuple if the program's value is one.
+        The final values by vertex number, in device memory; a tuple of arrays if the program's value is a tuple.
     supersteps : int
-        Rows of the trace, superstep 0 included.
+        Number of supersteps, including superstep 0.
     status : str
         "completed", "halted" (by ``halt``) or "max_supersteps".
     trace : Trace
-        A row per superstep.
+        One row per superstep.
     """
 
     trace: Trace
@@ -57,7 +57,7 @@ class ProgramResult(VertexResult):
 
     @property
     def supersteps(self) -> int:
-        """Number of supersteps, 0 included."""
+        """Number of supersteps, including superstep 0."""
         return len(self.trace)
 
     @cached_property
@@ -108,45 +108,46 @@ def run(
     program : VertexProgram
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     mode : {"auto", "push", "pull"}
-        "auto" pushes while active edges are below 1/20 of the stored ones, and pulls otherwise.
+        "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
     partitions : int, default 1
-        Vertex ranges that the edges are cut into.
+        Number of vertex ranges that the graph is divided into.
     threads : int, optional
-        Default: the processors that this process may use.
+        Number of CPU threads. Default: the number of processors available to this process.
     max_supersteps : int, optional
-        3 runs the supersteps 0, 1 and 2. Reaching it is an error unless the program is ``active="always"``.
+        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. Reaching the limit is an error unless the
+        program has ``active="always"``.
     on_limit : {"raise", "return"}
-        "return" gives the partial result instead of the error.
+        With "return", ``run`` returns the partial result instead of raising an error.
     deterministic : bool, default True
-        False lets floating-point sums push, in an order that differs from run to run.
+        If False, floating-point sums may be pushed; the order of addition then varies from run to run.
     progress : bool, default False
-        Show the superstep on stderr, and say so when kernels have to be compiled.
+        Show the current superstep, and the compilation of kernels, on stderr.
     checkpoint : Checkpoint, store or path, optional
-        Save the run's state after every so many supersteps; a path, the SQLite file there, means ``Checkpoint(path)``.
+        Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
     resume : bool, default False
-        Go on from the newest checkpoint of the run, or begin anew if it has none. Without it, a run that is in the
-        store already is refused. ``halt``, limits, ``mode``, ``partitions`` and ``threads`` may be others than before;
-        ``halt`` is asked again about the checkpoint itself, so that a run that had ended returns at once.
+        Resume from the newest checkpoint of the run, or start from the beginning if there is none. If False, the store
+        must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
+        of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
 
     Returns
     -------
     ProgramResult
-        With ``values``, ``supersteps``, ``status`` and ``trace``.
+        The values, the number of supersteps, the status and the trace.
 
     Raises
     ------
     ProgramError
-        A function of the program cannot be compiled, or returns what its declared dtype cannot hold.
+        A function of the program cannot be compiled, or its result does not fit the declared dtype.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
-        ``mode="push"`` is forced on a program that cannot push, say.
+        An argument is invalid, or the program cannot run with ``mode="push"``.
     CheckpointError
-        The newest checkpoint is of another graph or program than these.
+        The newest checkpoint belongs to another graph or program.
     ClaimedError
-        Another program has the run.
+        Another process is executing the run.
     StoreError
-        The store cannot be read or written, or is damaged; the checkpoints before are whole.
+        The store cannot be read or written, or is damaged. Earlier checkpoints remain valid.
 
     Examples
     --------
@@ -171,41 +172,35 @@ def run(
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
     target = get_device(device, threads=threads)
-    if checkpoint is None and resume:
-        raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
-    opened: AbstractContextManager[CheckpointedRun | None] = nullcontext()
-    if checkpoint is not None:
-        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-        opened = CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
-    with announce_compilation(shown=progress), opened as checkpoints, SuperstepProgress(shown=progress) as bar:
+    always = program.active == "always"
+    opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
+    with announce_compilation(shown=progress), opened as checkpoints:
         compiled = compile_for_device(target, graph, program)
-        directions = make_direction_rule(
-            program, compiled, mode=mode, deterministic=deterministic, stored_edges=graph.num_edges
-        )
+        directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
         state = make_state(
             *(target, graph, compiled),
-            always=program.active == "always",
+            always=always,
             partitions=partitions,
             with_pull=mode != "push",
             push_limit=directions.push_limit,
         )
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
-            state,
-            directions,
-            always=program.active == "always",
+            *(state, directions),
+            always=always,
             halt=_halt_function(program),
             start=None if start is None else (start.plan, start.totals),
         )
-        master = Master(
-            policy,
-            max_supersteps=max_supersteps,
-            observe=bar.observe,
-            journal=journal,
-            superstep=0 if start is None else start.supersteps,
-            trace=() if start is None else start.rows,
-        )
-        status = master.run()
+        with SuperstepProgress(shown=progress) as bar:
+            master = Master(
+                policy,
+                max_supersteps=max_supersteps,
+                observe=bar.observe,
+                journal=journal,
+                superstep=0 if start is None else start.supersteps,
+                trace=() if start is None else start.rows,
+            )
+            status = master.run()
     seconds = sum(row["seconds"] for row in master.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
     values = state.values if compiled.value.is_tuple else state.values[0]
@@ -215,6 +210,22 @@ def run(
     return result
 
 
+def _open_checkpoint(
+    checkpoint: Checkpoint | Store | str | os.PathLike[str] | None,
+    resume: bool,
+    graph: Graph,
+    program: VertexProgram,
+    max_supersteps: int | None,
+) -> AbstractContextManager[CheckpointedRun | None]:
+    """Return a context in which the run is claimed in its store, or an empty context without a store."""
+    if checkpoint is not None:
+        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
+        return CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+    if resume:
+        raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
+    return nullcontext()
+
+
 def _halt_function(program: VertexProgram) -> Callable[[tuple[Any, ...]], Any] | None:
     """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
     halt, aggregated = program.halt, aggregated_type(tuple(program.aggregators))
@@ -222,13 +233,13 @@ def _halt_function(program: VertexProgram) -> Callable[[tuple[Any, ...]], Any] |
 
 
 def _identify(graph: Graph, program: VertexProgram) -> Identity:
-    """What a checkpoint must be of, to go on from it with this graph and program."""
+    """Return the identity that a checkpoint must have to be resumed with this graph and program."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
     if not fingerprint.is_complete:
         raise ArgumentError(
-            f"checkpoint= cannot be: the program's functions use a {fingerprint.unknown[0]}, which another process "
-            f"cannot compare with its own; use numbers, strings, arrays, tuples and Python functions only"
+            f"checkpoint= is not possible: the program's functions use a {fingerprint.unknown[0]}, which cannot be "
+            f"compared between processes; use only numbers, strings, arrays, tuples and Python functions"
         )
     return Identity(
         vertices=graph.num_vertices,

@@ -11,7 +11,7 @@ import numpy as np
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, Signals, VertexArrays
 from gpu_pregel.host.programs.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +53,8 @@ class ProgramState(ABC):
     ----------
     vertices : VertexArrays
         The arrays of all vertices, on the device.
+    own_signals : sequence of Signals
+        The same arrays, as the partitions of this device read them: one item for each partition.
     partitions : list of PartitionState
         Views of these arrays and the edges, by partition.
     aggregates : tuple of arrays[1]
@@ -60,6 +62,7 @@ class ProgramState(ABC):
     """
 
     vertices: VertexArrays
+    own_signals: Sequence[Signals]
     partitions: Sequence[PartitionState]
     aggregates: tuple[Any, ...]
 
@@ -96,12 +99,16 @@ class ProgramState(ABC):
 
     @abstractmethod
     def execute(
-        self, direction: str, superstep: int, activity: Activity, totals: tuple[Any, ...], most: int
+        self, direction: str, superstep: int, activity: Activity, totals: tuple[Any, ...], limit: int
     ) -> list[SuperstepFigures]:
-        """Run one superstep, or up to ``most``, in which the active vertices send and their receivers apply.
+        """Run one superstep, or up to ``limit``, in which the active vertices send and their receivers apply.
 
         ``totals`` are the aggregates of the superstep before.
         """
+
+    @abstractmethod
+    def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
+        """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -127,6 +134,8 @@ class ProgramState(ABC):
     def _use(self, vertices: VertexArrays) -> None:
         """Use these arrays; the partitions get views of them."""
         self.vertices = vertices
+        signals = Signals(vertices.out_degrees, vertices.in_degrees, vertices.values, vertices.frontier)
+        self.own_signals = (signals,) * len(self.partitions)
         for part in self.partitions:
             part.use(vertices, 8 * self._word.itemsize)
 

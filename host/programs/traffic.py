@@ -1,4 +1,4 @@
-"""Bytes that a superstep moves by model: each array streamed once, each random access its own size."""
+"""A model of the bytes that a superstep moves: arrays are streamed once, random accesses count their own size."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a program's arrays weigh.
+    """The sizes of a program's arrays.
 
     Attributes
     ----------
     vertices, edges : int
-        Stored edges of the pull side.
+        Number of vertices, and of stored edges on the dense side.
     value, message : int
-        Bytes of a vertex's value and of a message.
+        Bytes per value and per message.
     edge, row : int
-        Bytes read of an edge, and of a row's bounds.
+        Bytes read per edge, and per row for its bounds.
     bitmap : int
         Bytes of a bitmap.
     has_signals : bool
-        Whether a pull computes each source's message first.
+        Whether a pull computes the message of each source first.
     """
 
     vertices: int
@@ -33,7 +33,7 @@ class Traffic:
     has_signals: bool
 
     def bytes_moved(self, direction: str, active_vertices: int, active_edges: int) -> int:
-        """Bytes of a superstep in which so many vertices sent along so many edges."""
+        """Return the bytes of a superstep in which the active vertices send along the active edges."""
         if direction == "init":
             return self.vertices * self.value
         if direction == "push":

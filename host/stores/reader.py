@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.stores.blobs import BlobFormat, DamagedError, context_of, read_contents
 from gpu_pregel.host.stores.database import Database
-from gpu_pregel.host.stores.rows import Answer, CommitRow, RunRow
+from gpu_pregel.host.stores.rows import CommitRow, RunRow, StoredAnswer
 from gpu_pregel.host.stores.run_table import MissingRowsError, RunTable, StoredRow
 from gpu_pregel.host.stores.saved_run import SavedCommit, SavedRun
 
@@ -48,11 +48,11 @@ class RunReader:
         """Return the stored commits of a run, oldest first."""
         return self._consistent(run_id, self._history)
 
-    def answers(self, run_id: str, step: int) -> list[Answer]:
+    def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
         """Return the answers to interrupts of a superstep."""
         return self._answers(self.table.find(run_id), step)
 
-    def last_answer(self, run_id: str, vertex: bytes) -> Answer | None:
+    def last_answer(self, run_id: str, vertex: bytes) -> StoredAnswer | None:
         """Return the latest answer to a vertex, or None."""
         row = self.table.find(run_id)
         found = self._database.query(self._sql.last_answer, (row.key, vertex))
@@ -244,13 +244,13 @@ class RunReader:
                     row.id, f"is missing ({count:,} were written)", step, expected, MissingRowsError
                 )
 
-    def _answers(self, row: StoredRow, step: int) -> list[Answer]:
+    def _answers(self, row: StoredRow, step: int) -> list[StoredAnswer]:
         self._database.check_table("answers")
         found = self._database.query(self._sql.answers, (row.key, step))
         return [self._answer(row, step, *columns) for columns in found]
 
     def _answer(
         self, row: StoredRow, step: int, vertex: bytes, number: int, time: float, header: Any, data: Any
-    ) -> Answer:
+    ) -> StoredAnswer:
         context = context_of("answer", row.id, step, vertex, number, time)
-        return Answer(vertex, number, self._content(row.id, context, header, data, step), time)
+        return StoredAnswer(vertex, number, self._content(row.id, context, header, data, step), time)

@@ -82,7 +82,7 @@ class CommitRow(NamedTuple):
     base: bool
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer to an interrupt of a vertex; ``number`` counts its interrupts in the superstep from 0."""
 
     vertex: bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from gpu_pregel.host.stores.rows import Answer, RunRow
+from gpu_pregel.host.stores.rows import RunRow, StoredAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SavedRun:
         The requested superstep, or the run's head.
     base_step : int
         The superstep whose state the base is; -1 for the state before the first.
-    answers : list of Answer
+    answers : list of StoredAnswer
         Answers to interrupts of the held superstep, ordered by (vertex, number).
     blobs : tuple of str
         Names of the arrays stored with the base.
@@ -60,7 +60,7 @@ class SavedRun:
     run: RunRow
     step: int
     base_step: int
-    answers: list[Answer]
+    answers: list[StoredAnswer]
     blobs: tuple[str, ...]
     _read: Callable[[str], bytes | bytearray] = field(repr=False)
     _commits: Callable[[], Iterator[SavedCommit]] = field(repr=False)

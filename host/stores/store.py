@@ -15,7 +15,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.reader import RunReader
-from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, Answer, Claim, CommitRow, RunRow
+from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, Claim, CommitRow, RunRow, StoredAnswer
 from gpu_pregel.host.stores.run_table import new_row
 from gpu_pregel.host.stores.saved_run import SavedRun
 from gpu_pregel.host.stores.transactions import RunTransactions
@@ -226,8 +226,11 @@ class Store:
         StoreError
             If the store could not be reached, load the run later to see whether this was committed.
         """
-        head = check_integer("step", step, 0) - 1 if after is None else check_integer("after", after, -1)
-        check_integer("step", step, head + 1)
+        if after is None:
+            head = check_integer("step", step, 0) - 1
+        else:
+            head = check_integer("after", after, -1)
+            check_integer("step", step, head + 1)
         check_text("status", status)
         if blobs and base is None:
             raise ArgumentError("blobs are stored with a base: pass base=")
@@ -361,11 +364,11 @@ class Store:
         """Return the commits of a run that have not been pruned, oldest first."""
         return self._reader.history(run_id)
 
-    def answers(self, run_id: str, step: int) -> list[Answer]:
+    def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
         """Return the answers to interrupts of a superstep, ordered by (vertex, number)."""
         return self._reader.answers(run_id, check_integer("step", step, 0))
 
-    def last_answer(self, run_id: str, vertex: bytes) -> Answer | None:
+    def last_answer(self, run_id: str, vertex: bytes) -> StoredAnswer | None:
         """Return the latest stored answer to a vertex, given by its encoded id, or None."""
         return self._reader.last_answer(run_id, vertex)
 

@@ -10,7 +10,7 @@ from types import FrameType
 
 
 @contextmanager
-def stopping_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
     """Call ``stop`` on the first SIGINT; later ones raise KeyboardInterrupt as usual.
 
     This has no effect outside the main thread or if the user has installed a handler for SIGINT.

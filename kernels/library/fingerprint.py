@@ -7,6 +7,7 @@ code after an edit of either.
 from __future__ import annotations
 
 import builtins
+import functools
 import hashlib
 from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -41,7 +42,7 @@ class Fingerprint:
     def __init__(self, *, with_package: bool = False) -> None:
         self._with_package = with_package
         self._libraries = _LIBRARIES if with_package else (*_LIBRARIES, _PACKAGE)
-        self._digest = hashlib.sha256()
+        self._content = bytearray()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []
         self.names: set[str] = set()
@@ -55,15 +56,16 @@ class Fingerprint:
 
     def hexdigest(self) -> str:
         """The digest of everything that was added."""
-        return self._digest.hexdigest()
+        return hashlib.sha256(self._content).hexdigest()
 
     def _note(self, *words: object) -> None:
         for word in words:
             text = word if isinstance(word, bytes) else str(word).encode()
-            self._digest.update(len(text).to_bytes(8, "little") + text)
+            self._content += len(text).to_bytes(8, "little")
+            self._content += text
 
     def _visit(self, thing: Any) -> None:
-        if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
+        if type(thing) is str or thing is None or isinstance(thing, (int, float, complex, str, bytes)):
             self._note(type(thing).__name__, repr(thing))
         elif isinstance(thing, np.dtype):
             self._note("dtype", thing.str)
@@ -129,7 +131,7 @@ class Fingerprint:
         for name in sorted(names):
             self._visit_name(name, function.__globals__, names)
 
-    def _visit_name(self, name: str, namespace: dict[str, Any], attributes: set[str]) -> None:
+    def _visit_name(self, name: str, namespace: dict[str, Any], attributes: frozenset[str]) -> None:
         if name not in namespace:
             if hasattr(builtins, name):
                 self._note("builtin", name)
@@ -145,11 +147,17 @@ class Fingerprint:
 
     def _visit_code(self, code: CodeType) -> None:
         self.names |= all_names(code)
-        self._note(
-            "code", code.co_code, code.co_argcount, code.co_flags & 0xFF, getattr(code, "co_exceptiontable", b"")
-        )
-        self._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
-        self._visit_all("constants", code.co_consts)
+        self._content += _content_of(code)
+
+
+@functools.lru_cache(maxsize=1024)
+def _content_of(code: CodeType) -> bytes:
+    """What a digest covers of a code object; helpers are part of many kernels."""
+    part = Fingerprint()
+    part._note("code", code.co_code, code.co_argcount, code.co_flags & 0xFF, getattr(code, "co_exceptiontable", b""))
+    part._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
+    part._visit_all("constants", code.co_consts)
+    return bytes(part._content)
 
 
 def _python_function(thing: Any) -> Any:
@@ -167,10 +175,11 @@ def is_of_library(function: Any) -> bool:
     return _module_of(function) in (*_LIBRARIES, _PACKAGE)
 
 
-def all_names(code: CodeType) -> set[str]:
+@functools.lru_cache(maxsize=1024)
+def all_names(code: CodeType) -> frozenset[str]:
     """Global and attribute names of a function and of the functions defined inside it."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= all_names(constant)
-    return names
+    return frozenset(names)

@@ -1,6 +1,6 @@
-"""Failures, holds, retries and interrupts with any number of workers, as an Erlang agent framework asks for them.
+"""Failures, holds, retries and interrupts with any number of workers, as an Erlang agent framework requires.
 
-What was computed how often is told by marks that compute functions leave in a folder.
+Compute functions count their calls by marks in a folder.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
-from tests.agents import AT_ONCE, ONCE, PROCESSES, WORKERS, apart, check, leave_mark, marks, values
+from tests.agents import ONCE, PROCESSES, WITHOUT_WAIT, WORKERS, check, leave_mark, marks, one_per_partition, values
 
 
 @WORKERS
-def test_some_fail_and_are_retried_alone_with_the_input_they_had(workers: int, tmp_path: Path) -> None:
+def test_only_failed_vertices_are_retried_with_the_same_input(workers: int, tmp_path: Path) -> None:
     folder, repaired = tmp_path / "marks", tmp_path
     folder.mkdir()
     leave, where = leave_mark(str(folder)), str(repaired)
@@ -53,7 +53,7 @@ def test_some_fail_and_are_retried_alone_with_the_input_they_had(workers: int, t
         values(result, dict.fromkeys(range(6)))
         assert marks(folder) == begun
 
-        assert not run.step()  # nobody was told to be tried again
+        assert not run.step()  # no vertex was retried
         assert marks(folder) == begun
         (repaired / "2").touch()
         (repaired / "4").touch()
@@ -64,7 +64,7 @@ def test_some_fail_and_are_retried_alone_with_the_input_they_had(workers: int, t
         run.retry()
         assert not run.step()
         assert marks(folder) == sorted([*begun, begun[4], begun[2]])
-        assert run.status == "max_supersteps"  # messages are under way
+        assert run.status == "max_supersteps"  # messages are pending
         check(run.result(), *((k, k * 10, [], True) for k in range(6)))
         assert not run.result().failed
 
@@ -133,7 +133,7 @@ def test_failures_and_interrupts_in_one_superstep(workers: int, tmp_path: Path) 
 
 
 @WORKERS
-def test_an_interrupt_that_compute_catches_is_one_still(workers: int) -> None:
+def test_compute_cannot_catch_an_interrupt(workers: int) -> None:
     def compute(ctx: Any) -> None:
         try:
             ctx.value = ctx.interrupt("first")
@@ -155,8 +155,8 @@ def test_an_interrupt_that_compute_catches_is_one_still(workers: int) -> None:
 
 
 @WORKERS
-def test_async_functions_ask_too(workers: int) -> None:
-    """Two parts of an attempt ask at once: the first one's answer comes first."""
+def test_interrupts_of_async_functions(workers: int) -> None:
+    """Two tasks of an attempt interrupt it at the same time: answers are in the order of the tasks."""
 
     async def compute(ctx: Any) -> None:
         import asyncio
@@ -178,11 +178,11 @@ def test_async_functions_ask_too(workers: int) -> None:
         for k in range(3):
             run.answer(k, -k)
         assert not run.step()
-        values(run.result(), {k: [1, k, -k] for k in range(3)})  # to ask is not charged
+        values(run.result(), {k: [1, k, -k] for k in range(3)})  # an interrupted attempt is not charged
 
 
 @WORKERS
-def test_attempts_are_counted_and_a_retry_counts_anew(workers: int, tmp_path: Path) -> None:
+def test_attempts_are_counted_and_a_retry_resets_the_count(workers: int, tmp_path: Path) -> None:
     leave = leave_mark(str(tmp_path))
 
     def compute(ctx: Any) -> None:
@@ -193,7 +193,7 @@ def test_attempts_are_counted_and_a_retry_counts_anew(workers: int, tmp_path: Pa
         ctx.vote_to_halt()
 
     vertices = [Vertex(k) for k in (0, 1, 2, 9)]
-    with agents.start(vertices, compute, workers=workers, retry=AT_ONCE) as run:
+    with agents.start(vertices, compute, workers=workers, retry=WITHOUT_WAIT) as run:
         assert not run.step()
         once = ["0 1", "1 1", "1 2", "2 1", "2 2", "2 3"]
         assert marks(tmp_path) == sorted([*once, "9 1", "9 2", "9 3"])
@@ -204,7 +204,7 @@ def test_attempts_are_counted_and_a_retry_counts_anew(workers: int, tmp_path: Pa
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_only_exceptions_of_the_policy_are_tried_again(workers: int, tmp_path: Path) -> None:
+def test_only_exceptions_of_the_policy_are_retried(workers: int, tmp_path: Path) -> None:
     leave = leave_mark(str(tmp_path))
 
     class OursError(Exception):
@@ -225,8 +225,8 @@ def test_only_exceptions_of_the_policy_are_tried_again(workers: int, tmp_path: P
 
 
 @WORKERS
-def test_going_on_without_who_failed(workers: int) -> None:
-    """It keeps its value, says nothing, sleeps, and is woken by a later message."""
+def test_continue_without_failed_vertices(workers: int) -> None:
+    """A failed vertex keeps its value, sends nothing, is halted, and is activated by a later message."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 1 and ctx.vertex_id == "b":
@@ -257,9 +257,9 @@ def test_going_on_without_who_failed(workers: int) -> None:
 
 
 @WORKERS
-def test_a_function_decides(workers: int) -> None:
-    """Of three that fail one is tried again twice, then the superstep is held, then it goes on."""
-    asked: list[list[Any]] = []
+def test_on_failure_may_be_a_function(workers: int) -> None:
+    """Three vertices fail: one is retried twice, then the superstep is held, then the run continues."""
+    decisions: list[list[Any]] = []
 
     def compute(ctx: Any) -> None:
         if ctx.vertex_id:
@@ -268,8 +268,8 @@ def test_a_function_decides(workers: int) -> None:
         ctx.vote_to_halt()
 
     def decide(failures: Any) -> Any:
-        asked.append(sorted((vertex, one.type, one.text) for vertex, one in failures.items()))
-        return [[2], (2,), "raise", "continue"][len(asked) - 1]
+        decisions.append(sorted((vertex, one.type, one.text) for vertex, one in failures.items()))
+        return [[2], (2,), "raise", "continue"][len(decisions) - 1]
 
     three = [(k, "ValueError", f"of {k}") for k in (1, 2, 3)]
     with agents.start(
@@ -277,9 +277,9 @@ def test_a_function_decides(workers: int) -> None:
     ) as run:
         assert not run.step()
         assert run.status == "failed"
-        assert asked == [three] * 3
+        assert decisions == [three] * 3
         assert not run.step()
-        assert (run.status, len(asked)) == ("partial", 4)
+        assert (run.status, len(decisions)) == ("partial", 4)
         values(run.result(), {0: 0, 1: "old", 2: "old", 3: "old"})
 
 
@@ -316,8 +316,8 @@ def test_workers_are_usable_after_errors_of_every_kind(workers: int) -> None:
 
 
 @WORKERS
-def test_async_vertices_run_side_by_side(workers: int, tmp_path: Path) -> None:
-    """Each waits for all others: one after the other they would wait in vain."""
+def test_async_vertices_run_concurrently(workers: int, tmp_path: Path) -> None:
+    """Each waits for all others, so a sequential run would block."""
     folder = str(tmp_path)
 
     async def compute(ctx: Any) -> None:
@@ -337,7 +337,7 @@ def test_async_vertices_run_side_by_side(workers: int, tmp_path: Path) -> None:
 
 
 @PROCESSES
-def test_ordinary_functions_run_side_by_side_in_their_workers(workers: int, tmp_path: Path) -> None:
+def test_ordinary_functions_run_concurrently_in_their_workers(workers: int, tmp_path: Path) -> None:
     folder = str(tmp_path)
 
     def compute(ctx: Any) -> None:
@@ -347,18 +347,18 @@ def test_ordinary_functions_run_side_by_side_in_their_workers(workers: int, tmp_
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
         until = time.monotonic() + 20
         while len(os.listdir(folder)) < ctx.num_vertices:
-            assert time.monotonic() < until, "nobody else runs"
+            assert time.monotonic() < until, "no other vertex is running"
             time.sleep(0.001)
         ctx.value = "met"
         ctx.vote_to_halt()
 
-    chosen = apart(workers)
+    chosen = one_per_partition(workers)
     result = agents.run([Vertex(k) for k in chosen], compute, workers=workers, retry=ONCE)
     values(result, dict.fromkeys(chosen, "met"))
 
 
 @WORKERS
-def test_what_exits_in_a_task_of_an_async_function_fails_it_alone(workers: int) -> None:
+def test_an_exit_in_a_task_of_an_async_function_fails_only_its_vertex(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
         import sys
@@ -385,7 +385,7 @@ def test_what_exits_in_a_task_of_an_async_function_fails_it_alone(workers: int) 
 
     names = ["exits", "of a group", "fine", "fine too"]
     kinds = {"exits": "SystemExit", "of a group": "SystemExit"}
-    if workers:  # in process it is the user's
+    if workers:  # in process, it is raised to the user
         names, kinds = [*names, "interrupts"], {**kinds, "interrupts": "KeyboardInterrupt"}
     result = agents.run([Vertex(name) for name in names], compute, workers=workers, retry=ONCE, on_failure="continue")
     assert {vertex: (one.kind, one.type) for vertex, one in result.failed.items()} == {
@@ -395,8 +395,8 @@ def test_what_exits_in_a_task_of_an_async_function_fails_it_alone(workers: int) 
 
 
 @PROCESSES
-def test_an_interrupt_that_compute_raises_in_a_worker_is_an_exception(workers: int) -> None:
-    """Workers get none from the terminal."""
+def test_a_keyboard_interrupt_raised_in_a_worker_is_an_exception(workers: int) -> None:
+    """Workers do not receive interrupts from the terminal."""
 
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == 1:
@@ -415,7 +415,7 @@ def test_an_interrupt_that_compute_raises_in_a_worker_is_an_exception(workers: i
 
 
 @WORKERS
-def test_who_does_not_end_when_cancelled_has_a_second_and_is_left_behind(workers: int) -> None:
+def test_an_attempt_that_ignores_cancellation_is_abandoned_after_a_second(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 
@@ -451,7 +451,7 @@ def test_who_does_not_end_when_cancelled_has_a_second_and_is_left_behind(workers
     values(result, {"ends in time": None, "refuses": None, "fine": "done"})
 
 
-def test_a_thread_that_goes_on_after_a_timeout_keeps_nobody_waiting() -> None:
+def test_a_thread_that_survives_a_timeout_does_not_block_the_run() -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 

@@ -1,4 +1,4 @@
-"""Workers that die at any place, all the time; loads that are large: the same bytes, the right vertex charged."""
+"""Workers that die repeatedly at any place, and large loads: equal results, and the right vertex is charged."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
-from tests.agents import AT_ONCE, ONCE, leave_mark, marks, values
+from tests.agents import ONCE, WITHOUT_WAIT, leave_mark, marks, values
 from tests.host.agents.workers.worker_programs import counting, final_bytes, is_alive, running
 from tests.worker_faults import arm, disarm
 
 PLACES = {"loading": 1, "idle": 70, "computing": 1400, "marked": 70, "torn": 120, "committing": 70}
-"""How often a worker comes to a place before it dies there, at most; 20 vertices are computed in a superstep."""
+"""Maximum number of times that a worker comes to a place before it dies; it computes 20 vertices in a superstep."""
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_workers_die_at_a_place_again_and_again_during_200_supersteps(
+def test_workers_die_repeatedly_at_a_place_during_200_supersteps(
     place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     draw = random.Random(place)
@@ -34,7 +34,7 @@ def test_workers_die_at_a_place_again_and_again_during_200_supersteps(
     deaths = 0
 
     def rearm() -> None:
-        """The workers that start from here on die, or rather the first one that comes so far."""
+        """Kill the first of the following workers that comes to the place often enough."""
         count = draw.randint((PLACES[place] + 1) // 2, PLACES[place])
         arm(monkeypatch, place, count, tmp_path / str(deaths))
 
@@ -47,7 +47,7 @@ def test_workers_die_at_a_place_again_and_again_during_200_supersteps(
             else:
                 disarm(monkeypatch)
         elif place == "loading" and event.kind == "commit" and event.superstep % 60 == 1:
-            os.kill(draw.choice(running(run)), signal.SIGKILL)  # its successor dies as it loads
+            os.kill(draw.choice(running(run)), signal.SIGKILL)  # its replacement dies while loading
 
     if place != "loading":
         rearm()
@@ -60,8 +60,8 @@ def test_workers_die_at_a_place_again_and_again_during_200_supersteps(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_one_of_many_async_vertices_that_kills_its_worker_fails_alone(workers: int, tmp_path: Path) -> None:
-    """Nobody else is charged, though nobody may be tried twice; its siblings that had ended are not computed again."""
+def test_only_the_async_vertex_that_kills_its_worker_fails(workers: int, tmp_path: Path) -> None:
+    """No other vertex is charged, although one attempt is allowed; completed siblings are not computed again."""
     leave, started = leave_mark(str(tmp_path)), str(tmp_path)
 
     async def compute(ctx: Any) -> None:
@@ -91,7 +91,7 @@ def test_one_of_many_async_vertices_that_kills_its_worker_fails_alone(workers: i
     assert marks(tmp_path) == names
 
 
-def test_every_way_to_end_a_worker_is_its_vertexs_failure() -> None:
+def test_every_way_to_end_a_worker_fails_its_vertex() -> None:
     def compute(ctx: Any) -> None:
         import ctypes
         import os
@@ -102,7 +102,7 @@ def test_every_way_to_end_a_worker_is_its_vertexs_failure() -> None:
             os._exit(3)
         if ctx.vertex_id == "is killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if ctx.vertex_id == "is told to end":
+        if ctx.vertex_id == "is terminated":
             os.kill(os.getpid(), signal.SIGTERM)
         if ctx.vertex_id == "crashes":
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -116,7 +116,7 @@ def test_every_way_to_end_a_worker_is_its_vertexs_failure() -> None:
     ways = {
         "exits": "exited with code 3",
         "is killed": "ended by SIGKILL",
-        "is told to end": "ended by SIGTERM",
+        "is terminated": "ended by SIGTERM",
         "crashes": "ended by SIGSEGV",
         "aborts": "ended by SIGABRT",
     }
@@ -129,7 +129,7 @@ def test_every_way_to_end_a_worker_is_its_vertexs_failure() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_a_worker_that_is_stopped_in_the_middle_ends_by_its_timeout(asynchronous: bool, tmp_path: Path) -> None:
+def test_a_timeout_kills_a_worker_that_stops_during_a_batch(asynchronous: bool, tmp_path: Path) -> None:
     folder = str(tmp_path)
 
     def stop_once(ctx: Any) -> None:
@@ -159,7 +159,7 @@ def test_a_worker_that_is_stopped_in_the_middle_ends_by_its_timeout(asynchronous
 
     compute = stop_once_later if asynchronous else stop_once
     with agents.start(
-        [Vertex(k, []) for k in range(8)], compute, workers=2, timeout=0.3, retry=AT_ONCE, observer=observer
+        [Vertex(k, []) for k in range(8)], compute, workers=2, timeout=0.3, retry=WITHOUT_WAIT, observer=observer
     ) as run:
         before = running(run)
         while run.step():
@@ -203,7 +203,7 @@ def test_an_outbox_of_100_000_messages(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_limits_name_what_is_too_large(workers: int) -> None:
+def test_errors_of_limits_name_the_limit(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "message":
             ctx.send("fine", b"x" * 200)
@@ -220,7 +220,7 @@ def test_limits_name_what_is_too_large(workers: int) -> None:
         [Vertex(name) for name in ("message", "outbox", "record", "fine")],
         compute,
         workers=workers,
-        retry=AT_ONCE,
+        retry=WITHOUT_WAIT,
         on_failure="continue",
         max_message=100,
         max_outbox=500,
@@ -244,5 +244,5 @@ def test_kills_do_not_change_random_numbers(monkeypatch: pytest.MonkeyPatch, tmp
     vertices = [Vertex(k, []) for k in range(10)]
     expected = final_bytes(agents.run(vertices, compute, run_id="one"))
     arm(monkeypatch, "computing", 13, tmp_path / "mark")
-    assert final_bytes(agents.run(vertices, compute, workers=2, retry=AT_ONCE, run_id="one")) == expected
+    assert final_bytes(agents.run(vertices, compute, workers=2, retry=WITHOUT_WAIT, run_id="one")) == expected
     assert (tmp_path / "mark").exists()

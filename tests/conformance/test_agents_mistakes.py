@@ -1,4 +1,4 @@
-"""What users of agent vertices do wrong: an error that names the vertex and the way out, and never a hang."""
+"""Mistakes of users of agent vertices: errors name the vertex and the remedy, and no run hangs."""
 
 from __future__ import annotations
 
@@ -131,7 +131,9 @@ REFUSED: list[Any] = [
 
 @FEW
 @pytest.mark.parametrize(("options", "error", "text"), REFUSED)
-def test_what_is_refused_before_work(options: dict[str, Any], error: type[Exception], text: str, workers: int) -> None:
+def test_invalid_arguments_are_refused_before_work(
+    options: dict[str, Any], error: type[Exception], text: str, workers: int
+) -> None:
     call: dict[str, Any] = {"vertices": [Vertex("a")], "compute": never, "workers": workers, **options}
     before = children()
     with pytest.raises(error, match=text) as caught:
@@ -140,7 +142,7 @@ def test_what_is_refused_before_work(options: dict[str, Any], error: type[Except
     assert children() == before
 
 
-def test_what_has_flags_takes_those_of_python_and_numpy() -> None:
+def test_flags_may_be_bools_of_python_and_numpy() -> None:
     import numpy as np
 
     with pytest.raises(ArgumentTypeError, match="Aggregator's persistent must be True or False, not 'no'"):
@@ -149,7 +151,7 @@ def test_what_has_flags_takes_those_of_python_and_numpy() -> None:
     assert agents.run(vertices, lambda ctx: ctx.vote_to_halt()).trace[0]["computed"] == 1
 
 
-def test_a_timeout_that_nobody_can_keep_is_refused_before_work() -> None:
+def test_a_timeout_that_cannot_be_enforced_is_refused_before_work() -> None:
     async def asynchronous(ctx: Any) -> None:
         ctx.vote_to_halt()
 
@@ -162,7 +164,7 @@ def test_a_timeout_that_nobody_can_keep_is_refused_before_work() -> None:
     assert agents.run([Vertex("a")], asynchronous, timeout=5).status == "completed"
 
 
-def test_policies_that_cannot_be() -> None:
+def test_invalid_retry_policies() -> None:
     types: list[dict[str, Any]] = [
         {"wait": "1"},
         {"max_wait": None},
@@ -181,7 +183,7 @@ def test_policies_that_cannot_be() -> None:
 
 
 MISTAKES: dict[str, tuple[str, str, str]] = {
-    # What a compute function does, by a vertex of that name: kind, type and text of the failure.
+    # Mistake, which is the name of the vertex: kind, type and text of the failure.
     "returns": ("exception", "TypeError", "compute must return None, but returned int: set ctx.value"),
     "returns ctx": ("exception", "TypeError", "compute must return None, but returned Context"),
     "yields": ("exception", "TypeError", "compute must return None, but returned generator.*has a yield"),
@@ -214,7 +216,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
 }
 
 
-def mistaken() -> Any:
+def all_mistakes() -> Any:
     def compute(ctx: Any) -> Any:
         class NoTextError(Exception):
             def __str__(self) -> str:
@@ -293,12 +295,12 @@ def mistaken() -> Any:
 
 
 @WORKERS
-def test_what_compute_functions_do_wrong(workers: int) -> None:
-    """Who does it fails alone, in one run for all; the workers go on."""
+def test_mistakes_of_compute_functions(workers: int) -> None:
+    """Each mistake fails only its vertex, in one run; the workers continue."""
     names = [*MISTAKES, "fine", "fine too"]
     vertices = [Vertex(name, {"part": []}, ["fine"]) for name in names]
     result = agents.run(
-        vertices, mistaken(), workers=workers, retry=ONCE, on_failure="continue", aggregators={"sum": "sum"}
+        vertices, all_mistakes(), workers=workers, retry=ONCE, on_failure="continue", aggregators={"sum": "sum"}
     )
     assert sorted(result.failed) == sorted(MISTAKES)
     for name, (kind, type_name, text) in MISTAKES.items():
@@ -315,7 +317,7 @@ def test_what_compute_functions_do_wrong(workers: int) -> None:
 @pytest.mark.parametrize(
     "kind", ["lambda", "bound", "instance", "partial", "async bound", "async instance", "async partial", "async both"]
 )
-def test_what_may_compute(kind: str, workers: int) -> None:
+def test_kinds_of_compute_functions(kind: str, workers: int) -> None:
     class Program:
         def __init__(self, asynchronous: bool = False) -> None:
             self.value = 42
@@ -353,8 +355,8 @@ def test_what_may_compute(kind: str, workers: int) -> None:
 
 
 @WORKERS
-def test_what_comes_after_an_attempt_is_an_error_where_it_is_done(workers: int, tmp_path: Path) -> None:
-    """A thread goes on with the context: nothing of it arrives, and it is told so."""
+def test_a_context_refuses_calls_after_its_attempt(workers: int, tmp_path: Path) -> None:
+    """A thread continues to use the context: its calls raise an error and have no effect."""
     now, said = str(tmp_path / "now"), str(tmp_path / "said")
 
     def compute(ctx: Any) -> None:
@@ -401,7 +403,7 @@ def test_what_comes_after_an_attempt_is_an_error_where_it_is_done(workers: int, 
     assert result.aggregates == {"count": 0}
 
 
-def test_what_cannot_be_sent_to_workers_is_named() -> None:
+def test_functions_that_cannot_be_sent_to_workers_are_named() -> None:
     lock = threading.Lock()
 
     def compute(ctx: Any) -> None:
@@ -427,8 +429,8 @@ def wrong(*_: Any) -> Any:
 
 @FEW
 @pytest.mark.parametrize("what", ["observer", "master", "resolve", "on_failure", "aggregator"])
-def test_functions_of_the_master_that_raise(what: str, workers: int) -> None:
-    """The run ends with their error, and no process stays."""
+def test_exceptions_of_functions_in_the_master(what: str, workers: int) -> None:
+    """The run ends with their exception, and no process is left."""
 
     def compute(ctx: Any) -> None:
         ctx.aggregate("figure", 1)
@@ -478,8 +480,8 @@ def test_aggregators_that_cannot_fold_are_named_and_change_nothing(combine: Any,
 
 
 @FEW
-def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
-    """They are named; senders, whose messages may be folded where they are sent, have done nothing wrong."""
+def test_combiners_that_raise_fail_the_recipient(workers: int) -> None:
+    """The error names the combiner; senders do not fail, even if messages are folded at the sender."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
@@ -506,7 +508,7 @@ def test_combiners_that_raise_fail_who_gets_the_messages(workers: int) -> None:
 
 
 @FEW
-def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
+def test_invalid_calls_of_a_run(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "bad":
             raise ValueError
@@ -534,7 +536,7 @@ def test_what_a_user_may_not_ask_of_a_run(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_fork_that_returns_from_compute_says_nothing(workers: int) -> None:
+def test_a_fork_that_returns_from_compute_sends_nothing(workers: int) -> None:
     def compute(ctx: Any) -> None:
         import os
 
@@ -552,7 +554,7 @@ def test_a_fork_that_returns_from_compute_says_nothing(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_async_fork_says_nothing_either(workers: int) -> None:
+def test_an_async_fork_sends_nothing(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import os
 

@@ -1,4 +1,4 @@
-"""Vertices and edges that come and go, with any number of workers, as Giraph's mutations do."""
+"""Mutations of vertices and edges with any number of workers, with the semantics of Giraph."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gpu_pregel.errors import AgentError
 from tests.agents import ONCE, WORKERS, check, values
 
 
-def asking(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
-    """Vertices ask in superstep 0 for what the script says; in superstep 1 each keeps what it sees."""
+def scripted(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
+    """In superstep 0 vertices make the requests of a script; in superstep 1 each stores what it finds."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
@@ -29,12 +29,12 @@ def asking(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
 
 
 @WORKERS
-def test_the_order_of_kinds(workers: int) -> None:
-    """Edges go, vertices go, vertices come, edges come, whoever asks first."""
+def test_order_of_mutations(workers: int) -> None:
+    """Edges are removed, vertices are removed, vertices are added, edges are added, in any order of requests."""
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [
-            ("add_edge", "a", "c", 2.5),  # stays: removals come first
-            ("add_edge", "new", "a", "first"),  # to one that another vertex adds
+            ("add_edge", "a", "c", 2.5),  # remains: removals come first
+            ("add_edge", "new", "a", "first"),  # from a vertex that another one adds
             ("add_vertex", "b", "b again", ["a"]),  # which another vertex removes
             ("remove_edge", "a", "b"),
             ("send", "new", "hello"),
@@ -44,7 +44,7 @@ def test_the_order_of_kinds(workers: int) -> None:
             ("remove_edge", "a", "c"),
             ("add_vertex", "new", 1, [Edge("c", {"w": 1})]),
             ("add_edge", "new", "a", "second"),
-            ("send", "b", "to whoever is there"),
+            ("send", "b", "to any vertex of this id"),
         ],
     }
     vertices = [
@@ -52,30 +52,30 @@ def test_the_order_of_kinds(workers: int) -> None:
         Vertex("b", "old", ["a", "c"], halted=True),
         Vertex("c", 0),
     ]
-    result = agents.run(vertices, asking(script), workers=workers)
+    result = agents.run(vertices, scripted(script), workers=workers)
     check(
         result,
         ("a", (0, 4, []), [("c", 2.5)], True),
-        ("b", ("b again", 4, ["to whoever is there"]), [("a", 1)], True),
+        ("b", ("b again", 4, ["to any vertex of this id"]), [("a", 1)], True),
         ("c", (0, 4, []), [], True),
         ("new", (1, 4, ["hello"]), [("c", {"w": 1}), ("a", "first"), ("a", "second")], True),
     )
 
 
 @WORKERS
-def test_what_is_not_there_goes_without_a_word(workers: int) -> None:
+def test_removing_missing_vertices_and_edges_is_no_error(workers: int) -> None:
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [
-            ("remove_vertex", "nobody"),
-            ("remove_edge", "nobody", "a"),
-            ("remove_edge", "a", "nobody"),
+            ("remove_vertex", "missing"),
+            ("remove_edge", "missing", "a"),
+            ("remove_edge", "a", "missing"),
             ("remove_vertex", "b"),
         ],
         "b": [("remove_vertex", "b"), ("add_vertex", "c", 7), ("add_edge", "a", "b")],
-        "d": [("add_vertex", "c", 7)],  # equal requests are one
+        "d": [("add_vertex", "c", 7)],  # equal requests count as one
     }
     vertices = [Vertex("a", 0, ["b"]), Vertex("b", 0), Vertex("d", 0)]
-    result = agents.run(vertices, asking(script), workers=workers)
+    result = agents.run(vertices, scripted(script), workers=workers)
     check(
         result,
         ("a", (0, 3, []), [("b", 1), ("b", 1)], True),
@@ -89,18 +89,20 @@ CONFLICTS: list[Any] = [
         {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]}, r"vertex .n..*is added 2 times", id="twice"
     ),
     pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*already exists", id="there"),
-    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of nobody"),
+    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of missing"),
     pytest.param(
-        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]}, r"vertex 'b'.*does not exist", id="edge of who goes"
+        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]},
+        r"vertex 'b'.*does not exist",
+        id="edge of removed",
     ),
-    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to nobody"),
+    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to missing"),
     pytest.param(
-        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to who goes"
+        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to removed"
     ),
 ]
 
 
-@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize("workers", [0, 2])  # computed in the master
 @pytest.mark.parametrize(("script", "error"), CONFLICTS)
 def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, error: str, workers: int) -> None:
     def compute(ctx: Any) -> None:
@@ -118,7 +120,7 @@ def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, err
 
 
 @WORKERS
-def test_an_edge_may_lead_nowhere_until_a_message_takes_it(workers: int) -> None:
+def test_an_edge_to_a_missing_vertex_is_allowed_until_a_message_follows_it(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.add_edge("a", "nowhere")
@@ -132,13 +134,13 @@ def test_an_edge_may_lead_nowhere_until_a_message_takes_it(workers: int) -> None
             run.step()
 
 
-@pytest.mark.parametrize("workers", [0, 2])  # the master does it
+@pytest.mark.parametrize("workers", [0, 2])  # computed in the master
 @pytest.mark.parametrize("answer", ["first", "last", "existing", "none", "own"])
-def test_a_function_resolves(answer: str, workers: int) -> None:
-    asked: list[Any] = []
+def test_resolve(answer: str, workers: int) -> None:
+    calls: list[Any] = []
 
     def resolve(vertex: Any, existing: Any, requested: list[Any], messages: list[Any]) -> Any:
-        asked.append((vertex, existing and existing.value, [one.value for one in requested], messages))
+        calls.append((vertex, existing and existing.value, [one.value for one in requested], messages))
         if vertex == "other":
             assert [(edge.target, edge.weight) for edge in requested[0].edges] == [("a", [1])]
             return requested[0]
@@ -151,8 +153,8 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
         "c": [("add_vertex", "n", "of c")],
     }
     vertices = [*(Vertex(name, 0) for name in "abc"), Vertex("n", "old", ["b"], halted=True)]
-    result = agents.run(vertices, asking(script), workers=workers, resolve=resolve, on_missing="drop")
-    assert sorted(asked, key=str) == [
+    result = agents.run(vertices, scripted(script), workers=workers, resolve=resolve, on_missing="drop")
+    assert sorted(calls, key=str) == [
         ("n", "old", ["of a", "of b", "of c"], [1, 2, 3]),
         ("other", None, [0], []),
     ]
@@ -180,22 +182,22 @@ def test_a_function_resolves(answer: str, workers: int) -> None:
         (lambda *_: Vertex("n", 0, [1.5]), "resolve returned an invalid vertex: vertex 'n': edge to: .* float"),
     ],
 )
-def test_what_a_function_that_resolves_does_wrong(nonsense: Any, error: str) -> None:
+def test_invalid_results_of_resolve(nonsense: Any, error: str) -> None:
     script = {"a": [("add_vertex", "n", 1)]}
     with pytest.raises(AgentError, match=rf"vertex 'n' in superstep 0 cannot be added: {error}.*return a Vertex"):
-        agents.run([Vertex("a", 0)], asking(script), resolve=nonsense)
+        agents.run([Vertex("a", 0)], scripted(script), resolve=nonsense)
 
 
 @WORKERS
 @pytest.mark.parametrize("missing", ["create", "drop"])
-def test_messages_to_who_is_not_there(missing: str, workers: int) -> None:
-    """To one that never was, and to one that goes while messages are under way to it."""
+def test_messages_to_missing_vertices(missing: str, workers: int) -> None:
+    """One never existed, the other is removed while messages to it are pending."""
     script: dict[Any, list[tuple[Any, ...]]] = {
         "a": [("send", "n", 1), ("send", "gone", 2), ("send", "a", 3)],
         "b": [("send", "n", 4), ("remove_vertex", "gone"), ("send", "n", 5)],
     }
     vertices = [Vertex("a", 0), Vertex("b", 0), Vertex("gone", "old", ["a"], halted=True)]
-    result = agents.run(vertices, asking(script), workers=workers, on_missing=missing)
+    result = agents.run(vertices, scripted(script), workers=workers, on_missing=missing)
     count = 4 if missing == "create" else 2
     expected: list[Any] = [("a", (0, count, [3]), [], True), ("b", (0, count, []), [], True)]
     if missing == "create":
@@ -204,8 +206,8 @@ def test_messages_to_who_is_not_there(missing: str, workers: int) -> None:
 
 
 @WORKERS
-def test_who_goes_is_computed_once_more_and_heard(workers: int) -> None:
-    """Vertices remove themselves with a message in hand; what they say last arrives."""
+def test_the_last_messages_of_removed_vertices_arrive(workers: int) -> None:
+    """Vertices that have messages remove themselves; their last messages arrive."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == 0:
@@ -225,7 +227,7 @@ def test_who_goes_is_computed_once_more_and_heard(workers: int) -> None:
 
 
 @WORKERS
-def test_everybody_goes(workers: int) -> None:
+def test_all_vertices_are_removed(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.remove_vertex(ctx.vertex_id)
 
@@ -235,8 +237,8 @@ def test_everybody_goes(workers: int) -> None:
 
 
 @WORKERS
-def test_who_comes_back_is_new(workers: int) -> None:
-    """A vertex goes in superstep 0, comes by a request in 1, goes in 2 and comes by a message in 3."""
+def test_a_vertex_that_is_added_again_is_new(workers: int) -> None:
+    """A vertex is removed in superstep 0, added by a request in 1, removed in 2 and created by a message in 3."""
 
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "guest":
@@ -245,7 +247,7 @@ def test_who_comes_back_is_new(workers: int) -> None:
         if ctx.superstep in (0, 2):
             ctx.remove_vertex("guest")
         elif ctx.superstep == 1:
-            ctx.add_vertex("guest", ["asked for"], ["host"])
+            ctx.add_vertex("guest", ["requested"], ["host"])
         elif ctx.superstep == 3:
             ctx.send("guest", None)
         elif ctx.superstep == 5:
@@ -259,7 +261,7 @@ def test_who_comes_back_is_new(workers: int) -> None:
 
 
 @WORKERS
-def test_a_vertex_that_failed_is_removed_by_another(workers: int) -> None:
+def test_a_failed_vertex_is_removed_by_another(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == "bad" and ctx.superstep == 0:
             ctx.add_vertex("never", 1)

@@ -1,4 +1,4 @@
-"""Random programs on random graphs leave the same bytes with 0, 1, 2 and 5 workers."""
+"""Random programs on random graphs have equal results with 0, 1, 2 and 5 workers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, Edge, TopK, Vertex
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import encode
-from tests.agents import AT_ONCE, rows
+from tests.agents import WITHOUT_WAIT, rows
 
 IDS: list[Any] = [0, 1, 2, 7, "a", "bc", (1, "a"), b"x"]
 AGGREGATORS = {
-    "sum": "sum",  # of floats: the order shows
+    "sum": "sum",  # of floats, so that the order matters
     "list": Aggregator("list", persistent=True),
     "top": TopK(3),
     "function": Aggregator(lambda a, b: b - 2 * a, initial=1.5, persistent=True),
@@ -28,7 +28,7 @@ ids = st.sampled_from(IDS)
 texts = st.sampled_from(["", "x", "yy", "é"])
 figures = st.sampled_from([0.1, -0.1, 1e16, -1e16, 3.0, 1 / 3])
 weights = st.sampled_from([1, 0.5, "w", [1, [2]], {"k": 1.5}])
-asked = st.one_of(
+requests = st.one_of(
     st.tuples(st.just("send"), ids, texts),
     st.tuples(st.just("send"), ids, texts),
     st.tuples(st.just("send_to_neighbors"), texts),
@@ -39,13 +39,13 @@ asked = st.one_of(
     st.tuples(st.just("remove_edge"), ids, ids),
     st.tuples(st.just("remove_vertex"), ids),
     st.tuples(st.just("add_vertex"), ids, st.just({"script": [[("draw",)]], "log": []}), st.lists(ids, max_size=2)),
-    # The interpreter's own.
+    # The interpreter of the scripts.
     st.tuples(st.just("keep"), texts),
     st.tuples(st.just("look")),
     st.tuples(st.just("draw")),
     st.tuples(st.just("fail"), st.sampled_from([2, 2, 3, 9])),
 )
-scripts = st.lists(st.lists(asked, max_size=5), min_size=2, max_size=4)
+scripts = st.lists(st.lists(requests, max_size=5), min_size=2, max_size=4)
 graphs = st.dictionaries(
     ids,
     st.tuples(scripts, st.lists(ids, max_size=3), weights, st.sampled_from([False, False, True])),
@@ -55,7 +55,7 @@ graphs = st.dictionaries(
 
 
 def interpreter(asynchronous: bool) -> Any:
-    """A compute function that does what its vertex's value says for this superstep."""
+    """Return a compute function that executes the script in the value of its vertex."""
 
     def interpret(ctx: Any) -> None:
         value = ctx.value or {"script": [], "log": ["by a message"]}
@@ -101,7 +101,7 @@ def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
     return {
         "compute": interpreter(asynchronous),
         "aggregators": AGGREGATORS,
-        "retry": AT_ONCE,
+        "retry": WITHOUT_WAIT,
         "on_failure": "continue",
         "max_supersteps": 6,
         "run_id": "one",
@@ -110,15 +110,15 @@ def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
     }
 
 
-def told(result: agents.AgentResult, error: str | None) -> bytes:
-    """All that a run may tell but its trace, as bytes."""
+def encoded_result(result: agents.AgentResult, error: str | None) -> bytes:
+    """Return the encoded result of a run, without its trace."""
     failed = [(vertex, one.superstep, one.kind, one.text, one.messages) for vertex, one in result.failed.items()]
     content = (rows(result), error, result.status, result.superstep, result.aggregates, sorted(failed, key=repr))
     return encode((content, list(result.vertices)))
 
 
 def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: Any) -> tuple[bytes, list[Any]]:
-    """All that a run may tell, and the figures of its trace."""
+    """Return the encoded result of a run and the counts of its trace."""
     run = agents.start(vertices_of(graph), workers=workers, **options_of(asynchronous, **options))
     with run:
         error = None
@@ -128,13 +128,13 @@ def outcome(workers: int, graph: dict[Any, Any], asynchronous: bool, **options: 
         except AgentError as raised:
             error = str(raised)
         result = run.result()
-    return told(result, error), [
+    return encoded_result(result, error), [
         (row["computed"], row["messages"], row["failed"], row["retries"]) for row in result.trace
     ]
 
 
 def check_targets(graph: dict[Any, Any], on_missing: str) -> dict[Any, Any]:
-    """The graph with edges that lead somewhere, if they must."""
+    """Return the graph, without edges to missing vertices if these are an error."""
     if on_missing != "error":
         return graph
     return {one: (script, [to for to in targets if to in graph], weight, halted)
@@ -166,7 +166,7 @@ def test_random_programs(graph: dict[Any, Any], asynchronous: bool, on_missing: 
 def test_random_programs_in_a_store(
     graph: dict[Any, Any], asynchronous: bool, on_missing: str, base_every: int, leaves: bool
 ) -> None:
-    """As without one, even if each superstep is another program's; and the past is what the present was."""
+    """A store does not change results, even if each superstep runs in another program; state_at returns them."""
     graph = check_targets(graph, on_missing)
     expected, _ = outcome(0, graph, asynchronous, on_missing=on_missing)
     with gp.MemoryStore() as store:
@@ -185,7 +185,7 @@ def test_random_programs_in_a_store(
             else:
                 seen[run.result().superstep - 1] = run.result()
         run.__exit__()
-        assert told(run.result(), error) == expected
+        assert encoded_result(run.result(), error) == expected
         for step, result in seen.items():
             found = agents.state_at(store, "one", step)
-            assert told(replace(found, status=""), None) == told(replace(result, status=""), None)
+            assert encoded_result(replace(found, status=""), None) == encoded_result(replace(result, status=""), None)

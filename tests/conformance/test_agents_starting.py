@@ -1,4 +1,4 @@
-"""Runs with workers begin wherever Python code may be: prompts, event loops of notebooks, without standard streams."""
+"""Runs with workers start in all environments: prompts, notebooks with an event loop, closed standard streams."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ sys.modules["__main__"] = main
 source = open(sys.argv[1]).read()
 source += "print((await agents.arun(vertices, later, workers=2)).values['a'])\\n"
 async def cells():
-    # As IPython does: each statement for itself, in the namespace of __main__, on a loop that runs.
+    # As in IPython: each statement is compiled alone, in the namespace of __main__, on a running loop.
     for statement in ast.parse(source).body:
         code = compile(ast.Module([statement], []), "<cell>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         result = eval(code, main.__dict__)
@@ -61,7 +61,7 @@ RUNNERS = {
 
 
 @pytest.mark.parametrize("how", RUNNERS)
-def test_it_starts(how: str, tmp_path: Path) -> None:
+def test_workers_start_from(how: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     is_typed = how.startswith("prompt")
@@ -74,8 +74,8 @@ def test_it_starts(how: str, tmp_path: Path) -> None:
     assert "Error" not in done.stderr
 
 
-def test_it_starts_from_a_folder_and_a_package(tmp_path: Path) -> None:
-    """Where ``__main__`` has relatives that workers import."""
+def test_workers_start_from_a_folder_and_a_package(tmp_path: Path) -> None:
+    """``__main__`` has sibling modules that workers import."""
     package = tmp_path / "pack"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -123,7 +123,7 @@ def test_a_module_that_workers_cannot_import_is_named(how: str, tmp_path: Path) 
     assert "on sys.path or PYTHONPATH" in last
 
 
-def test_it_starts_where_standard_streams_are_closed(tmp_path: Path) -> None:
+def test_workers_start_with_closed_standard_streams(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         PROGRAM.replace("print(", "answers.append(").replace("FACTOR = 3", "FACTOR = 3\nanswers = []")
         + "open('answers', 'w').write(repr(answers))\n"

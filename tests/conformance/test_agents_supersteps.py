@@ -9,13 +9,13 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, TopK, Vertex
-from tests.agents import AT_ONCE, WORKERS, check, values
+from tests.agents import WITHOUT_WAIT, WORKERS, check, values
 
 
 @WORKERS
 @pytest.mark.parametrize(("limit", "status"), [(1, "max_supersteps"), (2, "max_supersteps"), (3, "completed")])
-def test_a_limit_of_supersteps(limit: int, status: str, workers: int) -> None:
-    """The program needs three."""
+def test_max_supersteps(limit: int, status: str, workers: int) -> None:
+    """The program needs three supersteps."""
 
     def compute(ctx: Any) -> None:
         ctx.value = [*ctx.value, ctx.superstep]
@@ -28,7 +28,7 @@ def test_a_limit_of_supersteps(limit: int, status: str, workers: int) -> None:
 
 
 @WORKERS
-def test_messages_under_way_at_the_limit_are_no_end(workers: int) -> None:
+def test_pending_messages_at_the_limit_do_not_complete_the_run(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value += 1
         ctx.send(ctx.vertex_id, None)
@@ -40,8 +40,8 @@ def test_messages_under_way_at_the_limit_are_no_end(workers: int) -> None:
 
 
 @WORKERS
-def test_who_is_computed(workers: int) -> None:
-    """Each vertex keeps the supersteps in which it was computed, and how many messages it had."""
+def test_active_vertices_are_computed(workers: int) -> None:
+    """Each vertex stores the supersteps in which it was computed, and the number of its messages."""
 
     def compute(ctx: Any) -> None:
         step, name = ctx.superstep, ctx.vertex_id
@@ -55,7 +55,7 @@ def test_who_is_computed(workers: int) -> None:
             ctx.send("voter", "to itself")
         if name == "sleeper":
             if step == 2:
-                return  # stays awake
+                return  # remains active
             ctx.send("restless", "wake")
         ctx.vote_to_halt()
 
@@ -74,7 +74,7 @@ def test_who_is_computed(workers: int) -> None:
 
 
 @WORKERS
-def test_messages_come_in_the_order_of_sender_and_sequence(workers: int) -> None:
+def test_messages_are_ordered_by_sender_and_sequence(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id != "sink":
             for number in range(3):
@@ -89,8 +89,8 @@ def test_messages_come_in_the_order_of_sender_and_sequence(workers: int) -> None
 
 
 @WORKERS
-def test_nobody_shares_what_was_sent(workers: int) -> None:
-    """What is changed after it was sent, or by a recipient, is changed for nobody else."""
+def test_messages_are_copied(workers: int) -> None:
+    """Changes after sending, or by one recipient, are not visible to others."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == 0:
@@ -117,7 +117,7 @@ def test_nobody_shares_what_was_sent(workers: int) -> None:
 
 
 @WORKERS
-def test_nobody_shares_the_weights_of_edges(workers: int) -> None:
+def test_weights_of_edges_are_copied(workers: int) -> None:
     def compute(ctx: Any) -> None:
         edges = ctx.edges
         for edge in edges:
@@ -138,7 +138,7 @@ def test_nobody_shares_the_weights_of_edges(workers: int) -> None:
 
 
 COMBINED = [
-    # To "many" come 5 and 1 of a, 4 of b, 2 and 3 of c; to "one" comes 7 of b.
+    # "many" receives 5 and 1 from a, 4 from b, 2 and 3 from c; "one" receives 7 from b.
     ("sum", 15, 7),
     ("min", 1, 7),
     ("max", 5, 7),
@@ -172,7 +172,7 @@ def test_combiners(combiner: Any, many: Any, one: Any, workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 5])
-def test_combiners_of_truth(workers: int) -> None:
+def test_logical_combiners(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.send(0, ctx.vertex_id > 0)
@@ -190,8 +190,8 @@ def test_combiners_of_truth(workers: int) -> None:
 
 
 AGGREGATED: dict[str, tuple[Any, list[Any], list[Any]]] = {
-    # Vertices 1 to 3 contribute 10 k and 10 k + 1 in superstep 0, nothing in 1, and k in 2: what there is before, and
-    # after each superstep, if it begins anew, and if it carries over.
+    # Vertices 1 to 3 contribute 10 k and 10 k + 1 in superstep 0, nothing in 1, and k in 2. Per aggregator: the value
+    # before and after each superstep, if it is not persistent, and if it is.
     "sum": ("sum", [0, 123, 0, 6], [0, 123, 123, 129]),
     "min": ("min", [None, 10, None, 1], [None, 10, 10, 1]),
     "max": ("max", [None, 31, None, 3], [None, 31, 31, 31]),
@@ -212,7 +212,7 @@ AGGREGATED: dict[str, tuple[Any, list[Any], list[Any]]] = {
 
 @WORKERS
 def test_aggregates_of_all_kinds(workers: int) -> None:
-    """Each vertex keeps what it sees; the master sees the same one superstep earlier."""
+    """Each vertex stores what it reads; the master reads the same one superstep earlier."""
     seen: list[dict[str, Any]] = []
 
     def compute(ctx: Any) -> None:
@@ -237,7 +237,7 @@ def test_aggregates_of_all_kinds(workers: int) -> None:
     )
     expected = [
         {
-            **{name: anew[step] for name, (_, anew, _) in AGGREGATED.items()},
+            **{name: fresh[step] for name, (_, fresh, _) in AGGREGATED.items()},
             **{f"{name} of all": carried[step] for name, (_, _, carried) in AGGREGATED.items()},
         }
         for step in range(4)
@@ -248,7 +248,7 @@ def test_aggregates_of_all_kinds(workers: int) -> None:
 
 
 @WORKERS
-def test_an_aggregate_begins_as_it_is_given_each_time(workers: int) -> None:
+def test_an_aggregate_starts_from_its_initial_value(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value = [*ctx.value, ctx.aggregated("found")]
         ctx.aggregate("found", {ctx.vertex_id: ctx.superstep})
@@ -291,7 +291,7 @@ def test_failed_attempts_contribute_nothing(workers: int) -> None:
             ctx.vote_to_halt()
 
     result = agents.run(
-        [Vertex(k) for k in range(3)], compute, workers=workers, aggregators={"sum": "sum"}, retry=AT_ONCE,
+        [Vertex(k) for k in range(3)], compute, workers=workers, aggregators={"sum": "sum"}, retry=WITHOUT_WAIT,
         max_supersteps=2,
     )  # fmt: skip
     values(result, {0: (3, [1, 2, 3]), 1: (3, []), 2: (3, [])})
@@ -335,7 +335,7 @@ def test_the_master_halts_and_switches_functions(workers: int) -> None:
 
 
 @WORKERS
-def test_who_halts_when_the_master_does_is_halted(workers: int) -> None:
+def test_votes_to_halt_count_when_the_master_halts(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.vote_to_halt()
         ctx.send(0, 1)
@@ -346,8 +346,8 @@ def test_who_halts_when_the_master_does_is_halted(workers: int) -> None:
 
 
 @WORKERS
-def test_keys_and_random_numbers_are_a_vertexs_own(workers: int) -> None:
-    """Equal in every attempt; different between vertices, supersteps and runs."""
+def test_keys_and_random_numbers_depend_on_the_vertex(workers: int) -> None:
+    """They are equal in every attempt, and differ between vertices, supersteps and runs."""
 
     def compute(ctx: Any) -> None:
         drawn = (ctx.key, ctx.random.random(), ctx.random.randrange(1 << 40))
@@ -364,7 +364,7 @@ def test_keys_and_random_numbers_are_a_vertexs_own(workers: int) -> None:
             texts.append(event.facts["text"])
 
     first, second = (
-        agents.run([Vertex(k, []) for k in range(3)], compute, workers=workers, retry=AT_ONCE, observer=observer)
+        agents.run([Vertex(k, []) for k in range(3)], compute, workers=workers, retry=WITHOUT_WAIT, observer=observer)
         for _ in range(2)
     )
     drawn = [row for result in (first, second) for value in result.values.values() for row in value]

@@ -1,4 +1,4 @@
-"""Frontiers, process_vertices and process_edges on every device: answers of oracles, both directions, refusals."""
+"""Frontiers, process_vertices and process_edges on every device, compared with oracles, and their errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_breadth_first_search_by_process_edges(device: str) -> None:
 @pytest.mark.parametrize("n", [0, 1, 65])
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @DEVICES
-def test_nobody_sends_in_an_empty_frontier_or_without_edges(device: str, mode: str, n: int) -> None:
+def test_an_empty_frontier_and_a_graph_without_edges_send_nothing(device: str, mode: str, n: int) -> None:
     graph = gp.Graph.from_edgelist([], [], num_vertices=n)
     for frontier in (gp.Frontier(graph), gp.Frontier(graph, [])):
         depth = np.full(n, 7, np.int64)
@@ -68,7 +68,7 @@ def weigh(vertex: Any, weights: Any, factors: Any) -> Any:
 
 
 @ways(n=[0, 1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 20_000], threads=[1, 3])
-def test_process_vertices_visits_the_frontier_once_and_sums(device: str, way: dict[str, Any]) -> None:
+def test_process_vertices_visits_each_vertex_of_the_frontier_once(device: str, way: dict[str, Any]) -> None:
     way, n = {"device": device, **way}, way["n"]
     del way["n"]
     graph = gp.Graph.from_edgelist([], [], num_vertices=n)
@@ -85,14 +85,14 @@ def test_process_vertices_visits_the_frontier_once_and_sums(device: str, way: di
 
 
 @DEVICES
-def test_arrays_that_may_not_be_written_are_read(device: str) -> None:
+def test_read_only_arrays_can_be_read(device: str) -> None:
     graph, halves = gp.grid(5), np.full(50, 0.5)[::2]
     halves.flags.writeable = False
     assert gp.process_vertices(weigh, gp.Frontier(graph), [halves, np.array([2])], device=device) == 25
 
 
 @CUDA_DEVICES
-def test_arrays_of_the_device_are_worked_on_in_place(device: str) -> None:
+def test_device_arrays_are_updated_in_place(device: str) -> None:
     graph, target = gp.grid(5, holes=0), get_device(device)
     seen, frontier = target.zeros(25, np.int64), gp.Frontier(graph, [0, 2, 7])
     assert gp.process_vertices(count_even, frontier, [seen], device=device) == 2
@@ -121,10 +121,10 @@ def test_frontiers() -> None:
 
 
 @DEVICES
-def test_bad_input_is_refused(device: str) -> None:
+def test_invalid_arguments_are_rejected(device: str) -> None:
     graph = gp.grid(3)
     frontier, values = gp.Frontier(graph), np.zeros(9, np.int64)
-    with pytest.raises(GraphError, match="there is no vertex 9 in a graph of 9 vertices"):
+    with pytest.raises(GraphError, match="no vertex 9 in a graph of 9 vertices: use numbers below 9"):
         gp.Frontier(graph, [2, 9])
     with pytest.raises(ArgumentTypeError, match="vertices must be vertex numbers, not float64"):
         gp.Frontier(graph, [0.5])
@@ -151,19 +151,19 @@ def test_bad_input_is_refused(device: str) -> None:
 
 
 @CUDA_DEVICES
-def test_arrays_elsewhere_or_of_two_dimensions_are_refused(device: str) -> None:
+def test_arrays_on_another_device_or_of_two_dimensions_are_rejected(device: str) -> None:
     frontier = gp.Frontier(gp.grid(3))
     there: Any = get_device(device).zeros(9, np.int64)
     with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be an array for device 'cpu', not"):
         gp.process_vertices(count_even, frontier, [there], device="cpu")
     with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be an array for device 'cpu', not"):
         gp.process_edges(STEP, frontier, there, device="cpu")
-    with pytest.raises(ArgumentError, match=r"arrays\[0\] has 2 dimensions: device .* has arrays of one"):
+    with pytest.raises(ArgumentError, match=r"arrays\[0\] has 2 dimensions: device .* supports only one"):
         gp.process_vertices(count_even, frontier, [np.zeros((9, 2))], device=device)
 
 
 @DEVICES
-def test_a_run_that_failed_leaves_nothing_behind(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_superstep_leaves_no_messages_behind(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, kind = gp.Graph.from_edgelist([0, 1], [1, 2], directed=True), type(get_device(device))
     frontier, launch, launched = gp.Frontier(graph, [0]), kind.launch, 0
 
@@ -178,7 +178,7 @@ def test_a_run_that_failed_leaves_nothing_behind(device: str, monkeypatch: pytes
         patch.setattr(kind, "launch", interrupt_the_second)
         with pytest.raises(KeyboardInterrupt):
             gp.process_edges(STEP, frontier, np.array([0, -1, -1]), mode="push", device=device)
-    # What was pushed then must not be applied now, when 1 sends and not 0.
+    # Vertex 1 sends now: the message that vertex 0 pushed before the interrupt must not be applied.
     depth = np.array([0, -1, -1])
     frontier.words[:] = gp.Frontier(graph, [1]).words
     assert gp.process_edges(STEP, frontier, depth, mode="push", superstep=6, device=device) == 1

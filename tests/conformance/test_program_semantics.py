@@ -1,4 +1,4 @@
-"""What the design promises of vertex programs, rule by rule, on every device and in every direction."""
+"""The semantics of vertex programs, rule by rule, on every device and in every direction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def path(n: int, **options: Any) -> gp.Graph:
 
 
 def first(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
-    """A program that passes a token from vertex 0 along; each vertex keeps when it was sent and when it came."""
+    """Return a program that passes a token on from vertex 0; each vertex records when it was sent and received."""
     parts: dict[str, Any] = {
         "value": value,
         "init": lambda ctx: 0 if ctx.vertex == 0 else -1,
@@ -37,11 +37,11 @@ def first(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
 
 
 @MODES
-def test_what_is_sent_in_s_is_applied_in_s_plus_1(device: str, mode: str) -> None:
+def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: str) -> None:
     result = gp.run(path(5, directed=True), first(), device=device, mode=mode)
-    # The sender's superstep is seen in ``message``, the receiver's in ``apply``.
+    # ``message`` sees the sender's superstep, ``apply`` the receiver's.
     assert result.to_numpy().tolist() == [0, 1, 12, 23, 34]
-    # Superstep 5 would have nothing to deliver: vertex 4 is active in superstep 4 but has no out-edges.
+    # Superstep 5 delivers nothing: vertex 4 is active in superstep 4 but has no out-edges.
     assert [row["superstep"] for row in result.trace] == list(range(result.supersteps))
     assert result.supersteps == 6
     assert [row["active_vertices"] for row in result.trace] == [1, 1, 1, 1, 1, 0]
@@ -49,7 +49,7 @@ def test_what_is_sent_in_s_is_applied_in_s_plus_1(device: str, mode: str) -> Non
 
 
 @MODES
-def test_a_combination_equal_to_the_identity_is_no_message(device: str, mode: str) -> None:
+def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: str) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [3, 3, 4], num_vertices=5, directed=True)
     program = gp.VertexProgram(
         value=np.int32,
@@ -73,7 +73,7 @@ def test_a_combination_equal_to_the_identity_is_no_message(device: str, mode: st
         if mode == "push" or not is_emulated(name)
     ],
 )
-def test_always_runs_apply_everywhere_and_ends_normally(device: str, mode: str) -> None:
+def test_active_always_applies_everywhere_and_ends_normally(device: str, mode: str) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -88,7 +88,7 @@ def test_always_runs_apply_everywhere_and_ends_normally(device: str, mode: str) 
 
 
 @DEVICES
-def test_reaching_the_limit_is_an_error_with_the_partial_result(device: str) -> None:
+def test_reaching_the_limit_raises_an_error_with_the_partial_result(device: str) -> None:
     with pytest.raises(SuperstepLimitError, match="max_supersteps=3") as caught:
         gp.run(path(9, directed=True), first(), device=device, max_supersteps=3)
     partial = caught.value.result
@@ -102,7 +102,7 @@ def test_reaching_the_limit_is_an_error_with_the_partial_result(device: str) -> 
 
 
 @MODES
-def test_ctx_tells_degrees_and_size(device: str, mode: str) -> None:
+def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: str) -> None:
     graph = gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], directed=True, num_vertices=4)
     program = gp.VertexProgram(
         value=(np.int64, np.int64, np.int64),
@@ -120,7 +120,7 @@ def test_ctx_tells_degrees_and_size(device: str, mode: str) -> None:
 
 
 @MODES
-def test_aggregates_are_last_supersteps_and_start_as_the_identity(device: str, mode: str) -> None:
+def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(device: str, mode: str) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -135,7 +135,7 @@ def test_aggregates_are_last_supersteps_and_start_as_the_identity(device: str, m
         halt=lambda aggregated: aggregated.largest >= 5003,
     )
     result = gp.run(path(5), program, device=device, mode=mode, max_supersteps=50)
-    # Superstep 1: nothing was aggregated; 2: apply sees 5, but the senders of superstep 1 saw 0; 3: both see 5.
+    # Before superstep 1 nothing is aggregated; in 2 apply sees 5, but the senders of 1 saw 0; in 3 both see 5.
     assert result.to_numpy().tolist() == [5005] * 5
     assert result.supersteps == 4
     assert result.status == "halted"
@@ -147,7 +147,7 @@ def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions:
     n = 20_000
     seen: list[tuple[int, ...]] = []
 
-    def take(aggregated: Any) -> bool:
+    def record(aggregated: Any) -> bool:
         seen.append(tuple(int(figure) for figure in aggregated))
         return True
 
@@ -165,7 +165,7 @@ def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions:
             "all": gp.Aggregator("and", lambda old, new, ctx: new >= 0, dtype=np.bool_),
             "product": gp.Aggregator(gp.Combiner(lambda a, b: a * b % 10007, 1), lambda old, new, ctx: new % 7 + 1),
         },
-        halt=take,
+        halt=record,
     )
     gp.run(gp.Graph.from_edgelist([], [], num_vertices=n), program, device=device, partitions=partitions)
     product = 1
@@ -175,7 +175,7 @@ def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions:
 
 
 @MODES
-def test_without_weights_each_is_one(device: str, mode: str) -> None:
+def test_the_default_weight_is_one(device: str, mode: str) -> None:
     assert gp.run(path(4), DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 1, 2, 3]
     weighted = path(4, weight=np.array([2.0, 0.5, 6]))
     assert gp.run(weighted, DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 2, 2.5, 8.5]
@@ -184,14 +184,14 @@ def test_without_weights_each_is_one(device: str, mode: str) -> None:
 @pytest.mark.parametrize(
     ("device", "dtype"), [on("cpu", np.int32), on("cpu", np.uint64), on("emulated:1", np.int32), on("cuda", np.uint64)]
 )
-def test_weights_may_be_integers(device: str, dtype: Any) -> None:
+def test_weights_can_be_integers(device: str, dtype: Any) -> None:
     largest = np.iinfo(dtype).max // 2**12 * 2**12
     found = gp.run(path(3, weight=np.array([1, largest], dtype)), DISTANCES, device=device, mode="pull").to_numpy()
     assert found.tolist() == [0, 1, 1 + np.float64(largest)]
 
 
 @DEVICES
-def test_a_value_counts_as_changed_by_its_bits(device: str) -> None:
+def test_values_are_compared_by_their_bits(device: str) -> None:
     program = gp.VertexProgram(
         value=np.float64,
         init=lambda ctx: np.nan if ctx.vertex else 0.0,
@@ -201,7 +201,7 @@ def test_a_value_counts_as_changed_by_its_bits(device: str) -> None:
         apply=lambda value, incoming, ctx: value if ctx.vertex else -0.0,
     )
     result = gp.run(path(3), program, device=device, mode="push")
-    # NaN stays as it is; 0 becomes -0, which differs, once.
+    # NaN is unchanged; 0 becomes -0 once, which has other bits.
     assert [row["active_vertices"] for row in result.trace] == [3, 1, 0]
     assert np.signbit(result.to_numpy()[0])
 
@@ -217,9 +217,9 @@ def test_floating_point_sums_are_equal_to_the_bit_for_any_number_of_threads(devi
 
 
 @DEVICES
-def test_a_push_that_cannot_be_is_refused(device: str) -> None:
+def test_an_impossible_push_is_rejected(device: str) -> None:
     sums = first(value=np.float32, init=lambda ctx: 0.0, combine="sum", message=lambda value, ctx: value)
-    with pytest.raises(ArgumentError, match="mode='push' cannot be: floating-point messages"):
+    with pytest.raises(ArgumentError, match="mode='push' is not possible: floating-point messages"):
         gp.run(path(3), sums, device=device, mode="push")
     wide = gp.VertexProgram(
         value=(np.float64, np.float64),
@@ -228,7 +228,7 @@ def test_a_push_that_cannot_be_is_refused(device: str) -> None:
         combine="min",
         apply=lambda value, incoming, ctx: value,
     )
-    with pytest.raises(ArgumentError, match="mode='push' cannot be: messages are tuples"):
+    with pytest.raises(ArgumentError, match="mode='push' is not possible: messages are tuples"):
         gp.run(path(3), wide, device=device, mode="push")
 
 
@@ -243,13 +243,15 @@ def test_a_push_that_cannot_be_is_refused(device: str) -> None:
     ],
 )
 @DEVICES
-def test_wrong_arguments(device: str, options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_invalid_arguments_are_rejected(
+    device: str, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         gp.run(path(3), first(), device=device, **options)
 
 
 @pytest.mark.parametrize("device", [on("emulated"), on("cuda")])
-def test_functions_that_compile_for_the_cpu_alone_are_refused(device: str) -> None:
+def test_functions_that_compile_only_for_the_cpu_are_rejected(device: str) -> None:
     listing = first(init=lambda ctx: [0, -1, -1][ctx.vertex])
     assert gp.run(path(3), listing, device="cpu").to_numpy().tolist() == [0, 1, 12]
     here = rf"for device '{device}' \(.*{Path(__file__).name}, line \d+\): .*\n.*no lists"
@@ -260,7 +262,7 @@ def test_functions_that_compile_for_the_cpu_alone_are_refused(device: str) -> No
 
 
 @DEVICES
-def test_what_is_no_program_and_no_graph_is_refused(device: str) -> None:
+def test_graph_and_program_must_be_of_their_classes(device: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"program must be a gp\.VertexProgram, not function"):
         gp.run(path(3), lambda: None, device=device)  # type: ignore[arg-type]
     with pytest.raises(ArgumentTypeError, match="graph must be a gpu_pregel Graph"):
@@ -268,7 +270,7 @@ def test_what_is_no_program_and_no_graph_is_refused(device: str) -> None:
 
 
 @MODES
-def test_empty_and_smallest_graphs(device: str, mode: str) -> None:
+def test_graphs_with_at_most_one_vertex(device: str, mode: str) -> None:
     assert gp.run(gp.Graph.from_edgelist([], []), first(), device=device, mode=mode).supersteps == 1
     one = gp.run(gp.Graph.from_edgelist([], [], num_vertices=1), first(), device=device, mode=mode)
     assert one.to_numpy().tolist() == [0]

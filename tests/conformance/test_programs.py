@@ -1,4 +1,4 @@
-"""Vertex programs on every device, in every direction, cut and threaded in every way: equal to oracles' answers."""
+"""Vertex programs on every device, in every direction, with any partitions and threads, compared with oracles."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ MODES = ["push", "pull", "auto"]
 
 @pytest.fixture(scope="module")
 def graph() -> gp.Graph:
-    """A graph of some hundred vertices, so that seven partitions have a word of vertices each."""
+    """A graph of 512 vertices, enough for seven partitions of at least 64 vertices each."""
     return gp.kronecker(9, 3)
 
 
 def hops_from(graph: gp.Graph, vertex: int) -> Any:
-    """SciPy's number of hops to each vertex."""
+    """Return the number of hops to each vertex, computed by SciPy."""
     matrix = graph.to_scipy().astype(float)
     hops = scipy.sparse.csgraph.shortest_path(matrix, unweighted=True, indices=vertex)
     return np.where(np.isinf(hops), FAR, hops)
 
 
 @ways(mode=MODES, partitions=[1, 2, 3, 7], threads=[1, 2])
-def test_every_way_gives_the_same(graph: gp.Graph, device: str, way: dict[str, Any]) -> None:
+def test_modes_partitions_and_threads_do_not_change_the_result(
+    graph: gp.Graph, device: str, way: dict[str, Any]
+) -> None:
     labels = gp.connected_components(graph, device="cpu").to_numpy()
     assert np.array_equal(gp.run(graph, LABELS, device=device, **way).to_numpy(), labels)
     assert np.array_equal(gp.run(graph, HOPS, device=device, **way).to_numpy(), hops_from(graph, 0))
@@ -55,7 +57,7 @@ def test_public_graphs_agree_with_scipy(data: Path, file: str, partitions: int) 
 
 
 @DEVICES
-def test_random_graphs_agree_with_scipy_in_every_way(device: str) -> None:
+def test_random_graphs_agree_with_scipy(device: str) -> None:
     @examples(
         device,
         graph=edge_lists(max_vertices=600, max_edges=900),
@@ -100,8 +102,8 @@ def test_shortest_paths_agree_with_networkx(device: str) -> None:
 
 @pytest.mark.parametrize("directed", [False, True])
 @CUDA_DEVICES
-def test_devices_take_the_same_way(device: str, directed: bool) -> None:
-    """Supersteps, directions, frontiers and messages, when each superstep chooses push or pull."""
+def test_traces_are_equal_on_all_devices(device: str, directed: bool) -> None:
+    """Compare supersteps, directions, frontiers and messages of runs in which every superstep chooses a direction."""
     graph = gp.kronecker(10, 4)
     if directed:
         graph = gp.Graph.from_edgelist(*graph.to_edgelist()[:2], num_vertices=graph.num_vertices, directed=True)

@@ -1,4 +1,4 @@
-"""Graphs of every shape on every device: stars, long paths, grids, rows and bitmaps that end at every border."""
+"""Graphs of various shapes on every device: stars, long paths, grids, and sizes around block boundaries."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tests.devices import DEVICES, is_emulated, on, spread, ways
 from tests.programs import FAR, HOPS, LABELS, SUMS
 
 LENGTHS = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 352, 353, 1023, 1024, 1025, 2048, 2049, 5000]
-"""Of rows: borders of warps, degree classes and pieces of hubs."""
+"""Row lengths around the sizes of warps, degree classes and pieces of hubs."""
 
 
 def run(graph: gp.Graph, program: gp.VertexProgram, device: str, **options: Any) -> ProgramResult:
-    """``gp.run``, which reads back once per superstep at most and launches six kernels at most."""
+    """Call ``gp.run``; check that it reads back at most once, and launches few kernels, per superstep."""
     if not is_emulated(device):
         return gp.run(graph, program, device=device, **options)
     target: Any = get_device(device)
     before = target.memory.readbacks, target.launches
     result = gp.run(graph, program, device=device, **options)
     assert target.memory.readbacks - before[0] <= result.supersteps
-    # Supersteps launched beyond the end return at once.
+    # Up to 32 supersteps are launched beyond the end.
     batches = 32 if options.get("mode") != "pull" else 0
     kernels = 4 if options.get("partitions", 1) == 1 else 6 * options["partitions"]
     assert target.launches - before[1] <= kernels * (result.supersteps + batches)
@@ -38,7 +38,7 @@ def path(n: int) -> gp.Graph:
 
 
 def sums_of(graph: gp.Graph) -> Any:
-    """What SUMS leaves, by SciPy."""
+    """Return the result of SUMS, computed by SciPy."""
     n = graph.num_vertices
     found = graph.to_scipy().T.astype(np.int64) @ np.arange(1, n + 1)
     return np.where(found, found, np.arange(1, n + 1))
@@ -46,7 +46,7 @@ def sums_of(graph: gp.Graph) -> Any:
 
 @pytest.fixture(scope="module")
 def rows() -> gp.Graph:
-    """Two vertices for each length, one with as many out-edges and one with as many in-edges."""
+    """A graph with two vertices for each length: one with that many out-edges, one with that many in-edges."""
     src, dst = [], []
     for k, length in enumerate(LENGTHS):
         leaves = 2 * len(LENGTHS) + np.arange(length)
@@ -93,7 +93,7 @@ def test_a_hub_at_the_end_of_the_graph(device: str) -> None:
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 513])
 @DEVICES
-def test_graphs_that_end_at_every_border(device: str, n: int, mode: str) -> None:
+def test_numbers_of_vertices_around_block_boundaries(device: str, n: int, mode: str) -> None:
     random = np.random.default_rng(n)
     src, dst = random.integers(0, n, (2, 2 * n))
     # The last vertex always has an edge from the first.
@@ -109,7 +109,7 @@ def test_graphs_that_end_at_every_border(device: str, n: int, mode: str) -> None
     ("device", "directed"),
     [on("cpu", False), on("emulated", False), on("emulated:1", True), on("emulated:2", False), on("cuda", True)],
 )
-def test_more_vertices_than_one_tile_for_each_block(device: str, directed: bool) -> None:
+def test_blocks_with_more_than_one_tile(device: str, directed: bool) -> None:
     n = 300_000
     random = np.random.default_rng(3)
     src, dst = random.integers(0, n, (2, 500))
@@ -124,7 +124,7 @@ def test_more_vertices_than_one_tile_for_each_block(device: str, directed: bool)
 
 @pytest.mark.parametrize("mode", ["push", "auto"])
 @DEVICES
-def test_a_long_path_is_not_read_back_in_every_superstep(device: str, mode: str) -> None:
+def test_a_long_path_is_read_back_once_per_batch(device: str, mode: str) -> None:
     n = 300
     target: Any = get_device(device)
     before = target.memory.readbacks if is_emulated(device) else 0
@@ -135,13 +135,13 @@ def test_a_long_path_is_not_read_back_in_every_superstep(device: str, mode: str)
     assert [row["active_edges"] for row in result.trace] == [1] + [2] * (n - 2) + [1, 0]
     assert [row["applied"] for row in result.trace] == [0, 1] + [2] * (n - 2) + [1]
     if is_emulated(device):
-        # The values, superstep 0, and one for 32 supersteps.
+        # One readback for the values, one for superstep 0 and one per 32 supersteps.
         assert target.memory.readbacks - before <= 2 + -(-n // 32)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 32, 33, 34, 65, 99, 100, 101, 102])
 @DEVICES
-def test_supersteps_launched_together_end_at_the_limit(device: str, limit: int) -> None:
+def test_batches_of_supersteps_end_at_the_limit(device: str, limit: int) -> None:
     n = 100
     result = run(path(n), HOPS, device, mode="push", max_supersteps=limit, on_limit="return")
     assert result.supersteps == min(limit, n + 1)
@@ -151,20 +151,20 @@ def test_supersteps_launched_together_end_at_the_limit(device: str, limit: int) 
 
 
 @DEVICES
-def test_a_direction_changes_among_supersteps_launched_together(device: str) -> None:
-    """A path that ends in a dense part: the supersteps beyond, which push, must not run."""
+def test_the_direction_can_change_within_a_batch(device: str) -> None:
+    """A path ends in a dense part; pushes that were launched beyond it must not run."""
     tail, dense = 50, 120
     u, v = np.triu_indices(dense, 1)
     src, dst = np.append(np.arange(tail), tail + u), np.append(np.arange(1, tail + 1), tail + v)
     graph = gp.Graph.from_edgelist(src, dst)
     result, expected = run(graph, HOPS, device), gp.run(graph, HOPS, device="cpu")
     assert result.to_numpy().tolist() == [*range(tail + 1), *[tail + 1] * (dense - 1)]
-    ways = [[row["direction"] for row in one.trace] for one in (result, expected)]
-    assert ways[0] == ways[1]
-    assert "pull" in ways[0]
+    directions = [[row["direction"] for row in one.trace] for one in (result, expected)]
+    assert directions[0] == directions[1]
+    assert "pull" in directions[0]
 
 
-# Each superstep looks at aggregates of one or two before it, also where nobody asks for them in between.
+# Each superstep uses the aggregates of the one or two before it, even if the host does not read them in between.
 WATCHED = replace(
     SUMS,
     initially_active=lambda ctx: ctx.vertex == 0,
@@ -206,7 +206,7 @@ def test_aggregates_of_every_superstep(device: str, mode: str) -> None:
     assert results[0].status == results[1].status == "halted"
     assert seen[0] == seen[1]
     assert results[0].to_numpy().tolist() == results[1].to_numpy().tolist()
-    # Without ``halt`` many supersteps run before anything is read back.
+    # Without ``halt``, many supersteps run before the host reads their figures.
     together, apart = (run(graph, WATCHED, name, mode=mode) for name in (device, "cpu"))
     assert together.supersteps == apart.supersteps > 60
     assert together.to_numpy().tolist() == apart.to_numpy().tolist()
@@ -221,15 +221,15 @@ def test_grids(device: str) -> None:
 
 
 @DEVICES
-def test_nobody_begins(device: str) -> None:
-    nobody = replace(HOPS, initially_active=lambda ctx: False)
-    result = run(path(70), nobody, device)
+def test_no_vertex_is_active_initially(device: str) -> None:
+    program = replace(HOPS, initially_active=lambda ctx: False)
+    result = run(path(70), program, device)
     assert (result.supersteps, result.status) == (1, "completed")
     assert result.to_numpy().tolist() == [0] + [FAR] * 69
 
 
 @DEVICES
-def test_graphs_of_no_vertex_and_of_one(device: str) -> None:
+def test_graphs_with_at_most_one_vertex(device: str) -> None:
     nothing, loop = gp.Graph.from_edgelist([], []), gp.Graph.from_edgelist([0], [0])
     for mode in ("push", "pull", "auto"):
         assert run(nothing, LABELS, device, mode=mode).to_numpy().tolist() == []

@@ -28,7 +28,7 @@ SCRIPTS = {
     "agents_tool_loop.py": """\
 a human is asked: {'tool': 'order', 'argument': 'umbrella'}
 rain in Bergen, 3 umbrellas in stock: order 1 is placed.
-tries that failed: 1
+retries: 1
 """,
 }
 

@@ -37,8 +37,10 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
         raise VerificationError(f"labels have shape {labels.shape}, not ({n},)")
     if n == 0:
         return
-    _refuse(labels > np.arange(n), "vertex {} has label {}, which is not the smallest vertex of its component", labels)
-    _refuse(labels[labels] != labels, "vertex {} has label {}, which has another label itself", labels)
+    _raise_if_any(
+        labels > np.arange(n), "vertex {} has label {}, which is not the smallest vertex of its component", labels
+    )
+    _raise_if_any(labels[labels] != labels, "vertex {} has label {}, which itself has a different label", labels)
 
     # No edge joins two components.
     sources = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.indptr))
@@ -60,7 +62,7 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
         found = found[~reached[found]]
         reached[found] = True
         frontier = np.unique(found)
-    _refuse(~reached, "vertex {} is not connected to its label {}", labels)
+    _raise_if_any(~reached, "vertex {} is not connected to its label {}", labels)
 
 
 def _neighbors(indptr: Array, indices: Array, frontier: Array) -> Array:
@@ -72,7 +74,7 @@ def _neighbors(indptr: Array, indices: Array, frontier: Array) -> Array:
     return neighbors
 
 
-def _refuse(faulty: Array, message: str, labels: Array) -> None:
+def _raise_if_any(faulty: Array, message: str, labels: Array) -> None:
     if faulty.any():
         v = int(faulty.argmax())
         raise VerificationError(message.format(v, labels[v]))

@@ -169,17 +169,12 @@ def _check_parts(x: tuple[Any, ...], name: str) -> None:
             raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them", f"{name}[{k}]")
 
 
-def place(x: Any, workers: int) -> int:
-    """Return the worker, counted from 0, that owns the vertex with an id; the same in every process.
+def place_of_key(key: bytes, workers: int) -> int:
+    """Return the worker, counted from 0, that owns the vertex with an encoded id; the same in every process.
 
     Examples
     --------
-    >>> [place(vertex, 3) for vertex in ("a", "b", "c", 1, 2)]
+    >>> [place_of_key(id_key(vertex), 3) for vertex in ("a", "b", "c", 1, 2)]
     [2, 2, 0, 2, 1]
     """
-    return place_of_key(id_key(x), workers)
-
-
-def place_of_key(key: bytes, workers: int) -> int:
-    """Return ``place`` of an encoded id."""
     return (zlib.crc32(key) * 0x9E3779B1 & 0xFFFFFFFF) * workers >> 32

@@ -1,1 +1,1 @@
-"""Where agent vertices are computed: in this process, on its threads, or in worker processes."""
+"""The transports to partitions of agent vertices: in this process, or in worker processes."""

@@ -222,7 +222,7 @@ class AccessRewriter:
         self._emit(f"{result} = ptrtoint ptr {pointer} to i64")
         return result
 
-    def _wide(self, kind: str, value: str) -> str:
+    def _widen(self, kind: str, value: str) -> str:
         """Emit the conversion of a value to its bits, zero-extended to 64."""
         result = self._new()
         if kind == "ptr":
@@ -268,7 +268,7 @@ class AccessRewriter:
         if _is_aggregate(kind):
             self._store_parts(line, kind, value, address)
             return
-        bits = self._wide(kind, value)
+        bits = self._widen(kind, value)
         if atomic:
             self._hook("emu_rmw", address, _size(kind), _OPERATIONS["xchg"], bits, self._site("atomic", line))
         else:
@@ -305,18 +305,18 @@ class AccessRewriter:
     def _read_modify_write(self, line: str, result: str, parts: list[str], address: str) -> None:
         operation = parts[0].split(" ", 1)[0]
         kind, value = typed_value(re.sub(r" (?:syncscope\(.*?\) )?\w+$", "", parts[1]))
-        bits, size = self._wide(kind, value), _size(kind)
+        bits, size = self._widen(kind, value), _size(kind)
         if operation == "fsub":
             negative = self._new()
             self._emit(f"{negative} = fneg {kind} {value}")
-            operation, bits = "fadd", self._wide(kind, negative)
+            operation, bits = "fadd", self._widen(kind, negative)
         site = self._site("atomic", line)
         self._define(result, kind, self._hook("emu_rmw", address, size, _OPERATIONS[operation], bits, site))
 
     def _compare_and_swap(self, line: str, result: str, parts: list[str], address: str) -> None:
         kind, expected = typed_value(parts[1])
         _, desired = typed_value(re.sub(r" (?:syncscope\(.*?\) )?\w+ \w+$", "", parts[2]))
-        before, after = self._wide(kind, expected), self._wide(kind, desired)
+        before, after = self._widen(kind, expected), self._widen(kind, desired)
         old = self._hook("emu_cas", address, _size(kind), before, after, self._site("atomic", line))
         value, same, pair = self._new(), self._new(), self._new()
         self._define(value, kind, old)

@@ -108,7 +108,12 @@ def _libdevice(name: str) -> str | None:
             continue
         if text := _number_function(name, stem, kind):
             return text
-    return _integer_function(name, base) or _bit_function(name, base) or _conversion(name, base) or _rounded(name, base)
+    return (
+        _integer_function(name, base)
+        or _bit_function(name, base)
+        or _conversion(name, base)
+        or _rounded_arithmetic(name, base)
+    )
 
 
 def _number_function(name: str, stem: str, kind: str) -> str | None:
@@ -129,10 +134,10 @@ def _number_function(name: str, stem: str, kind: str) -> str | None:
         return _forward(name, kind if result == "number" else result, callee, kinds)
     if stem in ("llrint", "llround"):
         return _to_integer(name, kind, "i64", "s", {"llrint": "roundeven", "llround": "round"}[stem])
-    return _composed(name, stem, kind)
+    return _composite_function(name, stem, kind)
 
 
-def _composed(name: str, stem: str, kind: str) -> str | None:
+def _composite_function(name: str, stem: str, kind: str) -> str | None:
     """Return a floating-point function that consists of several instructions."""
     suffix = _SUFFIX[kind]
     if stem == "fdivide":
@@ -246,7 +251,7 @@ def _to_integer(name: str, kind: str, integer: str, sign: str, rounding: str) ->
     return _define(integer, name, [kind], body) + declared
 
 
-def _rounded(name: str, base: str) -> str | None:
+def _rounded_arithmetic(name: str, base: str) -> str | None:
     """Return an arithmetic function that rounds to nearest; other rounding modes are not supported."""
     match = re.fullmatch(r"([df])(add|sub|mul|div|rcp|sqrt)_rn|(f)(rsqrt)_rn|(fmaf?)_rn", base)
     if match is None:

@@ -160,7 +160,7 @@ class IntrinsicRewriter:
         self._emit(f"{result} = call i64 @{name}({joined}){attributes}", call)
         return result
 
-    def _wide(self, call: _Call, index: int) -> str:
+    def _widen(self, call: _Call, index: int) -> str:
         """Return an argument of a call, zero-extended to 64 bits."""
         kind, value = call.arguments[index]
         if value.lstrip("-").isdigit():
@@ -206,13 +206,13 @@ class IntrinsicRewriter:
         if name in intrinsics.SPECIAL_REGISTERS:
             self._register(call, intrinsics.SPECIAL_REGISTERS[name])
         elif name == SHARED:
-            address = self._hook(call, "emu_shared", self._wide(call, 0))
+            address = self._hook(call, "emu_shared", self._widen(call, 0))
             self._emit(f"{call.result} = inttoptr i64 {address} to ptr", call)
         elif name == DYNAMIC_SHARED:
             raise self._locations.error(call.line, "dynamic shared memory is not supported: declare a fixed size")
         elif name in intrinsics.BARRIERS:
             kind = intrinsics.BARRIERS[name]
-            predicate = self._wide(call, len(call.arguments) - 1) if kind != intrinsics.BARRIER else 0
+            predicate = self._widen(call, len(call.arguments) - 1) if kind != intrinsics.BARRIER else 0
             self._narrow(call, self._sync(call, kind, 0, predicate))
         elif name in intrinsics.FENCES:
             self._hook(call, "emu_fence", intrinsics.FENCES[name], self._site("fence", call))
@@ -226,21 +226,21 @@ class IntrinsicRewriter:
     def _warp_operation(self, call: _Call, name: str) -> None:
         operation = name.removeprefix(intrinsics.PREFIX)
         if operation == "bar.warp.sync":
-            self._sync(call, intrinsics.WARP_BARRIER, self._wide(call, 0))
+            self._sync(call, intrinsics.WARP_BARRIER, self._widen(call, 0))
         elif operation == "vote.sync":
             kind = intrinsics.VOTES[self._constant(call, 1)]
-            bits = self._sync(call, kind, self._wide(call, 0), self._wide(call, 2))
+            bits = self._sync(call, kind, self._widen(call, 0), self._widen(call, 2))
             self._pair(call, bits, bits)
         elif match := re.fullmatch(r"match\.(any|all)\.sync\.i(32|64)p?", operation):
             kind = intrinsics.MATCH_ANY if match[1] == "any" else intrinsics.MATCH_ALL
-            bits = self._sync(call, kind, self._wide(call, 0), self._wide(call, 1), match[2])
+            bits = self._sync(call, kind, self._widen(call, 0), self._widen(call, 1), match[2])
             if match[1] == "any":
                 self._narrow(call, bits)
             else:
                 self._pair(call, bits, self._high(call, bits))
         elif operation == "shfl.sync.i32":
             kind = intrinsics.SHUFFLES[self._constant(call, 1)]
-            bits = self._sync(call, kind, *(self._wide(call, index) for index in (0, 2, 3, 4)))
+            bits = self._sync(call, kind, *(self._widen(call, index) for index in (0, 2, 3, 4)))
             self._pair(call, bits, self._high(call, bits))
         else:
             shown = name.replace(intrinsics.PREFIX, "llvm.nvvm.")

@@ -80,7 +80,7 @@ def _compile(kernel: LoweredKernel) -> CompiledKernel:
     context = llvm.create_context()
     shared = SharedLayout()
     texts = _translated_modules(kernel, shared, machine)
-    module = _linked(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
+    module = _link_and_inline(machine, [llvm.parse_assembly(text, context) for text in texts], kernel.entry)
     intrinsics = IntrinsicRewriter(kernel.name, kernel.entry, kernel.location)
     module = llvm.parse_assembly(intrinsics.run(str(module)), context)
     _optimise(machine, module)
@@ -146,7 +146,7 @@ def _library_texts(modules: Sequence[HostModule], header: str) -> list[str]:
     return texts
 
 
-def _linked(machine: Any, modules: list[Any], entry: str) -> Any:
+def _link_and_inline(machine: Any, modules: list[Any], entry: str) -> Any:
     """Link the modules and inline all functions into the kernel."""
     module, *others = modules
     for other in others:

@@ -186,14 +186,14 @@ def _metadata(module: _ModuleBuilder, line: str) -> None:
 def _declaration(module: _ModuleBuilder, line: str) -> None:
     if "llvm.dbg." in line:
         return
-    line = opaque(_renamed(line))
+    line = opaque(_rename_intrinsics(line))
     match = _DECLARED.match(line)
     if match is not None:
         module.declared.add(match[1].strip('"'))
     module.out.append(line)
 
 
-def _renamed(line: str) -> str:
+def _rename_intrinsics(line: str) -> str:
     return line.replace('@"llvm.nvvm.', f'@"{PREFIX}') if "llvm.nvvm." in line else line
 
 
@@ -207,7 +207,7 @@ def _function(module: _ModuleBuilder, body: list[str]) -> None:
             _check(module, line)
         elif divisors and (zero := _IS_ZERO.match(line)) and zero[3] in divisors:
             _check_guard(module, line, following, zero, divisors[zero[3]])
-        module.out.append(opaque(_renamed(_instruction(module, line))))
+        module.out.append(opaque(_rename_intrinsics(_instruction(module, line))))
 
 
 def _function_header(module: _ModuleBuilder, line: str) -> str:

@@ -54,7 +54,7 @@ def _find(state: int, address: int, size: int, site: int, access: int) -> int:
 
 
 @helper
-def _enter(state: int, address: int, size: int, site: int, access: int) -> int:
+def _check_access(state: int, address: int, size: int, site: int, access: int) -> int:
     """Check and count an access; return its region, or 0 for the stack."""
     region = word(word(state, at.SITE_REGIONS), site)
     if not _holds(region, address, size):
@@ -86,7 +86,7 @@ def _maybe_yield(state: int, mask: int, site: int) -> None:
 def _load(state: int, address: int, size: int, site: int) -> int:
     """Load from the thread's own store buffer, or from memory."""
     _maybe_yield(state, _LOAD_YIELD_MASK, site)
-    region = _enter(state, address, size, site, _READ)
+    region = _check_access(state, address, size, site, _READ)
     if region == 0:
         return read_bits(address, size)
     me = word(state, at.CURRENT)
@@ -108,7 +108,7 @@ def _load(state: int, address: int, size: int, site: int) -> int:
 def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
     """Append a store to the thread's store buffer."""
     _maybe_yield(state, _YIELD_MASK, site)
-    region = _enter(state, address, size, site, _WRITE)
+    region = _check_access(state, address, size, site, _WRITE)
     if region == 0:
         write_bits(address, size, bits)
         return 0
@@ -128,12 +128,12 @@ def _store(state: int, address: int, size: int, bits: int, site: int) -> int:
 
 
 @helper
-def _enter_atomic(state: int, address: int, size: int, site: int) -> None:
+def _check_atomic(state: int, address: int, size: int, site: int) -> None:
     """Check an atomic and drain the stores that overlap it."""
     _maybe_yield(state, _YIELD_MASK, site)
     if size != 4 and size != 8:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
-    region = _enter(state, address, size, site, _ATOMIC)
+    region = _check_access(state, address, size, site, _ATOMIC)
     if region == 0:
         return
     drain_overlapping(word(state, at.CURRENT), address, size)
@@ -184,7 +184,7 @@ def _rmw(state: int, address: int, size: int, op: int, bits: int, site: int) -> 
     """Perform an atomic operation and return the old value."""
     if op < at.XCHG or op > at.FADD:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, op)
-    _enter_atomic(state, address, size, site)
+    _check_atomic(state, address, size, site)
     old = read_bits(address, size)
     write_bits(address, size, _combine(op, old, bits, size))
     # Earlier stores of this thread may become visible after this one.
@@ -195,7 +195,7 @@ def _rmw(state: int, address: int, size: int, op: int, bits: int, site: int) -> 
 @hook("emu_cas")
 def _cas(state: int, address: int, size: int, expected: int, desired: int, site: int) -> int:
     """Compare and swap; return the old value."""
-    _enter_atomic(state, address, size, site)
+    _check_atomic(state, address, size, site)
     old = read_bits(address, size)
     if old == expected:
         write_bits(address, size, desired)

@@ -75,7 +75,7 @@ class EmulatedMemory:
         allocation = Allocation(nbytes)
         self.live_bytes += nbytes
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
-        weakref.finalize(allocation, self._released, nbytes).atexit = False
+        weakref.finalize(allocation, self._release, nbytes).atexit = False
         return DeviceArray(self, allocation, 0, (length,), dtype)
 
     def _fails(self, nbytes: int) -> bool:
@@ -86,7 +86,7 @@ class EmulatedMemory:
                 return True
         return self.capacity is not None and self.live_bytes + nbytes > self.capacity
 
-    def _released(self, nbytes: int) -> None:
+    def _release(self, nbytes: int) -> None:
         self.live_bytes -= nbytes
 
     def zeros(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:

@@ -1,21 +1,20 @@
 """Compilation of hooks: functions of int64s that kernels and other hooks call through a symbol.
 
-Compiled hooks are cached on disk under a stamp that covers all of their source files.
+Compiled hooks are cached on disk as kernels are. A hook calls another through its symbol, so that an edit recompiles
+only the edited hook.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
 from numba import types
-from numba.core import caching, ccallback
+from numba.core import ccallback
+
+from gpu_pregel.kernels.library.cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,51 +29,8 @@ HOOK_MODULES = (
     "arithmetic_checks",
 )
 """The modules of this folder that define hooks, in dependency order."""
-_SOURCES = ("layout", "words", "hooks", *HOOK_MODULES)
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
-
-
-@functools.cache
-def _stamp() -> str:
-    """Return a digest of all source files of the hooks."""
-    digest = hashlib.sha256()
-    for name in _SOURCES:
-        digest.update(name.encode() + b"\0" + Path(__file__).with_name(f"{name}.py").read_bytes())
-    return digest.hexdigest()
-
-
-class _Stamped:
-    """Mixin that gives Numba's cache locators the stamp of the hooks."""
-
-    def get_source_stamp(self) -> str:
-        return _stamp()
-
-
-class _InUserDirectory(_Stamped, caching.UserProvidedCacheLocator):
-    pass
-
-
-class _InTree(_Stamped, caching.InTreeCacheLocator):
-    pass
-
-
-class _UserWide(_Stamped, caching.UserWideCacheLocator):
-    pass
-
-
-class _CacheImplementation(caching.CompileResultCacheImpl):
-    _locator_classes: ClassVar = [_InUserDirectory, _InTree, _UserWide]
-
-
-class _HookCache(caching.FunctionCache):
-    _impl_class = _CacheImplementation
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Treat a damaged cache entry as missing."""
-        with contextlib.suppress(Exception):
-            return super().load_overload(sig, target_context)
-        return None
 
 
 class Hook(NamedTuple):
@@ -117,8 +73,7 @@ def compile_hook(one: Hook) -> int:
     callback: Any = ccallback.CFunc(
         one.function, ((types.int64,) * one.arguments, types.int64), {}, {"nopython": True, **_OPTIONS}
     )
-    with contextlib.suppress(RuntimeError, OSError):
-        callback._cache = _HookCache(one.function)
+    callback._cache = KernelCache(one.function, _OPTIONS)
     callback.compile()
     address = int(callback.address)
     llvm.add_symbol(one.symbol, address)

@@ -47,35 +47,35 @@ class _ArgumentWords:
     def add(self, name: str, kind: Any, argument: Any) -> None:
         """Append an argument of the declared type ``kind``."""
         if hasattr(kind, "dtype") and hasattr(kind, "layout"):
-            self._array(name, kind, argument)
+            self._add_array(name, kind, argument)
         elif hasattr(kind, "types") or hasattr(kind, "count"):
-            self._tuple(name, kind, argument)
+            self._add_tuple(name, kind, argument)
         elif str(kind) == "none":
             if argument is not None:
-                raise self._refusal(name, kind, argument)
+                raise self._mismatch(name, kind, argument)
             self.words.append(0)
         else:
-            self._number(name, kind, argument)
+            self._add_number(name, kind, argument)
 
-    def _refusal(self, name: str, kind: Any, argument: Any, hint: str = "") -> ArgumentTypeError:
+    def _mismatch(self, name: str, kind: Any, argument: Any, hint: str = "") -> ArgumentTypeError:
         return ArgumentTypeError(
-            f"kernel {self._kernel}: {name} must be {_described(kind)}, not {_given(argument)}{hint}"
+            f"kernel {self._kernel}: {name} must be {_expected_text(kind)}, not {_actual_text(argument)}{hint}"
         )
 
-    def _tuple(self, name: str, kind: Any, argument: Any) -> None:
+    def _add_tuple(self, name: str, kind: Any, argument: Any) -> None:
         kinds = tuple(kind)
         if not isinstance(argument, tuple) or len(argument) != len(kinds):
-            raise self._refusal(name, kind, argument)
+            raise self._mismatch(name, kind, argument)
         for index, (part, value) in enumerate(zip(kinds, argument, strict=True)):
             self.add(f"{name}[{index}]", part, value)
 
-    def _array(self, name: str, kind: Any, argument: Any) -> None:
+    def _add_array(self, name: str, kind: Any, argument: Any) -> None:
         if not hasattr(argument, "allocation"):
             hint = ": copy it to the device first" if isinstance(argument, (np.ndarray, list)) else ""
-            raise self._refusal(name, kind, argument, hint)
+            raise self._mismatch(name, kind, argument, hint)
         dtype = _dtype(kind.dtype)
         if argument.dtype != dtype or argument.ndim != kind.ndim:
-            raise self._refusal(name, kind, argument)
+            raise self._mismatch(name, kind, argument)
         self.words += [0, 0, argument.size, dtype.itemsize, _signed(argument.address), *argument.shape]
         strides = [dtype.itemsize]
         for size in reversed(argument.shape[1:]):
@@ -85,13 +85,13 @@ class _ArgumentWords:
             Region(name, argument.address, argument.nbytes, dtype.itemsize, self.racy, argument.allocation)
         )
 
-    def _number(self, name: str, kind: Any, argument: Any) -> None:
+    def _add_number(self, name: str, kind: Any, argument: Any) -> None:
         dtype = _dtype(kind)
         if hasattr(argument, "allocation") or np.ndim(argument) or isinstance(argument, (str, bytes, type(None))):
-            raise self._refusal(name, kind, argument)
+            raise self._mismatch(name, kind, argument)
         if dtype.kind == "b":
             if not isinstance(argument, (bool, np.bool_)):
-                raise self._refusal(name, kind, argument)
+                raise self._mismatch(name, kind, argument)
             self.words.append(int(argument))
         elif dtype.kind == "f":
             value = float(argument)
@@ -99,10 +99,10 @@ class _ArgumentWords:
             self.words.append(struct.unpack(f"={integer}", np.dtype(f"={code}").type(value).tobytes())[0])
         else:
             if not isinstance(argument, (int, np.integer, np.bool_)):
-                raise self._refusal(name, kind, argument)
+                raise self._mismatch(name, kind, argument)
             limits = np.iinfo(dtype)
             if not limits.min <= int(argument) <= limits.max:
-                raise self._refusal(name, kind, argument)
+                raise self._mismatch(name, kind, argument)
             self.words.append(_signed(int(argument)))
 
 
@@ -116,7 +116,7 @@ def _dtype(kind: Any) -> np.dtype[Any]:
     return np.dtype("bool" if name.startswith("bool") else name)
 
 
-def _described(kind: Any) -> str:
+def _expected_text(kind: Any) -> str:
     if hasattr(kind, "layout"):
         return f"an array of {kind.dtype} on the device"
     if hasattr(kind, "count") or hasattr(kind, "types"):
@@ -124,7 +124,7 @@ def _described(kind: Any) -> str:
     return f"a number of type {kind}"
 
 
-def _given(argument: Any) -> str:
+def _actual_text(argument: Any) -> str:
     if isinstance(argument, np.ndarray):
         return f"a host array of {argument.dtype}"
     if hasattr(argument, "allocation"):

@@ -60,11 +60,11 @@ def check_launch(name: str, shape: LaunchShape, *, grid_barrier: bool = False) -
 def _problem(shape: LaunchShape, grid_barrier: bool) -> str | None:
     blocks, threads, shared_bytes = shape.blocks, shape.threads, shape.shared_bytes
     if not _fits(shape.grid, MAX_GRID):
-        return f"a grid of {_text(shape.grid)} blocks: use 1 to {_text(MAX_GRID)}, or skip a launch that has no work"
+        size, limit = _dimensions(shape.grid), _dimensions(MAX_GRID)
+        return f"a grid of {size} blocks: use 1 to {limit}, or skip a launch that has no work"
     if threads > MAX_THREADS or not _fits(shape.block, MAX_BLOCK):
-        return (
-            f"a block of {_text(shape.block)} threads: use 1 to {MAX_THREADS} in total and at most {_text(MAX_BLOCK)}"
-        )
+        size, limit = _dimensions(shape.block), _dimensions(MAX_BLOCK)
+        return f"a block of {size} threads: use 1 to {MAX_THREADS} in total and at most {limit}"
     if blocks * threads >= 1 << 32:
         return f"{blocks} blocks of {threads} threads: the emulated device supports at most {(1 << 32) - 1:,} threads"
     if shared_bytes > MAX_STATIC_SHARED:
@@ -83,5 +83,5 @@ def _fits(sizes: tuple[int, ...], limits: tuple[int, ...]) -> bool:
     return all(1 <= size <= limit for size, limit in zip(sizes, limits, strict=True))
 
 
-def _text(sizes: tuple[int, ...]) -> str:
+def _dimensions(sizes: tuple[int, ...]) -> str:
     return " x ".join(map(str, sizes))

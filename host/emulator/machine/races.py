@@ -42,17 +42,17 @@ def _check_against(
     state: int, me: int, past: int, kind: int, access: int, site: int, address: int, size: int, shared: int
 ) -> None:
     """Report a race if the access recorded at ``past`` conflicts with the current one."""
-    who = word(past, 0)
-    if who >> 32 != word(state, at.STAMP) or who & 0xFFFFFFFF == word(me, at.IDENTITY):
+    thread_key = word(past, 0)
+    if thread_key >> 32 != word(state, at.STAMP) or thread_key & 0xFFFFFFFF == word(me, at.IDENTITY):
         return
-    how = word(past, 1)
-    if access & _ATOMIC and how & _ATOMIC_BIT:
+    access_key = word(past, 1)
+    if access & _ATOMIC and access_key & _ATOMIC_BIT:
         return
-    if not _is_ordered(state, me, who & 0xFFFFFFFF, how, shared):
+    if not _is_ordered(state, me, thread_key & 0xFFFFFFFF, access_key, shared):
         thread = word(me, at.IDENTITY)
-        other_site = (how >> _SITE_SHIFT) & ((1 << _SITE_BITS) - 1)
-        both = access | (_WRITE | _ATOMIC if how & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
-        fail_thread(state, at.RACE, site, thread, address, size, both, who & 0xFFFFFFFF, other_site)
+        other_site = (access_key >> _SITE_SHIFT) & ((1 << _SITE_BITS) - 1)
+        both = access | (_WRITE | _ATOMIC if access_key & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
+        fail_thread(state, at.RACE, site, thread, address, size, both, thread_key & 0xFFFFFFFF, other_site)
 
 
 @hook("emu_race")
@@ -61,11 +61,11 @@ def check_race(state: int, region: int, address: int, size: int, access: int, si
     me = word(state, at.CURRENT)
     warp = word(me, at.OWN_WARP)
     shared = word(region, at.FLAGS) & at.SHARED
-    who = (word(state, at.STAMP) << 32) | word(me, at.IDENTITY)
-    how = (site << _SITE_SHIFT) | ((word(word(me, at.OWN_BLOCK), at.EPOCH) & _BLOCK_MASK) << _LANE_BITS)
-    how |= word(warp, at.LANE_EPOCH + word(me, at.LANE)) & _LANE_MASK
+    thread_key = (word(state, at.STAMP) << 32) | word(me, at.IDENTITY)
+    access_key = (site << _SITE_SHIFT) | ((word(word(me, at.OWN_BLOCK), at.EPOCH) & _BLOCK_MASK) << _LANE_BITS)
+    access_key |= word(warp, at.LANE_EPOCH + word(me, at.LANE)) & _LANE_MASK
     if access & _ATOMIC:
-        how |= _ATOMIC_BIT
+        access_key |= _ATOMIC_BIT
     shift = word(region, at.SHIFT)
     first = address - word(region, at.SHADOW_BASE)
     for granule in range(first >> shift, ((first + size - 1) >> shift) + 1):
@@ -74,12 +74,12 @@ def check_race(state: int, region: int, address: int, size: int, access: int, si
         if access & _WRITE:
             _check_against(state, me, past + at.LAST_READ * at.WORD, _READ, access, site, address, size, shared)
             _check_against(state, me, past + at.EARLIER_READ * at.WORD, _READ, access, site, address, size, shared)
-            set_word(past, at.LAST_WRITE, who)
-            set_word(past, at.LAST_WRITE + 1, how)
+            set_word(past, at.LAST_WRITE, thread_key)
+            set_word(past, at.LAST_WRITE + 1, access_key)
         else:
-            if word(past, at.LAST_READ) != who:
+            if word(past, at.LAST_READ) != thread_key:
                 set_word(past, at.EARLIER_READ, word(past, at.LAST_READ))
                 set_word(past, at.EARLIER_READ + 1, word(past, at.LAST_READ + 1))
-            set_word(past, at.LAST_READ, who)
-            set_word(past, at.LAST_READ + 1, how)
+            set_word(past, at.LAST_READ, thread_key)
+            set_word(past, at.LAST_READ + 1, access_key)
     return 0

@@ -42,7 +42,7 @@ class Region:
         return self.address + self.nbytes
 
 
-def merged(regions: Sequence[Region]) -> list[Region]:
+def merge_regions(regions: Sequence[Region]) -> list[Region]:
     """Merge overlapping regions, because an address does not identify the parameter through which it was reached."""
     result: list[Region] = []
     for region in sorted((r for r in regions if r.nbytes), key=lambda r: (r.address, -r.nbytes)):

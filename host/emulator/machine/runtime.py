@@ -20,7 +20,7 @@ from gpu_pregel.host.emulator.machine.faults import FaultyLaunch, fault_message
 from gpu_pregel.host.emulator.machine.fibers import Fibers, load_fibers
 from gpu_pregel.host.emulator.machine.hooks import HOOK_MODULES, HOOKS, compile_hook
 from gpu_pregel.host.emulator.machine.limits import LaunchShape, check_launch
-from gpu_pregel.host.emulator.machine.regions import Region, SharedMemory, merged, region_table
+from gpu_pregel.host.emulator.machine.regions import Region, SharedMemory, merge_regions, region_table
 
 STEP_LIMIT = 1 << 29
 """Number of thread switches after which a launch is assumed not to terminate."""
@@ -183,7 +183,7 @@ def run(
     loaded = load_machine()
     with _LOCK:
         records = _LaunchRecords(loaded, shape, kernel.shared_granule, seed, launch)
-        records.use(kernel.entry, arguments, merged(arrays), sites)
+        records.use(kernel.entry, arguments, merge_regions(arrays), sites)
         _STATE[:] = records.state
         _STATE[at.STEP_LIMIT] = step_limit
         counted = _begin_counts(records, sites) if counts is not None else None

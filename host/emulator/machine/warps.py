@@ -39,7 +39,7 @@ def _check_mask(state: int, me: int, warp: int, mask: int, site: int) -> None:
 
 
 @helper
-def _arrived(state: int, me: int, warp: int, mask: int, site: int) -> int:
+def _arrived_lanes(state: int, me: int, warp: int, mask: int, site: int) -> int:
     """Return the lanes that have arrived; a lane that waits for this one elsewhere is a fault."""
     own = 1 << word(me, at.LANE)
     waiting = mask & word(warp, at.WAITING)
@@ -196,7 +196,7 @@ def synchronise_warp(state: int, kind: int, mask: int, a: int, b: int, c: int, s
     if kind == at.WARP_SYNC:
         drain(me)
     _check_mask(state, me, warp, mask, site)
-    here = _arrived(state, me, warp, mask, site)
+    here = _arrived_lanes(state, me, warp, mask, site)
     set_word(warp, at.LANE_A + lane, a)
     set_word(warp, at.LANE_B + lane, b)
     set_word(warp, at.LANE_C + lane, c)

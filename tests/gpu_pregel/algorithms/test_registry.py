@@ -41,69 +41,8 @@ def test_names_and_commands_are_distinct() -> None:
     assert not set(exported_names()) & set(gp._HOMES)
 
 
-HOPS = '''
-"""Hops: the number of edges on a shortest path from vertex 0."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-
-from gpu_pregel.errors import VerificationError
-from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
-from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.run import run
-
-
-@dataclass(frozen=True, repr=False)
-class Hops(VertexResult):
-    """The distance of each vertex from vertex 0.
-
-    Attributes
-    ----------
-    hops : int64[n]
-        The number of edges; -1 for unreachable vertices.
-    """
-
-    hops: Any
-
-    value_name = "hops"
-
-    @property
-    def _values(self) -> np.ndarray[Any, Any]:
-        return to_host(self.hops)
-
-
-_PROGRAM = VertexProgram(
-    value=np.int64,
-    init=lambda ctx: 0 if ctx.vertex == 0 else -1,
-    initially_active=lambda ctx: ctx.vertex == 0,
-    message=lambda value, ctx: value + 1,
-    combine="min",
-    apply=lambda value, incoming, ctx: incoming if value < 0 else value,
-)
-
-
-def hops(graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Hops:
-    """Find the number of edges from vertex 0 to each vertex."""
-    found = run(graph, _PROGRAM, device=device, threads=threads, progress=progress)
-    return Hops(graph=graph, stats=found.stats, trace=found.trace, hops=found.values)
-
-
-def check_hops(graph: Graph, hops: Any) -> None:
-    """Raise ``VerificationError`` unless ``hops`` agrees with SciPy's shortest paths."""
-    from scipy.sparse.csgraph import shortest_path
-
-    expected = shortest_path(graph.to_scipy(), unweighted=True, indices=0)
-    wrong = np.where(np.isinf(expected), -1, expected) != hops
-    if wrong.any():
-        raise VerificationError(f"vertex {int(wrong.argmax())} has a wrong number of hops")
-'''
-
-HOPS_ENTRY = '    Algorithm("hops", "Hops", "hops", checker="hops"),\n'
+EXAMPLE = Path(__file__).with_name("hops.py")
+EXAMPLE_ENTRY = '    Algorithm("hops", "Hops", "hops", checker="hops"),\n'
 
 PROGRAM = """if True:
     import gpu_pregel as gp
@@ -125,12 +64,12 @@ def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("host", "kernels", "__pycache__"))
     for name in ("host", "kernels"):
         (copy / name).symlink_to((PACKAGE / name).resolve())
-    (copy / "algorithms" / "hops.py").write_text(HOPS)
+    shutil.copy(EXAMPLE, copy / "algorithms")
     registry = copy / "algorithms" / "registry.py"
     text = registry.read_text()
     assert text.count("\nALGORITHMS = (\n") == 1
     begin, end = text.split("\nALGORITHMS = (\n")
-    registry.write_text(f"{begin}\nALGORITHMS = (\n" + end.replace("\n)\n", f"\n{HOPS_ENTRY})\n", 1))
+    registry.write_text(f"{begin}\nALGORITHMS = (\n" + end.replace("\n)\n", f"\n{EXAMPLE_ENTRY})\n", 1))
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

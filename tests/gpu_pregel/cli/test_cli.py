@@ -87,13 +87,29 @@ def test_convert_accepts_options_for_reading(tmp_path: Path) -> None:
 def test_info_prints_versions_devices_and_threads(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 0
     out = capsys.readouterr().out
-    for word in ("gpu_pregel", "numba", "devices", "gpus", "threads", "threading", "kernel cache"):
+    for word in ("gpu_pregel", "numba", "devices", "gpus", "threads", "threading", "kernel cache", "cache size"):
         assert word in out
     assert main(["info", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["devices"][0] == "cpu"
     assert ("cuda:0" in facts["devices"]) == facts["gpus"][-1].startswith("cuda:")
     assert facts["threads"] >= 1
+
+
+def test_info_clears_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("gpu_pregel.kernels.library.cache.cache_directory", lambda: str(tmp_path))
+    (tmp_path / f"push-{64 * '0'}.nbi").write_bytes(bytes(2048))
+    (tmp_path / "other").write_bytes(bytes(2000))
+    assert main(["info"]) == 0
+    assert "2.0 KiB of at most 256.0 MiB" in capsys.readouterr().out
+    assert main(["info", "--clear-cache", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"kernel cache": str(tmp_path), "deleted": "2.0 KiB"}
+    assert [file.name for file in tmp_path.iterdir()] == ["other"]
+    monkeypatch.setenv("GPU_PREGEL_CACHE_BYTES", "1 GB")
+    assert main(["info"]) == 2
+    assert "GPU_PREGEL_CACHE_BYTES must be a number of bytes, such as 268435456, not '1 GB'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def equal() -> Callable[[gp.Graph, gp.Graph], bool]:
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+def write_file(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     """Write a file with this name and content; return its path."""
 
     def write(name: str, content: str | bytes) -> Path:
@@ -59,7 +59,7 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 
 @pytest.fixture
-def refused() -> Callable[..., None]:
+def assert_rejected() -> Callable[..., None]:
     """Assert that reading raises ``FormatError`` with this file, line and problem."""
 
     def check(path: Path, line: int | None, problem: str, **options: Any) -> None:

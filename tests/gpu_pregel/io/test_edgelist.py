@@ -18,7 +18,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, FormatError, NotEnoughMemoryError
 from gpu_pregel.io._lines import LineParser
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 READABLE: list[tuple[str, str, str | bytes, list[tuple[Any, ...]]]] = [
     ("plain", "a.el", "0 1\n1 2\n", [(0, 1), (1, 2)]),
@@ -53,17 +53,23 @@ READABLE: list[tuple[str, str, str | bytes, list[tuple[Any, ...]]]] = [
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
 @pytest.mark.parametrize("name, content, expected", [row[1:] for row in READABLE], ids=[row[0] for row in READABLE])
 def test_reads(
-    name: str, content: str | bytes, expected: Any, blocks: str, put: Put, edges: Any, request: pytest.FixtureRequest
+    name: str,
+    content: str | bytes,
+    expected: Any,
+    blocks: str,
+    write_file: WriteFile,
+    edges: Any,
+    request: pytest.FixtureRequest,
 ) -> None:
     if blocks == "small blocks":
         request.getfixturevalue("small_blocks")
-    graph = gp.read_graph(put(name, content))
+    graph = gp.read_graph(write_file(name, content))
     assert edges(graph) == expected
     assert not graph.is_directed
     assert (graph.weights is not None) == (bool(expected) and len(expected[0]) == 3)
 
 
-REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
+REJECTED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
     ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a destination is required", {}),
     ("one column at first", "a.txt", "7\n", 1, "1 column", {}),
     ("too many columns", "a.txt", "0 1\n1 2 3\n", 2, "3 columns ('1 2 3'), but the first edge (line 1) has 2", {}),
@@ -107,7 +113,7 @@ REFUSED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
 @pytest.mark.parametrize(
-    "name, content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    "name, content, line, problem, options", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED]
 )
 def test_rejects(
     name: str,
@@ -116,13 +122,13 @@ def test_rejects(
     problem: str,
     options: dict[str, Any],
     blocks: str,
-    put: Put,
-    refused: Any,
+    write_file: WriteFile,
+    assert_rejected: Any,
     request: pytest.FixtureRequest,
 ) -> None:
     if blocks == "small blocks":
         request.getfixturevalue("small_blocks")
-    refused(put(name, content), line, problem, **options)
+    assert_rejected(write_file(name, content), line, problem, **options)
 
 
 PIECES = [
@@ -172,8 +178,8 @@ def test_arrow_and_python_agree(lines: list[str], name: str, tmp_path_factory: p
         assert outcome() == found
 
 
-def test_options(put: Put, edges: Any) -> None:
-    path = put("a.txt", "0 1 5\n1 0 3\n1 1 2\n1 2 4\n")
+def test_options(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.txt", "0 1 5\n1 0 3\n1 1 2\n1 2 4\n")
     assert edges(gp.read_graph(path, directed=True)) == [(0, 1, 5.0), (1, 0, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
     assert edges(gp.read_graph(path, weighted=False, duplicates="drop", self_loops="drop")) == [(0, 1), (1, 2)]
     assert edges(gp.read_graph(path, duplicates="drop")) == [(0, 1, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
@@ -181,90 +187,97 @@ def test_options(put: Put, edges: Any) -> None:
     assert gp.read_graph(path, renumber=True).ids is not None
 
 
-def test_empty_file_with_vertices(put: Put) -> None:
-    graph = gp.read_graph(put("a.txt", "# none\n"), num_vertices=4)
+def test_empty_file_with_vertices(write_file: WriteFile) -> None:
+    graph = gp.read_graph(write_file("a.txt", "# none\n"), num_vertices=4)
     assert (graph.num_vertices, graph.num_edges) == (4, 0)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64", "float32", "float64"])
-def test_weight_dtype(dtype: str, put: Put) -> None:
-    graph = gp.read_graph(put("a.wel", "0 1 7\n1 2 3.0\n"), weight_dtype=dtype, directed=True)
+def test_weight_dtype(dtype: str, write_file: WriteFile) -> None:
+    graph = gp.read_graph(write_file("a.wel", "0 1 7\n1 2 3.0\n"), weight_dtype=dtype, directed=True)
     assert graph.weights is not None
     assert (graph.weights.dtype, graph.weights.tolist()) == (np.dtype(dtype), [7, 3])
 
 
-def test_integer_weights_keep_64_bits(put: Put) -> None:
+def test_integer_weights_keep_64_bits(write_file: WriteFile) -> None:
     largest = {"int64": 2**63 - 1, "uint64": 2**64 - 1}
     for dtype, value in largest.items():
-        graph = gp.read_graph(put("a.wel", f"0 1 {value}\n"), weight_dtype=dtype, directed=True)
+        graph = gp.read_graph(write_file("a.wel", f"0 1 {value}\n"), weight_dtype=dtype, directed=True)
         assert graph.weights is not None
         assert graph.weights.tolist() == [value]
 
 
-def test_ids_become_wider_midway(put: Put, small_blocks: None, edges: Any) -> None:
-    graph = gp.read_graph(put("a.txt", "0 1\n1 2\n5000000000 2\n3 1\n"))
+def test_ids_become_wider_midway(write_file: WriteFile, small_blocks: None, edges: Any) -> None:
+    graph = gp.read_graph(write_file("a.txt", "0 1\n1 2\n5000000000 2\n3 1\n"))
     assert edges(graph) == [(0, 1), (1, 2), (1, 3), (2, 5000000000)]
 
 
-def test_line_number_across_blocks(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_number_across_blocks(
+    write_file: WriteFile, assert_rejected: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("gpu_pregel.io._lines._BLOCK_BYTES", 1000)
     lines = ["# comment", ""] + [f"{u} {u + 1}" for u in range(5000)]
     lines[4321] = "17 -4"
-    refused(put("a.txt", "\n".join(lines)), 4322, "the id -4 is negative")
+    assert_rejected(write_file("a.txt", "\n".join(lines)), 4322, "the id -4 is negative")
 
 
 @pytest.mark.parametrize("suffix", ["txt.gz", "TXT.ZST", "csv.zstd"])
-def test_compressed(suffix: str, put: Put, edges: Any) -> None:
+def test_compressed(suffix: str, write_file: WriteFile, edges: Any) -> None:
     text = b"src,dst\n0,1\n1,2\n" if "csv" in suffix else b"# c\n0 1\n1 2\n"
     packed = gzip.compress(text) if suffix.endswith("gz") else pa.Codec("zstd").compress(text, asbytes=True)
-    assert edges(gp.read_graph(put(f"a.{suffix}", packed))) == [(0, 1), (1, 2)]
+    assert edges(gp.read_graph(write_file(f"a.{suffix}", packed))) == [(0, 1), (1, 2)]
 
 
-def test_gzip_of_several_members(put: Put, edges: Any) -> None:
-    assert edges(gp.read_graph(put("a.txt.gz", gzip.compress(b"0 1\n1 ") + gzip.compress(b"2\n")))) == [(0, 1), (1, 2)]
+def test_gzip_of_several_members(write_file: WriteFile, edges: Any) -> None:
+    assert edges(gp.read_graph(write_file("a.txt.gz", gzip.compress(b"0 1\n1 ") + gzip.compress(b"2\n")))) == [
+        (0, 1),
+        (1, 2),
+    ]
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
 @pytest.mark.parametrize("damage", ["truncated", "plain text"])
-def test_damaged_compression(suffix: str, damage: str, put: Put, refused: Any) -> None:
+def test_damaged_compression(suffix: str, damage: str, write_file: WriteFile, assert_rejected: Any) -> None:
     text = b"".join(b"%d %d\n" % (u, u * 7 % 1000) for u in range(1000))
     packed = gzip.compress(text) if suffix == "gz" else pa.Codec("zstd").compress(text, asbytes=True)
     content = packed[: len(packed) // 2] if damage == "truncated" else text
-    refused(put(f"a.txt.{suffix}", content), None, "is not a complete")
+    assert_rejected(write_file(f"a.txt.{suffix}", content), None, "is not a complete")
 
 
-def test_too_little_memory(put: Put, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_little_memory(write_file: WriteFile, small_blocks: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 1000)
-    path = put("a.txt", "".join(f"{u} {u + 1}\n" for u in range(1000)))
+    path = write_file("a.txt", "".join(f"{u} {u + 1}\n" for u in range(1000)))
     with pytest.raises(NotEnoughMemoryError, match=re.escape(str(path))):
         gp.read_graph(path)
 
 
-def test_endless_line(put: Put, refused: Any, monkeypatch: pytest.MonkeyPatch, small_blocks: None) -> None:
+def test_endless_line(
+    write_file: WriteFile, assert_rejected: Any, monkeypatch: pytest.MonkeyPatch, small_blocks: None
+) -> None:
     monkeypatch.setattr("gpu_pregel.io._lines._LONGEST_LINE", 100)
-    refused(put("a.txt", b"0 1\n" + bytes(500)), 2, "check that this is a text file")
+    assert_rejected(write_file("a.txt", b"0 1\n" + bytes(500)), 2, "check that this is a text file")
 
 
-def test_progress(put: Put, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress(write_file: WriteFile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
     monkeypatch.setattr(
         "gpu_pregel.host.superstep.progress.ProgressBar.update", lambda self, done, size: seen.append((done, size))
     )
-    path = put("a.txt", "0 1\n1 2\n")
+    path = write_file("a.txt", "0 1\n1 2\n")
     gp.read_graph(path, progress=True)
     assert (8, 8) in seen
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("name", ["a.el.gz", "a.csv.zst", "a.bin.zstd", "a.mtx.gz"])
-def test_an_empty_compressed_file_is_truncated(name: str, put: Put, refused: Any) -> None:
-    refused(put(name, b""), None, "file (it is empty): download or compress it again")
+def test_an_empty_compressed_file_is_truncated(name: str, write_file: WriteFile, assert_rejected: Any) -> None:
+    assert_rejected(write_file(name, b""), None, "file (it is empty): download or compress it again")
 
 
 @pytest.mark.parametrize("suffix", ["gz", "zst"])
-def test_compressed_empty_data_is_an_empty_graph(suffix: str, put: Put) -> None:
+def test_compressed_empty_data_is_an_empty_graph(suffix: str, write_file: WriteFile) -> None:
     packed = gzip.compress(b"") if suffix == "gz" else pa.Codec("zstd").compress(b"", asbytes=True)
-    assert gp.read_graph(put(f"a.el.{suffix}", packed)).num_vertices == 0
+    assert gp.read_graph(write_file(f"a.el.{suffix}", packed)).num_vertices == 0
 
 
 @pytest.mark.parametrize("suffix", ["txt", "el", "csv", "tsv", "edges.gz", "snap.zst"])
@@ -333,10 +346,10 @@ def test_snap_graphs(data: Path) -> None:
     assert (systems.num_vertices, systems.num_edges) == (6474, 26467)
 
 
-def test_errors_can_be_pickled(put: Put) -> None:
+def test_errors_can_be_pickled(write_file: WriteFile) -> None:
     import pickle
 
     with pytest.raises(FormatError) as caught:
-        gp.read_graph(put("a.txt", "x y\n"))
+        gp.read_graph(write_file("a.txt", "x y\n"))
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.line) == (str(caught.value), 1)

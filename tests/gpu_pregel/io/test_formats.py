@@ -27,7 +27,7 @@ from gpu_pregel.errors import (
 )
 from gpu_pregel.io import _formats, check_output
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 NAMES = ["a.el", "a.txt.gz", "a.csv.zst", "a.mtx", "a.graph", "a.v", "a.bin", "a.sg", "a.parquet", "a.pregel"]
 
@@ -51,15 +51,15 @@ def test_suffixes_are_case_insensitive(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a", "a.gz", "el"])
-def test_unknown_suffix(name: str, put: Put) -> None:
-    path = put(name, "0 1\n")
+def test_unknown_suffix(name: str, write_file: WriteFile) -> None:
+    path = write_file(name, "0 1\n")
     with pytest.raises(FormatError, match=r"pass format=, or use one of edgelist: \.txt \.el"):
         gp.read_graph(path)
     with pytest.raises(FormatError, match="unknown suffix"):
         gp.Graph.from_edgelist([0], [1]).save(path)
     with pytest.raises(ArgumentError, match="format must be 'edgelist' or 'matrix-market' or"):
         gp.read_graph(path, "word")
-    assert gp.read_graph(put("b.docx", "0 1\n"), "edgelist").num_edges == 2
+    assert gp.read_graph(write_file("b.docx", "0 1\n"), "edgelist").num_edges == 2
 
 
 @pytest.mark.parametrize("name", NAMES)

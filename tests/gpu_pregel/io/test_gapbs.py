@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 
 def serialized(directed: int, m: int, n: int, *parts: tuple[list[int], list[int]]) -> bytes:
@@ -30,40 +30,40 @@ ARCS = serialized(1, 2, 3, ([0, 1, 2, 2], [2, 2]), ([0, 0, 0, 2], [0, 1]))
 HEAVY = serialized(0, 2, 2, ([0, 1, 2], [1, -7, 0, -7]))
 
 
-def test_reads(put: Put, edges: Any) -> None:
-    assert edges(gp.read_graph(put("a.sg", PATH))) == [(0, 1), (1, 2)]
-    assert edges(gp.read_graph(put("a.sg", ARCS))) == [(0, 2), (1, 2)]
-    graph = gp.read_graph(put("a.wsg", HEAVY))
+def test_reads(write_file: WriteFile, edges: Any) -> None:
+    assert edges(gp.read_graph(write_file("a.sg", PATH))) == [(0, 1), (1, 2)]
+    assert edges(gp.read_graph(write_file("a.sg", ARCS))) == [(0, 2), (1, 2)]
+    graph = gp.read_graph(write_file("a.wsg", HEAVY))
     assert edges(graph) == [(0, 1, -7)]
     assert graph.weights is not None
     assert graph.weights.dtype == np.int32
-    assert gp.read_graph(put("a.wsg", HEAVY), weighted=False).weights is None
-    assert gp.read_graph(put("a.dat", HEAVY), "gapbs", weighted=True).weights is not None
-    assert gp.read_graph(put("a.sg", serialized(0, 0, 0, ([0], [])))).num_vertices == 0
+    assert gp.read_graph(write_file("a.wsg", HEAVY), weighted=False).weights is None
+    assert gp.read_graph(write_file("a.dat", HEAVY), "gapbs", weighted=True).weights is not None
+    assert gp.read_graph(write_file("a.sg", serialized(0, 0, 0, ([0], [])))).num_vertices == 0
 
 
-def test_direction_can_be_chosen(put: Put, edges: Any) -> None:
-    undirected = gp.read_graph(put("a.sg", ARCS), directed=False)
+def test_direction_can_be_chosen(write_file: WriteFile, edges: Any) -> None:
+    undirected = gp.read_graph(write_file("a.sg", ARCS), directed=False)
     assert not undirected.is_directed
     assert undirected.num_edges == 4
     assert edges(undirected) == [(0, 2), (1, 2)]
-    both = gp.read_graph(put("a.sg", PATH), directed=True)
+    both = gp.read_graph(write_file("a.sg", PATH), directed=True)
     assert both.is_directed
     assert edges(both) == [(0, 1), (1, 0), (1, 2), (2, 1)]
 
 
-def test_duplicates_can_be_dropped(put: Put, edges: Any) -> None:
-    path = put("a.sg", serialized(0, 5, 2, ([0, 3, 5], [0, 1, 1, 0, 0])))
+def test_duplicates_can_be_dropped(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.sg", serialized(0, 5, 2, ([0, 3, 5], [0, 1, 1, 0, 0])))
     assert edges(gp.read_graph(path)) == [(0, 0), (0, 1), (0, 1)]
     assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1)]
 
 
-def test_unsorted_rows_are_sorted(put: Put) -> None:
-    graph = gp.read_graph(put("a.sg", serialized(0, 4, 3, ([0, 2, 3, 4], [2, 1, 0, 0]))))
+def test_unsorted_rows_are_sorted(write_file: WriteFile) -> None:
+    graph = gp.read_graph(write_file("a.sg", serialized(0, 4, 3, ([0, 2, 3, 4], [2, 1, 0, 0]))))
     assert graph.indices.tolist() == [1, 2, 0, 0]
 
 
-REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
+REJECTED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
     ("empty", "a.sg", b"", "has 0 bytes, but the header alone has 17", {}),
     ("header only", "a.sg", PATH[:17], "has 17 bytes", {}),
     (
@@ -92,10 +92,12 @@ REFUSED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    "name, content, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    "name, content, problem, options", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED]
 )
-def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
-    refused(put(name, content), None, problem, **options)
+def test_rejects(
+    name: str, content: bytes, problem: str, options: Any, write_file: WriteFile, assert_rejected: Any
+) -> None:
+    assert_rejected(write_file(name, content), None, problem, **options)
 
 
 @pytest.mark.parametrize("directed", [False, True])

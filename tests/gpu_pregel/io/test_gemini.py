@@ -13,7 +13,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 PAIRS = np.array([[0, 1], [1, 2], [2, 2]], "<u4").tobytes()
 TRIPLES = b"".join(
@@ -21,24 +21,24 @@ TRIPLES = b"".join(
 )
 
 
-def test_reads(put: Put, edges: Any) -> None:
-    path = put("a.bin", PAIRS)
+def test_reads(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.bin", PAIRS)
     assert edges(gp.read_graph(path)) == [(0, 1), (1, 2), (2, 2)]
-    assert edges(gp.read_graph(put("b.bin", np.array([3, 1], "<u4").tobytes()), directed=True)) == [(3, 1)]
+    assert edges(gp.read_graph(write_file("b.bin", np.array([3, 1], "<u4").tobytes()), directed=True)) == [(3, 1)]
     assert gp.read_graph(path, num_vertices=10).num_vertices == 10
     assert edges(gp.read_graph(path, self_loops="drop")) == [(0, 1), (1, 2)]
-    assert edges(gp.read_graph(put("a.bin.gz", gzip.compress(PAIRS)))) == [(0, 1), (1, 2), (2, 2)]
-    assert gp.read_graph(put("empty.bin", b""), num_vertices=3).num_vertices == 3
+    assert edges(gp.read_graph(write_file("a.bin.gz", gzip.compress(PAIRS)))) == [(0, 1), (1, 2), (2, 2)]
+    assert gp.read_graph(write_file("empty.bin", b""), num_vertices=3).num_vertices == 3
 
 
-def test_reads_weights(put: Put, edges: Any) -> None:
-    path = put("a.wbin", TRIPLES)
+def test_reads_weights(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.wbin", TRIPLES)
     graph = gp.read_graph(path)
     assert edges(graph) == [(0, 1, 0.5), (1, 2, 3.0)]
     assert graph.weights is not None
     assert graph.weights.dtype == np.float32
     assert gp.read_graph(path, weighted=False).weights is None
-    assert edges(gp.read_graph(put("b.dat", TRIPLES), "gemini-weighted")) == [(0, 1, 0.5), (1, 2, 3.0)]
+    assert edges(gp.read_graph(write_file("b.dat", TRIPLES), "gemini-weighted")) == [(0, 1, 0.5), (1, 2, 3.0)]
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,10 @@ def test_reads_weights(put: Put, edges: Any) -> None:
         ("a.wbin", TRIPLES, "edge 0: the weight 0.5 does not fit int32", {"weight_dtype": "int32"}),
     ],
 )
-def test_rejects(name: str, content: bytes, problem: str, options: Any, put: Put, refused: Any) -> None:
-    refused(put(name, content), None, problem, **options)
+def test_rejects(
+    name: str, content: bytes, problem: str, options: Any, write_file: WriteFile, assert_rejected: Any
+) -> None:
+    assert_rejected(write_file(name, content), None, problem, **options)
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, MissingFileError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 
 @pytest.mark.parametrize("kind", ["directed", "undirected"])
@@ -37,17 +37,17 @@ def test_public_example(kind: str, suffix: str, data: Path) -> None:
         assert found == rows[u]
 
 
-def test_ids_and_isolated_vertices(put: Put, edges: Any) -> None:
-    put("g.v", "9223372036854775807\n-5\n\n70\n12\n")
-    graph = gp.read_graph(put("g.e", "70 9223372036854775807\n-5 70\n"))
+def test_ids_and_isolated_vertices(write_file: WriteFile, edges: Any) -> None:
+    write_file("g.v", "9223372036854775807\n-5\n\n70\n12\n")
+    graph = gp.read_graph(write_file("g.e", "70 9223372036854775807\n-5 70\n"))
     assert graph.ids is not None
     assert graph.ids.tolist() == [-5, 12, 70, 9223372036854775807]
     assert edges(graph) == [(-5, 70), (70, 9223372036854775807)]
 
 
-def test_ids_that_are_vertex_numbers(put: Put) -> None:
-    put("g.v", "2\n0\n1\n")
-    graph = gp.read_graph(put("g.e", "0 2\n"))
+def test_ids_that_are_vertex_numbers(write_file: WriteFile) -> None:
+    write_file("g.v", "2\n0\n1\n")
+    graph = gp.read_graph(write_file("g.e", "0 2\n"))
     assert graph.ids is None
     assert graph.num_vertices == 3
 
@@ -64,14 +64,14 @@ def test_ids_that_are_vertex_numbers(put: Put) -> None:
         (None, {"directed": True}, True),
     ],
 )
-def test_direction(text: str | None, options: Any, directed: bool, put: Put) -> None:
-    put("g.v", "0\n1\n")
+def test_direction(text: str | None, options: Any, directed: bool, write_file: WriteFile) -> None:
+    write_file("g.v", "0\n1\n")
     if text is not None:
-        put("g.properties", text)
-    assert gp.read_graph(put("g.e", "0 1\n"), **options).is_directed == directed
+        write_file("g.properties", text)
+    assert gp.read_graph(write_file("g.e", "0 1\n"), **options).is_directed == directed
 
 
-REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
+REJECTED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
     ("unknown id", "1\n2\n", "1 2\n\n2 3\n", "e", 3, "the id 3 is not in the vertex file", {}),
     ("unknown id, far", "1\n900000000\n", "1 900000000\n5 1\n", "e", 2, "the id 5 is not in the vertex file", {}),
     ("unknown negative id", "1\n2\n", "-1 2\n", "e", 1, "the id -1 is not in the vertex file", {}),
@@ -91,25 +91,32 @@ REFUSED: list[tuple[str, str, str, str, int | None, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    "vertices, lines, culprit, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    "vertices, lines, culprit, line, problem, options", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED]
 )
 def test_rejects(
-    vertices: str, lines: str, culprit: str, line: int | None, problem: str, options: Any, put: Put, refused: Any
+    vertices: str,
+    lines: str,
+    culprit: str,
+    line: int | None,
+    problem: str,
+    options: Any,
+    write_file: WriteFile,
+    assert_rejected: Any,
 ) -> None:
-    paths = {"v": put("g.v", vertices), "e": put("g.e", lines)}
-    refused(paths[culprit], line, problem, **options)
+    paths = {"v": write_file("g.v", vertices), "e": write_file("g.e", lines)}
+    assert_rejected(paths[culprit], line, problem, **options)
 
 
-def test_bad_properties(put: Put) -> None:
-    put("g.v", "1\n")
-    path = put("g.properties", "# c\ngraph.g.directed = perhaps\n")
+def test_bad_properties(write_file: WriteFile) -> None:
+    write_file("g.v", "1\n")
+    path = write_file("g.properties", "# c\ngraph.g.directed = perhaps\n")
     with pytest.raises(ValueError, match=re.escape(f"{path}, line 2: directed is 'perhaps'")):
-        gp.read_graph(put("g.e", ""))
+        gp.read_graph(write_file("g.e", ""))
 
 
 @pytest.mark.parametrize("missing", ["v", "e"])
-def test_one_file_missing(missing: str, put: Put, tmp_path: Path) -> None:
-    present = put("g.e" if missing == "v" else "g.v", "")
+def test_one_file_missing(missing: str, write_file: WriteFile, tmp_path: Path) -> None:
+    present = write_file("g.e" if missing == "v" else "g.v", "")
     with pytest.raises(MissingFileError, match=re.escape(str(tmp_path / f"g.{missing}"))):
         gp.read_graph(present)
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 HEAD = "%%MatrixMarket matrix coordinate"
 
 
@@ -39,8 +39,8 @@ SOUND = {
 
 
 @pytest.mark.parametrize("content", SOUND.values(), ids=SOUND.keys())
-def test_reads_as_scipy_does(content: str, put: Put) -> None:
-    path = put("a.mtx", content)
+def test_reads_as_scipy_does(content: str, write_file: WriteFile) -> None:
+    path = write_file("a.mtx", content)
     graph = gp.read_graph(path)
     assert np.array_equal(dense(graph), scipy.io.mmread(path).toarray())
     assert graph.is_directed == ("symmetric" not in content or "skew" in content)
@@ -82,11 +82,11 @@ MANGLED = [
 
 
 @pytest.mark.parametrize("name, line, problem", MANGLED)
-def test_damaged_public_files(name: str, line: int, problem: str, data: Path, refused: Any) -> None:
-    refused(data / "mtx" / f"mangled{name}.mtx", line, problem)
+def test_damaged_public_files(name: str, line: int, problem: str, data: Path, assert_rejected: Any) -> None:
+    assert_rejected(data / "mtx" / f"mangled{name}.mtx", line, problem)
 
 
-REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
+REJECTED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
     ("empty", "", 1, "the first line must be", {}),
     ("no banner", "3 3 1\n1 2\n", 1, "the first line must be", {}),
     ("short banner", "%%MatrixMarket matrix coordinate real\n1 1 0\n", 1, "the first line must be", {}),
@@ -124,28 +124,30 @@ REFUSED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    "content, line, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    "content, line, problem, options", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED]
 )
-def test_rejects(content: str, line: int | None, problem: str, options: Any, put: Put, refused: Any) -> None:
-    refused(put("a.mtx", content), line, problem, **options)
+def test_rejects(
+    content: str, line: int | None, problem: str, options: Any, write_file: WriteFile, assert_rejected: Any
+) -> None:
+    assert_rejected(write_file("a.mtx", content), line, problem, **options)
 
 
-def test_direction_can_be_chosen(put: Put, edges: Any) -> None:
-    path = put("a.mtx", f"{HEAD} integer symmetric\n3 3 3\n2 1 5\n3 2 6\n3 3 7\n")
+def test_direction_can_be_chosen(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.mtx", f"{HEAD} integer symmetric\n3 3 3\n2 1 5\n3 2 6\n3 3 7\n")
     assert edges(gp.read_graph(path)) == [(0, 1, 5), (1, 2, 6), (2, 2, 7)]
     assert edges(gp.read_graph(path, directed=True)) == [(0, 1, 5), (1, 0, 5), (1, 2, 6), (2, 1, 6), (2, 2, 7)]
-    path = put("b.mtx", f"{HEAD} integer general\n3 3 2\n2 1 5\n3 2 6\n")
+    path = write_file("b.mtx", f"{HEAD} integer general\n3 3 2\n2 1 5\n3 2 6\n")
     assert edges(gp.read_graph(path)) == [(1, 0, 5), (2, 1, 6)]
     assert edges(gp.read_graph(path, directed=False)) == [(0, 1, 5), (1, 2, 6)]
-    path = put("c.mtx", f"{HEAD} integer skew-symmetric\n2 2 1\n2 1 5\n")
+    path = write_file("c.mtx", f"{HEAD} integer skew-symmetric\n2 2 1\n2 1 5\n")
     assert edges(gp.read_graph(path)) == [(0, 1, -5), (1, 0, 5)]
     assert edges(gp.read_graph(path, directed=False, weighted=False)) == [(0, 1)]
     with pytest.raises(ArgumentError, match="weighted=False"):
         gp.read_graph(path, directed=False)
 
 
-def test_weights(put: Put) -> None:
-    path = put("a.mtx", f"{HEAD} integer general\n2 2 1\n1 2 5\n")
+def test_weights(write_file: WriteFile) -> None:
+    path = write_file("a.mtx", f"{HEAD} integer general\n2 2 1\n1 2 5\n")
     assert gp.read_graph(path, weighted=False).weights is None
     assert gp.read_graph(path, weight_dtype="float32").weights.dtype == np.float32  # type: ignore[union-attr]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 # A graph like those in figures 2 and 3 of the METIS manual: a path 1-2-3 with a pendant vertex 4 at 2.
 STAR = [(0, 1), (1, 2), (1, 3)]
@@ -39,17 +39,19 @@ READABLE: list[tuple[str, str, list[Any]]] = [
 
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
 @pytest.mark.parametrize("content, expected", [row[1:] for row in READABLE], ids=[row[0] for row in READABLE])
-def test_reads(content: str, expected: Any, blocks: str, put: Put, edges: Any, request: pytest.FixtureRequest) -> None:
+def test_reads(
+    content: str, expected: Any, blocks: str, write_file: WriteFile, edges: Any, request: pytest.FixtureRequest
+) -> None:
     if blocks == "small blocks":
         request.getfixturevalue("small_blocks")
-    graph = gp.read_graph(put("a.graph", content))
+    graph = gp.read_graph(write_file("a.graph", content))
     assert edges(graph) == expected
     assert graph.num_vertices == int(content.removeprefix("% c\n").split()[0])
     assert not graph.is_directed
     assert graph.weights is None or graph.weights.dtype == np.int64
 
 
-REFUSED: list[tuple[str, str, int | None, str]] = [
+REJECTED: list[tuple[str, str, int | None, str]] = [
     ("empty", "", None, "the header must contain two to four numbers"),
     ("one number", "% c\n4\n", 2, "the header must contain two to four numbers"),
     ("thousands of digits", f"{'9' * 5000} 3\n", 1, "the header must contain two to four numbers"),
@@ -77,23 +79,29 @@ REFUSED: list[tuple[str, str, int | None, str]] = [
 
 
 @pytest.mark.parametrize("blocks", ["one block", "small blocks"])
-@pytest.mark.parametrize("content, line, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+@pytest.mark.parametrize("content, line, problem", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
 def test_rejects(
-    content: str, line: int | None, problem: str, blocks: str, put: Put, refused: Any, request: pytest.FixtureRequest
+    content: str,
+    line: int | None,
+    problem: str,
+    blocks: str,
+    write_file: WriteFile,
+    assert_rejected: Any,
+    request: pytest.FixtureRequest,
 ) -> None:
     if blocks == "small blocks":
         request.getfixturevalue("small_blocks")
-    refused(put("a.graph", content), line, problem)
+    assert_rejected(write_file("a.graph", content), line, problem)
 
 
-def test_options(put: Put, edges: Any) -> None:
-    path = put("a.graph", "2 2 1\n2 5 2 4\n1 5 1 4\n")
+def test_options(write_file: WriteFile, edges: Any) -> None:
+    path = write_file("a.graph", "2 2 1\n2 5 2 4\n1 5 1 4\n")
     assert edges(gp.read_graph(path, duplicates="drop", weight_dtype="float32")) == [(0, 1, 4.0)]
     assert edges(gp.read_graph(path, weighted=False, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
-def test_directed_keeps_both_directions(put: Put, edges: Any) -> None:
-    assert edges(gp.read_graph(put("a.graph", "3 1\n2\n3\n\n"), directed=True)) == [(0, 1), (1, 2)]
+def test_directed_keeps_both_directions(write_file: WriteFile, edges: Any) -> None:
+    assert edges(gp.read_graph(write_file("a.graph", "3 1\n2\n3\n\n"), directed=True)) == [(0, 1), (1, 2)]
 
 
 def test_wing(data: Path) -> None:

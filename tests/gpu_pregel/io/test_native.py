@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, FormatError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 NUMBERS = gp.Graph.from_edgelist([0, 1, 1], [1, 2, 1], [1.0, 2.0, 3.0], num_vertices=5)
 NAMES = gp.Graph.from_edgelist(["a", "bö", "ccc"], ["bö", "ccc", "d"], directed=True)
@@ -70,7 +70,7 @@ def large_list(values: Any, kind: Any) -> Any:
 
 GOOD = {"indptr": large_list([0, 1, 2], pa.int64()), "indices": large_list([1, 0], pa.uint32())}
 META = {"gpu_pregel.version": "1", "gpu_pregel.directed": "false"}
-REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
+REJECTED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
     ("another Arrow file", GOOD, {}, "its metadata has no version"),
     (
         "newer",
@@ -106,28 +106,28 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.parametrize("columns, metadata, problem", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_rejects(columns: Any, metadata: Any, problem: str, tmp_path: Path, refused: Any) -> None:
+@pytest.mark.parametrize("columns, metadata, problem", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
+def test_rejects(columns: Any, metadata: Any, problem: str, tmp_path: Path, assert_rejected: Any) -> None:
     batch = pa.record_batch(columns).replace_schema_metadata(metadata)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
-    refused(tmp_path / "a.pregel", None, problem)
+    assert_rejected(tmp_path / "a.pregel", None, problem)
 
 
-def test_rejects_multiple_batches(tmp_path: Path, refused: Any) -> None:
+def test_rejects_multiple_batches(tmp_path: Path, assert_rejected: Any) -> None:
     batch = pa.record_batch(GOOD).replace_schema_metadata(META)
     with pa.OSFile(str(tmp_path / "a.pregel"), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)
         writer.write_batch(batch)
-    refused(tmp_path / "a.pregel", None, "has 2 record batches")
+    assert_rejected(tmp_path / "a.pregel", None, "has 2 record batches")
 
 
 @pytest.mark.parametrize("graph", [NUMBERS, NAMES], ids=["numbers", "names"])
-def test_truncated_anywhere(graph: gp.Graph, tmp_path: Path, put: Put, refused: Any) -> None:
+def test_truncated_anywhere(graph: gp.Graph, tmp_path: Path, write_file: WriteFile, assert_rejected: Any) -> None:
     graph.save(tmp_path / "a.pregel")
     content = (tmp_path / "a.pregel").read_bytes()
     for size in range(0, len(content), 13):
-        refused(put("b.pregel", content[:size]), None, "is not a .pregel file, or is truncated")
+        assert_rejected(write_file("b.pregel", content[:size]), None, "is not a .pregel file, or is truncated")
 
 
 @settings(max_examples=150)

@@ -16,7 +16,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_names_as_ids(table: Any) -> None:
     assert graph.ids.tolist() == ["ann", "bob", "cid"]
 
 
-REFUSED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+REJECTED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("one column", {"src": [1]}, "has 1 columns: edges require a source and a destination", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
@@ -76,20 +76,20 @@ REFUSED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("columns, problem, options", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_rejects(columns: Any, problem: str, options: Any, table: Any, refused: Any) -> None:
-    refused(table(**columns), None, problem, **options)
+@pytest.mark.parametrize("columns, problem, options", [row[1:] for row in REJECTED], ids=[row[0] for row in REJECTED])
+def test_rejects(columns: Any, problem: str, options: Any, table: Any, assert_rejected: Any) -> None:
+    assert_rejected(table(**columns), None, problem, **options)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1"], ids=["empty", "short", "damaged"])
-def test_rejects_other_files(content: bytes, put: Put, refused: Any) -> None:
-    refused(put("a.parquet", content), None, "is not a readable Parquet file")
+def test_rejects_other_files(content: bytes, write_file: WriteFile, assert_rejected: Any) -> None:
+    assert_rejected(write_file("a.parquet", content), None, "is not a readable Parquet file")
 
 
-def test_rejects_damaged_metadata(tmp_path: Path, refused: Any) -> None:
+def test_rejects_damaged_metadata(tmp_path: Path, assert_rejected: Any) -> None:
     table = pa.table({"src": [0], "dst": [1]}).replace_schema_metadata({"gpu_pregel": "{"})
     pyarrow.parquet.write_table(table, tmp_path / "a.pq")
-    refused(tmp_path / "a.pq", None, "metadata 'gpu_pregel' is damaged")
+    assert_rejected(tmp_path / "a.pq", None, "metadata 'gpu_pregel' is damaged")
 
 
 @pytest.mark.parametrize("directed", [False, True])

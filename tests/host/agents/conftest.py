@@ -1,4 +1,4 @@
-"""Keeps what the codec's tests register out of the workers of other tests."""
+"""Keeps types that the tests of the codec register out of the workers of other tests."""
 
 from __future__ import annotations
 

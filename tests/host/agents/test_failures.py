@@ -1,4 +1,4 @@
-"""Failures of vertices: retries with the same input, holds, interrupts and answers, going on without them."""
+"""Failures of vertices: retries with the same input, holds, interrupts and answers, and runs that continue."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
 
 Vertex = gp.agents.Vertex
-AT_ONCE = gp.agents.RetryPolicy(attempts=3, wait=0)
+WITHOUT_WAIT = gp.agents.RetryPolicy(attempts=3, wait=0)
 ONCE = gp.agents.RetryPolicy(attempts=1)
 
 
-def test_a_vertex_is_tried_again_with_the_same_input() -> None:
+def test_a_retry_has_the_same_input() -> None:
     seen: list[Any] = []
 
     def compute(ctx: Any) -> None:
@@ -33,7 +33,7 @@ def test_a_vertex_is_tried_again_with_the_same_input() -> None:
             ctx.value = ctx.messages
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex("a"), Vertex("b", 7)], compute, retry=AT_ONCE)
+    result = gp.agents.run([Vertex("a"), Vertex("b", 7)], compute, retry=WITHOUT_WAIT)
     assert seen == [(attempt, ["a", "b"], 7) for attempt in (1, 2, 3)]
     assert result.values == {"a": ["never sent by a failed attempt"], "b": "done"}
     assert result.trace[1]["retries"] == 2
@@ -67,7 +67,7 @@ def test_failures_are_reported_together_and_siblings_keep_their_records() -> Non
         assert agents.status == "failed"
         broken.clear()
         agents.retry(["b"])
-        assert not agents.step()  # c has failed still
+        assert not agents.step()  # c is still failed
         agents.retry()
         while agents.step():
             pass
@@ -76,7 +76,7 @@ def test_failures_are_reported_together_and_siblings_keep_their_records() -> Non
     assert calls == ["a", "b", "c", "d", "b", "c"]
 
 
-def test_going_on_without_failed_vertices() -> None:
+def test_continue_without_failed_vertices() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 1 and ctx.vertex_id == "b":
             ctx.value = "spoilt"
@@ -96,24 +96,24 @@ def test_going_on_without_failed_vertices() -> None:
     assert (failed.superstep, failed.kind, failed.type, failed.messages) == (1, "exception", "KeyError", ["input"] * 2)
 
 
-def test_a_function_decides_what_becomes_of_failures() -> None:
-    asked: list[Any] = []
+def test_on_failure_may_be_a_function() -> None:
+    decisions: list[Any] = []
 
     def compute(ctx: Any) -> None:
-        if len(asked) < 2:
+        if len(decisions) < 2:
             raise ValueError(ctx.vertex_id)
         ctx.vote_to_halt()
 
     def decide(failures: Any) -> Any:
-        asked.append({vertex: failure.text for vertex, failure in failures.items()})
+        decisions.append({vertex: failure.text for vertex, failure in failures.items()})
         return list(failures)
 
     result = gp.agents.run([Vertex(1), Vertex(2)], compute, retry=ONCE, on_failure=decide)
-    assert asked == [{1: "1", 2: "2"}] * 2
+    assert decisions == [{1: "1", 2: "2"}] * 2
     assert result.status == "completed"
 
 
-def test_what_is_no_exception_of_the_policy_is_not_tried_again() -> None:
+def test_only_exceptions_of_the_policy_are_retried() -> None:
     attempts: list[int] = []
 
     def compute(ctx: Any) -> None:
@@ -153,7 +153,7 @@ def test_interrupts_hold_the_superstep_until_they_are_answered() -> None:
         while agents.step():
             pass
         assert agents.result().values == {"a": ("Ada", 36), "b": 1}
-    # b was computed once in superstep 0; a from its start each time, at no charge.
+    # b is computed once in superstep 0; a restarts after each answer, and no attempt is charged.
     assert calls == [("a", 1), ("b", 1), ("a", 1), ("a", 1), ("b", 1)]
 
 
@@ -191,7 +191,7 @@ def test_failures_and_interrupts_in_one_superstep() -> None:
         (lambda ctx: ctx.send(1.5, 1), "data", "id is of type float"),
     ],
 )
-def test_what_compute_functions_do_wrong(fault: Any, kind: str, text: str) -> None:
+def test_faults_of_compute_functions(fault: Any, kind: str, text: str) -> None:
     with pytest.raises(AgentsFailedError) as caught:
         gp.agents.run([Vertex("a")], lambda ctx: fault(ctx), retry=ONCE)
     failed = caught.value.result.failed["a"]
@@ -210,7 +210,7 @@ def test_limits_of_messages_and_outboxes() -> None:
         gp.agents.run([Vertex("a")], compute, retry=ONCE, max_message=50)
 
 
-def test_exceptions_whose_text_cannot_be_had() -> None:
+def test_exceptions_without_a_usable_text() -> None:
     class NastyError(Exception):
         def __str__(self) -> str:
             raise ZeroDivisionError
@@ -227,7 +227,7 @@ def test_exceptions_whose_text_cannot_be_had() -> None:
     assert "ZeroDivisionError" in caught.value.result.failed["a"].text
 
 
-def test_observers_are_told_of_everything(caplog: pytest.LogCaptureFixture) -> None:
+def test_observers_receive_all_events(caplog: pytest.LogCaptureFixture) -> None:
     events: list[Any] = []
 
     def compute(ctx: Any) -> None:
@@ -236,7 +236,7 @@ def test_observers_are_told_of_everything(caplog: pytest.LogCaptureFixture) -> N
         ctx.vote_to_halt()
 
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
-        gp.agents.run([Vertex("a")], compute, retry=AT_ONCE, observer=[events.append, gp.agents.LogObserver()])
+        gp.agents.run([Vertex("a")], compute, retry=WITHOUT_WAIT, observer=[events.append, gp.agents.LogObserver()])
     assert [event.kind for event in events] == ["superstep", "attempt", "retry", "attempt", "commit", "end"]
     assert events[2].vertex == "a"
     assert events[2].facts["text"] == "once"

@@ -1,7 +1,8 @@
-"""What a superstep of agents is: clock, halting, messages, aggregates, mutations, master compute, combiners."""
+"""The semantics of a superstep: clock, halting, messages, aggregates, mutations, master compute, combiners."""
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ def chain(n: int) -> list[Any]:
 
 
 def pass_on(ctx: Any) -> None:
-    """A token from vertex 0 along the chain; each vertex keeps the superstep in which it came."""
+    """Pass a token from vertex 0 along the chain; each vertex stores the superstep in which it arrived."""
     if ctx.superstep == 0 and ctx.vertex_id == 0:
         ctx.send_to_neighbors("token")
     elif ctx.messages:
@@ -27,7 +28,7 @@ def pass_on(ctx: Any) -> None:
     ctx.vote_to_halt()
 
 
-def test_messages_are_seen_one_superstep_later() -> None:
+def test_messages_arrive_one_superstep_later() -> None:
     result = gp.agents.run(chain(5), pass_on)
     assert result.values == {0: 0, 1: 1, 2: 2, 3: 3, 4: 4}
     assert result.status == "completed"
@@ -36,7 +37,7 @@ def test_messages_are_seen_one_superstep_later() -> None:
     assert [row["messages"] for row in result.trace] == [1, 1, 1, 1, 0]
 
 
-def test_who_has_not_voted_to_halt_is_computed_again() -> None:
+def test_a_vertex_runs_until_it_votes_to_halt() -> None:
     def count(ctx: Any) -> None:
         ctx.value += 1
         if ctx.value == ctx.vertex_id:
@@ -47,7 +48,7 @@ def test_who_has_not_voted_to_halt_is_computed_again() -> None:
     assert result.superstep == 3
 
 
-def test_a_message_wakes_a_halted_vertex_which_sleeps_again_only_by_voting() -> None:
+def test_a_message_activates_a_halted_vertex_until_it_votes_again() -> None:
     seen: list[tuple[int, Any]] = []
 
     def compute(ctx: Any) -> None:
@@ -70,7 +71,7 @@ def test_max_supersteps_3_runs_supersteps_0_1_and_2(limit: int) -> None:
     assert [row["superstep"] for row in result.trace] == list(range(limit))
 
 
-def test_messages_come_in_the_order_of_sender_and_sequence() -> None:
+def test_messages_are_ordered_by_sender_and_sequence() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             if ctx.vertex_id != "sink":
@@ -89,7 +90,7 @@ def test_messages_come_in_the_order_of_sender_and_sequence() -> None:
     assert [number for _, number in first] == [0, 1, 2] * 6
 
 
-def test_each_recipient_has_its_own_copy_of_a_message() -> None:
+def test_each_recipient_gets_a_copy_of_a_message() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == 0:
             ctx.send_to_neighbors([1])
@@ -142,7 +143,7 @@ def test_combiners(combiner: Any, expected: Any) -> None:
     ("combine", "expected"),
     [("sum", [0, 6, 6]), ("min", [None, 0, 0]), ("count", [0, 4, 4]), ("list", [[], [0, 1, 2, 3], [0, 1, 2, 3]])],
 )
-def test_aggregates_are_seen_one_superstep_later(combine: Any, expected: list[Any]) -> None:
+def test_aggregates_are_visible_one_superstep_later(combine: Any, expected: list[Any]) -> None:
     def compute(ctx: Any) -> None:
         ctx.value = [*ctx.value, ctx.aggregated("figure")]
         ctx.aggregate("figure", ctx.vertex_id)
@@ -166,7 +167,7 @@ def test_persistent_aggregates_carry_over(combine: Any, expected: Any) -> None:
     assert result.aggregates == {"figure": expected}
 
 
-def test_the_master_sees_aggregates_halts_and_switches_functions() -> None:
+def test_the_master_reads_aggregates_halts_and_switches_functions() -> None:
     seen = []
 
     def grow(ctx: Any) -> None:
@@ -195,7 +196,7 @@ def test_the_master_sees_aggregates_halts_and_switches_functions() -> None:
     assert result.status == "halted"
 
 
-def test_mutations_are_there_in_the_next_superstep() -> None:
+def test_mutations_take_effect_in_the_next_superstep() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == "a":
             ctx.add_vertex("new", 5, ["a"])
@@ -221,7 +222,7 @@ def test_a_vertex_removed_and_added_in_one_superstep_is_new() -> None:
     assert gp.agents.run([Vertex(0), Vertex(1, "old", [0])], compute).values == {0: None, 1: "new"}
 
 
-def test_two_different_additions_are_a_conflict_that_a_function_may_resolve() -> None:
+def test_conflicting_additions_are_an_error_unless_resolved() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.add_vertex("new", ctx.vertex_id)
@@ -235,7 +236,7 @@ def test_two_different_additions_are_a_conflict_that_a_function_may_resolve() ->
 
 
 @pytest.mark.parametrize("missing", ["error", "create", "drop"])
-def test_a_message_to_a_vertex_that_is_not_there(missing: str) -> None:
+def test_a_message_to_a_missing_vertex(missing: str) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.send("nowhere", 1)
@@ -267,7 +268,7 @@ def test_keys_and_random_numbers_are_the_same_in_every_attempt() -> None:
     assert len(set(seen)) == 4
 
 
-def test_async_functions_run_side_by_side() -> None:
+def test_async_functions_run_concurrently() -> None:
     import asyncio
 
     under_way = most = 0
@@ -285,7 +286,7 @@ def test_async_functions_run_side_by_side() -> None:
     assert most == 5
 
 
-def test_within_a_running_event_loop() -> None:
+def test_run_inside_a_running_event_loop() -> None:
     import asyncio
 
     async def compute(ctx: Any) -> None:
@@ -324,6 +325,16 @@ def test_bad_input_is_refused_before_work() -> None:
         run([Vertex("a")], never, on_failure="ignore")
     with pytest.raises(ArgumentTypeError, match="start has no parameter spam"):
         gp.agents.start([Vertex("a")], never, spam=1)  # type: ignore[call-overload]
+
+
+def test_signatures_show_all_options() -> None:
+    shown = {name: parameter.default for name, parameter in signature(gp.agents.run).parameters.items()}
+    assert list(shown)[:4] == ["vertices", "compute", "workers", "combiner"]
+    assert (len(shown), shown["max_supersteps"], shown["on_failure"]) == (24, 100, "raise")
+    assert signature(gp.agents.start).parameters.keys() == signature(gp.agents.arun).parameters.keys() == shown.keys()
+    resumed = signature(gp.agents.resume).parameters.keys()
+    assert resumed == (shown.keys() - {"vertices"}) | {"answers", "retry_failed", "takeover"}
+    assert signature(gp.agents.reopen).parameters.keys() == resumed - {"answers", "retry_failed"}
 
 
 def test_no_vertices() -> None:

@@ -1,4 +1,4 @@
-"""Runs step by step: going on elsewhere, messages from outside, stopping, and what an interruption leaves."""
+"""Runs step by step: checkpoint data, messages from outside, stopping, and interruptions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TOTAL = {"total": gp.agents.Aggregator("sum", persistent=True)}
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_goes_on_elsewhere_as_if_nothing_had_been(workers: int) -> None:
+def test_checkpoint_data_continue_a_run(workers: int) -> None:
     whole = gp.agents.run(RING, ring, aggregators=TOTAL, run_id="one")
     data: Any = RING
     for _ in range(20):
@@ -66,7 +66,7 @@ def test_a_run_goes_on_elsewhere_as_if_nothing_had_been(workers: int) -> None:
     assert result.superstep == whole.superstep == 7
 
 
-def troubled(ctx: Any) -> None:
+def fail_and_ask(ctx: Any) -> None:
     with open(ctx.value, "a") as log:
         log.write(f"{ctx.vertex_id}\n")
     if ctx.superstep == 0:
@@ -82,18 +82,18 @@ def troubled(ctx: Any) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_held_superstep_goes_on_elsewhere_and_computes_only_what_is_left(workers: int, tmp_path: Path) -> None:
+def test_checkpoint_data_of_a_held_superstep_compute_only_the_rest(workers: int, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     options: Any = {"aggregators": {"answers": "list"}, "retry": ONCE, "workers": workers}
 
     def seen() -> dict[str, int]:
         return Counter(Path(log).read_text().split())
 
-    with gp.agents.start([Vertex(name, log) for name in ("asks", "fails", "good")], troubled, **options) as agents:
+    with gp.agents.start([Vertex(name, log) for name in ("asks", "fails", "good")], fail_and_ask, **options) as agents:
         assert not agents.step()
         assert agents.status == "failed"
         first = agents.checkpoint_data()
-    with gp.agents.start(first, troubled, **options) as agents:
+    with gp.agents.start(first, fail_and_ask, **options) as agents:
         held = agents.result()
         assert held.failed["fails"].text == "broken"
         assert held.interrupts == {"asks": "which?"}
@@ -106,7 +106,7 @@ def test_a_held_superstep_goes_on_elsewhere_and_computes_only_what_is_left(worke
         assert not agents.step()
         assert agents.result().interrupts == {"asks": "really?"}
         second = agents.checkpoint_data()
-    with gp.agents.start(second, troubled, **options) as agents:
+    with gp.agents.start(second, fail_and_ask, **options) as agents:
         agents.answer("asks", "yes")
         assert agents.step()
         assert agents.result().aggregates == {"answers": ["this yes"]}
@@ -116,7 +116,7 @@ def test_a_held_superstep_goes_on_elsewhere_and_computes_only_what_is_left(worke
     assert seen() == {"asks": 4, "fails": 2, "good": 1}
 
 
-def test_tries_that_were_made_elsewhere_count(tmp_path: Path) -> None:
+def test_attempts_before_a_checkpoint_count(tmp_path: Path) -> None:
     made: list[int] = []
 
     def compute(ctx: Any) -> None:
@@ -140,12 +140,12 @@ def test_tries_that_were_made_elsewhere_count(tmp_path: Path) -> None:
     "data, message",
     [(b"nonsense", "version"), (b"", "version"), (gp.agents.start(RING, ring).checkpoint_data()[:-3], "truncated")],
 )
-def test_what_is_no_checkpoint_is_refused(data: bytes, message: str) -> None:
+def test_invalid_checkpoint_data_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(CodecError, match=message):
         gp.agents.start(data, ring)
 
 
-def test_a_checkpoint_wants_the_function_that_it_goes_on_with() -> None:
+def test_a_checkpoint_needs_its_compute_function() -> None:
     data = gp.agents.start([Vertex(1)], functions={"first": ring}).checkpoint_data()
     with pytest.raises(ArgumentError, match="'first', which was not passed; available: 'compute'"):
         gp.agents.start(data, ring)
@@ -159,7 +159,7 @@ def echo(ctx: Any) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_messages_from_outside_come_last_and_wake_a_run_that_had_completed(workers: int) -> None:
+def test_messages_from_outside_come_last_and_continue_a_completed_run(workers: int) -> None:
     with gp.agents.start([Vertex("a"), Vertex("b")], echo, workers=workers) as agents:
         agents.send("a", "early")
         while agents.step():
@@ -176,7 +176,7 @@ def test_messages_from_outside_come_last_and_wake_a_run_that_had_completed(worke
             agents.send("c", 1)
 
 
-def test_messages_from_outside_while_a_superstep_is_held_are_for_the_next_one() -> None:
+def test_messages_from_outside_during_a_hold_arrive_in_the_next_superstep() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id == "a":
             ctx.interrupt()
@@ -196,7 +196,7 @@ def test_messages_from_outside_while_a_superstep_is_held_are_for_the_next_one() 
         assert agents.result().values["a"] == ["from a", "from b", "from outside"]
 
 
-def test_nobody_sends_to_a_run_that_was_stopped() -> None:
+def test_a_stopped_run_refuses_messages() -> None:
     with gp.agents.start([Vertex("a")], echo) as agents:
         agents.stop()
         with pytest.raises(ArgumentError, match="ended \\(stopped\\)"):
@@ -251,7 +251,7 @@ def test_a_cancelled_arun_stops_at_its_next_commit(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_an_observer_raises_loses_nothing(workers: int) -> None:
+def test_an_exception_of_an_observer_loses_nothing(workers: int) -> None:
     raised: set[str] = set()
 
     def observe(event: Any) -> None:
@@ -272,7 +272,7 @@ def test_what_an_observer_raises_loses_nothing(workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_that_was_left_computes_no_more(workers: int) -> None:
+def test_a_run_cannot_continue_after_its_with_block(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value += 1
 
@@ -303,8 +303,8 @@ print(result.status, result.superstep, result.values)
 """
 
 
-def interrupted(path: Path, seconds: float, workers: int, count: int) -> subprocess.CompletedProcess[str]:
-    """Run the program, and send it so many SIGINTs once a vertex sleeps."""
+def run_with_interrupts(path: Path, seconds: float, workers: int, count: int) -> subprocess.CompletedProcess[str]:
+    """Run the program, and send it a number of SIGINTs once a vertex sleeps."""
     log = path / "log"
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(log), str(seconds), str(workers)],
@@ -325,22 +325,22 @@ def interrupted(path: Path, seconds: float, workers: int, count: int) -> subproc
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_first_interrupt_stops_at_the_next_commit(workers: int, tmp_path: Path) -> None:
-    done = interrupted(tmp_path, 1.0, workers, 1)
+    done = run_with_interrupts(tmp_path, 1.0, workers, 1)
     assert done.stdout.split(None, 2) == ["stopped", "2", "{0: 2, 1: 2, 2: 2}\n"]
     assert done.returncode == 0
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_second_interrupt_stops_at_once(workers: int, tmp_path: Path) -> None:
+def test_the_second_interrupt_stops_immediately(workers: int, tmp_path: Path) -> None:
     begin = time.monotonic()
-    done = interrupted(tmp_path, 600.0, workers, 2)
+    done = run_with_interrupts(tmp_path, 600.0, workers, 2)
     assert time.monotonic() - begin < 300
     assert done.stderr.rstrip().endswith("KeyboardInterrupt")
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_superstep_that_was_cut_off_goes_on(workers: int, tmp_path: Path) -> None:
+def test_an_interrupted_superstep_continues(workers: int, tmp_path: Path) -> None:
     log = tmp_path / "log"
 
     def compute(ctx: Any) -> None:
@@ -350,7 +350,7 @@ def test_a_superstep_that_was_cut_off_goes_on(workers: int, tmp_path: Path) -> N
             Path(f"{log}.cut").touch()
             if not workers:
                 raise KeyboardInterrupt
-            time.sleep(1.0)  # a worker goes on meanwhile
+            time.sleep(1.0)  # a worker continues meanwhile
         ctx.value += 1
         ctx.vote_to_halt()
 
@@ -373,7 +373,7 @@ def test_a_superstep_that_was_cut_off_goes_on(workers: int, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("in_loop", [False, True])
-def test_async_attempts_that_were_cut_off_have_not_failed(in_loop: bool) -> None:
+def test_interrupted_async_attempts_do_not_fail(in_loop: bool) -> None:
     attempts: list[Any] = []
 
     async def compute(ctx: Any) -> None:
@@ -404,9 +404,7 @@ def test_async_attempts_that_were_cut_off_have_not_failed(in_loop: bool) -> None
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_what_has_completed_in_process_is_on_record_while_others_are_computed(
-    asynchronous: bool, tmp_path: Path
-) -> None:
+def test_records_in_process_are_stored_while_others_are_computed(asynchronous: bool, tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 
     def on_record() -> int:
@@ -440,7 +438,7 @@ def test_what_has_completed_in_process_is_on_record_while_others_are_computed(
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_was_computed_is_on_record_when_a_run_is_left(workers: int, tmp_path: Path) -> None:
+def test_records_are_stored_when_the_with_block_is_left(workers: int, tmp_path: Path) -> None:
     marks = tmp_path / "marks"
 
     def compute(ctx: Any) -> None:
@@ -464,7 +462,7 @@ def test_what_was_computed_is_on_record_when_a_run_is_left(workers: int, tmp_pat
     assert marks.read_text() == "0\n"
 
 
-def test_an_answer_given_again_and_a_retry_are_durable_at_once() -> None:
+def test_a_repeated_answer_and_a_retry_are_durable_immediately() -> None:
     begun: list[Any] = []
 
     def compute(ctx: Any) -> None:
@@ -514,7 +512,7 @@ def test_an_interrupt_between_the_commit_and_its_return_loses_nothing(monkeypatc
         assert [row.step for row in store.history("run")] == [0, 1, 2, 3]
 
 
-def test_a_failure_of_a_type_that_is_not_known_here_is_told() -> None:
+def test_a_failure_of_an_unregistered_type_is_reported() -> None:
     unknown = encode("x")[:1] + b"\xc8\x00"
     with gp.agents.start([Vertex("a")], echo, retry=ONCE) as agents:
         agents._master.receive(EarlyMessage(encode("a"), unknown))

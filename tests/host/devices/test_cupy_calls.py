@@ -22,13 +22,13 @@ _PACKAGE = Path(gpu_pregel.__file__).parent
 _SOURCES = sorted(path for folder in ("", "host", "kernels") for path in (_PACKAGE / folder).rglob("*.py"))
 
 
-def _call(text: str) -> ast.Call:
+def _parse_call(text: str) -> ast.Call:
     tree = ast.parse(text, mode="eval").body
     assert isinstance(tree, ast.Call)
     return tree
 
 
-def _found(name: str) -> Any:
+def _lookup(name: str) -> Any:
     found = cupy
     for part in name.split("."):
         found = getattr(found, part)
@@ -37,7 +37,7 @@ def _found(name: str) -> Any:
 
 def _signature(name: str) -> inspect.Signature:
     """Return the signature of a callable, from the first line of its docstring for Cython functions without one."""
-    function = _found(name)
+    function = _lookup(name)
     try:
         signature = inspect.signature(function)
     except ValueError:
@@ -54,7 +54,7 @@ def _signature(name: str) -> inspect.Signature:
 
 @pytest.mark.parametrize("text", cupy_calls.CALLS)
 def test_a_declared_call_binds_to_the_real_function(text: str) -> None:
-    call = _call(text)
+    call = _parse_call(text)
     signature = _signature(ast.unparse(call.func))
     positional = [argument.id for argument in call.args if isinstance(argument, ast.Name)]
     assert len(positional) == len(call.args)
@@ -65,7 +65,7 @@ def test_a_declared_call_binds_to_the_real_function(text: str) -> None:
 
 def _calls_made() -> Iterator[str]:
     """Yield the declared form of each call in ``cupy_calls``."""
-    declared = {ast.unparse(_call(text).func): text for text in cupy_calls.CALLS}
+    declared = {ast.unparse(_parse_call(text).func): text for text in cupy_calls.CALLS}
     by_last = {name.rsplit(".", 1)[-1]: name for name in declared}
     assert len(by_last) < len(declared)
     for node in ast.walk(ast.parse(inspect.getsource(cupy_calls))):
@@ -78,7 +78,7 @@ def _calls_made() -> Iterator[str]:
         if name not in declared:
             owner = {"event": "cuda.Event", "end": "cuda.Event", "stream": "cuda.Stream"}.get(text.split(".", 1)[0])
             name = by_last[node.func.attr] if owner is None else f"{owner}.{node.func.attr}"
-        call = _call(declared[name])
+        call = _parse_call(declared[name])
         assert len(node.args) == len(call.args), text
         assert [one.arg for one in node.keywords] == [one.arg for one in call.keywords], text
         yield declared[name]

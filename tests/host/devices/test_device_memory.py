@@ -52,24 +52,24 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RecordingDevice]:
     return make
 
 
-def star() -> gp.Graph:
+def star_graph() -> gp.Graph:
     """Return a hub whose row is split into pieces, with isolated vertices."""
     return gp.Graph.from_edgelist(np.zeros(3_000, np.int64), np.arange(1, 3_001), num_vertices=3_500)
 
 
-def weighted() -> gp.Graph:
+def weighted_graph() -> gp.Graph:
     src, dst, _ = gp.kronecker(9, 4).to_edgelist()
     return gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 7 + 1.0, num_vertices=512)
 
 
-def exchange(graph: gp.Graph, **options: Any) -> Any:
+def process_edges(graph: gp.Graph, **options: Any) -> Any:
     depth = np.full(graph.num_vertices, 5, np.uint32)
     depth[0] = 0
     gp.process_edges(LABELS, gp.Frontier(graph, [0]), depth, **options)
     return depth
 
 
-def add_up(graph: gp.Graph, **options: Any) -> Any:
+def process_vertices(graph: gp.Graph, **options: Any) -> Any:
     return gp.process_vertices(lambda v, seen: seen[v], gp.Frontier(graph), [np.arange(graph.num_vertices)], **options)
 
 
@@ -87,20 +87,20 @@ class Case:
         return self.name
 
 
-def running(program: gp.VertexProgram, **options: Any) -> Callable[..., Any]:
+def run_program(program: gp.VertexProgram, **options: Any) -> Callable[..., Any]:
     return lambda graph, **device: gp.run(graph, program, **options, **device).to_numpy()
 
 
 CASES = [
-    Case("push", star, running(LABELS, mode="push")),
-    Case("pull, three partitions", star, running(LABELS, mode="pull", partitions=3)),
-    Case("weights", weighted, running(DISTANCES)),
-    Case("aggregates", weighted, running(RANKS, max_supersteps=4)),
-    Case("process_edges", weighted, exchange, is_long=False),
-    Case("process_vertices", weighted, add_up, is_long=False),
+    Case("push", star_graph, run_program(LABELS, mode="push")),
+    Case("pull, three partitions", star_graph, run_program(LABELS, mode="pull", partitions=3)),
+    Case("weights", weighted_graph, run_program(DISTANCES)),
+    Case("aggregates", weighted_graph, run_program(RANKS, max_supersteps=4)),
+    Case("process_edges", weighted_graph, process_edges, is_long=False),
+    Case("process_vertices", weighted_graph, process_vertices, is_long=False),
     Case(
         "connected components",
-        star,
+        star_graph,
         lambda graph, **device: gp.connected_components(graph, **device).to_numpy(),
         is_long=False,
     ),
@@ -153,7 +153,7 @@ def attempt(device: RecordingDevice, work: Callable[[], Any]) -> tuple[int, str,
 
 
 def test_a_failure_while_resuming_from_a_checkpoint(use: Callable[..., RecordingDevice], tmp_path: Path) -> None:
-    device, graph, runs = use(), weighted(), tmp_path / "runs.db"
+    device, graph, runs = use(), weighted_graph(), tmp_path / "runs.db"
     gp.run(graph, RANKS, device="cpu", max_supersteps=4, checkpoint=runs)
     options: dict[str, Any] = {"device": "emulated", "max_supersteps": 6, "checkpoint": runs, "resume": True}
     failures = 0
@@ -167,7 +167,7 @@ def test_a_failure_while_resuming_from_a_checkpoint(use: Callable[..., Recording
             break
         assert device.memory.live_bytes == cached_bytes(graph)
         # The graph's copies stay cached, so the next attempt allocates less and fails later.
-        graph = weighted()
+        graph = weighted_graph()
     assert failures > 20
     expected = gp.run(graph, RANKS, device="cpu", max_supersteps=6).to_numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -206,7 +206,7 @@ def test_the_shadow_memory_of_the_emulated_device_is_included(
     use: Callable[..., RecordingDevice], monkeypatch: Any
 ) -> None:
     use()
-    graph, small = star(), gp.grid(3)
+    graph, small = star_graph(), gp.grid(3)
     monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 100_000)
     with pytest.raises(
         NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, but only 97\.7 KiB are"
@@ -216,7 +216,7 @@ def test_the_shadow_memory_of_the_emulated_device_is_included(
 
 
 def test_device_copies_are_released_with_their_graph(use: Callable[..., RecordingDevice]) -> None:
-    device, graph = use(), weighted()
+    device, graph = use(), weighted_graph()
     result = gp.run(graph, DISTANCES, device="emulated")
     assert device.memory.live_bytes > cached_bytes(graph) > 0
     values = result.to_numpy()

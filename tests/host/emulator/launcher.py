@@ -31,7 +31,9 @@ def on_device(values: Any, dtype: Any = None) -> DeviceArray:
 
 
 @functools.cache
-def compiled(function: Callable[..., Any], signature: tuple[Any, ...], racy: tuple[str, ...] = ()) -> CompiledKernel:
+def compile_cached(
+    function: Callable[..., Any], signature: tuple[Any, ...], racy: tuple[str, ...] = ()
+) -> CompiledKernel:
     """Compile a kernel once for all tests."""
     return compile_for_emulation(Kernel(function, signature, frozenset(racy), BLOCK, BLOCK))
 
@@ -62,7 +64,7 @@ def launch(
     counts: bool = False,
 ) -> tuple[CompiledKernel, AccessCounts | None]:
     """Compile a kernel for the types of its arguments, device arrays and scalars, and run it."""
-    kernel = compiled(function, signature_of(arguments), racy)
+    kernel = compile_cached(function, signature_of(arguments), racy)
     words, regions = flatten(kernel, arguments)
     counted = AccessCounts(len(kernel.sites)) if counts else None
     run(

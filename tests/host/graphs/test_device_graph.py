@@ -1,4 +1,4 @@
-"""A graph's copies on a device: each array once, in the dtypes that kernels take, as long as the graph is."""
+"""Copies of a graph on a device: one of each array, in the dtypes of the kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def device() -> EmulatedDevice:
 
 @pytest.fixture
 def graph() -> gp.Graph:
-    """Rows of 5, 2, 1 and 0 edges out, with weights."""
+    """A graph with weights and rows of 5, 2, 0 and 1 out-edges."""
     src, dst = [0, 0, 0, 0, 0, 1, 1, 3], [1, 2, 2, 3, 3, 0, 3, 3]
     return gp.Graph.from_edgelist(src, dst, np.arange(8) / 2, num_vertices=4, directed=True)
 
@@ -36,7 +36,7 @@ def host(array: Any) -> list[Any]:
 
 
 @EMULATED
-def test_a_side_is_its_rows_and_the_pieces_of_long_ones(device: EmulatedDevice, graph: gp.Graph) -> None:
+def test_edges_are_rows_and_the_pieces_of_long_rows(device: EmulatedDevice, graph: gp.Graph) -> None:
     (whole,) = graph._partitions(1, threads=1)
     out = DeviceGraph(device, graph.num_edges).edges(whole.out_edges, HUB, sparse=True)
     assert (host(out.begins), host(out.ends)) == ([0, 5, 7, 7], [5, 7, 7, 8])
@@ -46,7 +46,7 @@ def test_a_side_is_its_rows_and_the_pieces_of_long_ones(device: EmulatedDevice, 
     assert [host(array) for array in (out.rows, out.source_words, out.source_bits, out.source_firsts)] == [[]] * 4
     assert (host(out.piece_vertices), host(out.piece_begins), host(out.piece_ends)) == ([0, 0], [0, 4], [4, 5])
     assert (host(out.hubs), host(out.hub_rows), host(out.hub_firsts)) == ([0], [0], [0, 2])
-    # Of a whole graph both bounds are one array.
+    # The bounds of a whole graph are views of one array.
     assert out.begins.allocation is out.ends.allocation
 
 
@@ -66,7 +66,7 @@ def test_a_partition_lists_the_rows_that_have_edges() -> None:
 
 
 @EMULATED
-def test_nothing_is_copied_twice(device: EmulatedDevice) -> None:
+def test_no_array_is_copied_twice(device: EmulatedDevice) -> None:
     graph = gp.kronecker(6, 4)
     there = DeviceGraph(device, graph.num_edges)
     (whole,) = graph._partitions(1, threads=1)
@@ -89,7 +89,7 @@ def test_nothing_is_copied_twice(device: EmulatedDevice) -> None:
 
 
 @EMULATED
-def test_a_copy_is_of_the_dtype_asked_for(device: EmulatedDevice) -> None:
+def test_copies_have_the_given_dtype(device: EmulatedDevice) -> None:
     there, numbers = DeviceGraph(device, 5), np.array([1, 2, 3], np.int64)
     small, same = there.copy(numbers, np.uint32), there.copy(numbers)
     assert (host(small), small.dtype, same.dtype) == ([1, 2, 3], np.uint32, np.int64)
@@ -99,8 +99,8 @@ def test_a_copy_is_of_the_dtype_asked_for(device: EmulatedDevice) -> None:
 
 
 @CUDA_DEVICES
-def test_positions_of_eight_bytes(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As graphs of 2^32 edges have them."""
+def test_edge_positions_of_eight_bytes(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs with 2^32 or more edges need them."""
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     src, dst, _ = gp.kronecker(8, 8).to_edgelist()
     hub = np.arange(1, 1_200)
@@ -120,7 +120,7 @@ def _copies(graph: gp.Graph) -> list[Any]:
 
 
 @CUDA_DEVICES
-def test_graphs_with_too_many_vertices_are_refused(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_with_too_many_vertices_are_rejected(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, large = gp.grid(10), gp.Graph.from_edgelist([], [], num_vertices=101)
     monkeypatch.setattr(device_graph, "_MOST_VERTICES", 100)
     assert gp.run(graph, LABELS, device=device).supersteps > 1

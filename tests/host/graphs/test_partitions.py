@@ -1,4 +1,4 @@
-"""Tests of partitions: ranges that are balanced and cover everything, edges that lie with the right owner."""
+"""Partitions: balanced ranges that cover all vertices, edges with the right owner, and memory."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_ranges_are_balanced_by_edges() -> None:
     degrees = np.zeros(64 * 100, np.int64)
     degrees[: 64 * 10] = 1000
     bounds = cut_ranges(degrees, 2)
-    # Half of the edges lie below vertex 320; the weight of the vertices themselves moves the cut but little.
+    # Half of the edges are below vertex 320; the weight of the vertices themselves hardly moves the cut.
     assert 320 <= bounds[1] <= 64 * 7
     assert cut_ranges(np.ones(64 * 100, np.int64), 4) == [0, 1600, 3200, 4800, 6400]
 
 
 @pytest.mark.parametrize(("n", "partitions"), [(64, 2), (0, 2), (129, 4), (10, 0)])
-def test_too_many_partitions_are_refused(n: int, partitions: int) -> None:
+def test_too_many_partitions_are_rejected(n: int, partitions: int) -> None:
     with pytest.raises(ArgumentError, match="partitions must be from 1 to"):
         cut_ranges(np.zeros(n, np.int64), partitions)
 
@@ -59,7 +59,7 @@ def edges_of(edges: PartitionEdges, n: int) -> list[tuple[int, int]]:
 
 
 def sources_of(part: Partition) -> list[tuple[int, int]]:
-    """The row and the vertex of each source, found as the push kernel finds them."""
+    """Return the row and the vertex of each source, as the push kernel finds them."""
     numbers, bits, firsts = part.sources
     found = []
     for k, word in enumerate(bits.tolist()):
@@ -94,7 +94,7 @@ def test_each_edge_is_stored_once_with_the_owner_of_its_other_end(partitions: in
     assert sorted(pulled) == expected
 
 
-def test_hubs_are_cut_into_pieces_that_make_up_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_of_hubs_make_up_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_partitions, "HUB_EDGES", 10)
     star = gp.Graph.from_edgelist(np.zeros(95, np.int64), np.arange(1, 96))
     (part,) = partition_graph(star.to_csr(), star.csc, 1, threads=1)

@@ -15,7 +15,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError, ClaimedError, StoreError
 from gpu_pregel.host.programs import checkpoints
-from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, Start, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import Folded
@@ -48,10 +48,10 @@ def folded(supersteps: int) -> Folded:
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 
-def start(supersteps: int) -> Start:
+def start(supersteps: int) -> ResumePoint:
     """The starting point after a number of supersteps."""
     rows = [row(step) for step in range(supersteps)]
-    return Start(supersteps, Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
+    return ResumePoint(supersteps, Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),), rows)
 
 
 def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **options: Any) -> None:
@@ -65,7 +65,7 @@ def write(path: Any, supersteps: int, *, every: int = 1, keep: int = 2, **option
             journal.commit(folded(s), "running")
 
 
-def restore(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[Start | None, State]:
+def restore(path: Any, identity: Identity = IDENTITY, **options: Any) -> tuple[ResumePoint | None, State]:
     state: Any = State()
     with CheckpointedRun(gp.Checkpoint(path), identity, resume=True, **options) as opened:
         return opened.begin(state)[1], state

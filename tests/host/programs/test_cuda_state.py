@@ -1,4 +1,4 @@
-"""A run of a vertex program on a CUDA device, phase by phase: what is launched, read back, saved and restored."""
+"""The state of a run on a CUDA device, phase by phase: launches, readbacks, saving and restoring."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def path(n: int) -> gp.Graph:
 
 
 def begin(graph: gp.Graph, program: gp.VertexProgram, device: Any, partitions: int = 1, *, forced: bool = True) -> Any:
-    """A run that has made nothing yet."""
+    """Return the state of a run before superstep 0."""
     always, limit = program.active == "always", None if forced else (graph.num_edges - 1) // PULL_SHARE
     compiled = compile_for_device(device, graph, program)
     return make_state(device, graph, compiled, always=always, partitions=partitions, push_limit=limit)
 
 
 class Recording(EmulatedDevice):
-    """Notes the names of the kernels that are launched."""
+    """An emulated device that records the names of the kernels that it launches."""
 
     def __init__(self) -> None:
         super().__init__(0, EmulatedMemory())
@@ -50,7 +50,7 @@ class Recording(EmulatedDevice):
 
 
 @EMULATED
-def test_phases_are_few_launches_and_one_readback() -> None:
+def test_a_superstep_takes_few_launches_and_one_readback() -> None:
     device = Recording()
     run = begin(path(300), LABELS, device)
     activity = run.initialise()
@@ -65,10 +65,10 @@ def test_phases_are_few_launches_and_one_readback() -> None:
 
 
 @EMULATED
-def test_long_rows_and_partitions_take_launches_of_their_own() -> None:
+def test_launches_for_long_rows_and_partitions() -> None:
     device, leaves = Recording(), np.arange(1, 2_000)
     star = gp.Graph.from_edgelist(np.zeros_like(leaves), leaves)
-    # Of two partitions the first has the hub and few leaves, and so a short share of the hub's row.
+    # The first of two partitions has the hub and few leaves, so its share of the hub's row is short.
     for partitions, names in ((1, ["pull", "dense_slot"]), (2, ["pull", "pull", "dense_slot"])):
         run = begin(star, LABELS, device, partitions)
         activity = run.initialise()
@@ -78,7 +78,7 @@ def test_long_rows_and_partitions_take_launches_of_their_own() -> None:
 
 
 @EMULATED
-def test_supersteps_that_push_are_launched_together_and_end_with_the_frontier() -> None:
+def test_pushes_are_launched_in_batches_and_end_with_the_frontier() -> None:
     device = Recording()
     run = begin(path(6), HOPS, device)
     activity = run.initialise()
@@ -94,7 +94,7 @@ def test_supersteps_that_push_are_launched_together_and_end_with_the_frontier() 
 
 
 @EMULATED
-def test_many_active_edges_are_not_launched_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supersteps_with_many_active_edges_are_launched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Recording()
     monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 9)
     run = begin(path(6), LABELS, device)
@@ -106,7 +106,7 @@ def test_many_active_edges_are_not_launched_together(monkeypatch: pytest.MonkeyP
 
 
 @EMULATED_DEVICES
-def test_a_run_is_on_its_own_device_whoever_copied_the_graph(device: str) -> None:
+def test_a_run_uses_its_own_device_even_if_another_copied_the_graph(device: str) -> None:
     graph, result = path(90), {}
     others = [emulated(seed) for seed in range(3) if emulated(seed) != device]
     for name in (*others, device):
@@ -119,7 +119,7 @@ def test_a_run_is_on_its_own_device_whoever_copied_the_graph(device: str) -> Non
 
 
 @CUDA_DEVICES
-def test_a_state_is_that_of_the_cpu_and_goes_there_and_back(device: str) -> None:
+def test_snapshots_equal_those_of_the_cpu_and_can_be_restored(device: str) -> None:
     graph, target, cpu = gp.kronecker(7, 3), get_device(device), get_device("cpu", threads=1)
     runs = [begin(graph, SUMS, one) for one in (target, cpu)]
     states = []
@@ -139,17 +139,17 @@ def test_a_state_is_that_of_the_cpu_and_goes_there_and_back(device: str) -> None
 
 
 @CUDA_DEVICES
-def test_no_bit_of_a_made_up_frontier_leaves_the_graph(device: str) -> None:
+def test_bits_beyond_the_last_vertex_are_cleared_from_a_restored_frontier(device: str) -> None:
     run = begin(gp.Graph.from_edgelist([], [], num_vertices=65), LABELS, get_device(device))
     run.initialise()
-    made_up = run.snapshot()
-    made_up["frontier"] = np.full(2, ~np.uint64(0))
-    run.restore(made_up)
+    altered = run.snapshot()
+    altered["frontier"] = np.full(2, ~np.uint64(0))
+    run.restore(altered)
     assert run.snapshot()["frontier"].tolist() == [2**64 - 1, 1]
 
 
 @CUDA_DEVICES
-def test_threads_are_for_the_cpu(device: str) -> None:
+def test_threads_are_rejected_on_devices_other_than_the_cpu(device: str) -> None:
     graph = path(3)
     problem = "threads=2 applies only to the CPU: omit it for device"
     with pytest.raises(ArgumentError, match=problem):
@@ -163,7 +163,7 @@ def test_threads_are_for_the_cpu(device: str) -> None:
 
 
 @CUDA_DEVICES
-def test_values_on_the_device_must_fit_the_program(device: str) -> None:
+def test_device_arrays_must_match_the_program(device: str) -> None:
     target, frontier = get_device(device), gp.Frontier(path(3))
     with pytest.raises(ArgumentTypeError, match="arrays have dtypes int32, but the program's value is int64"):
         gp.process_edges(SUMS, frontier, target.zeros(3, np.int32), device=device)
@@ -172,7 +172,7 @@ def test_values_on_the_device_must_fit_the_program(device: str) -> None:
 
 
 @EMULATED_DEVICES
-def test_kernels_take_no_host_arrays_and_no_other_dtypes(device: str) -> None:
+def test_kernels_reject_host_arrays_and_other_dtypes(device: str) -> None:
     target = get_device(device)
     compress = target.kernels("components").compress
     with pytest.raises(ArgumentTypeError, match=r"labels must be .* not a host array of uint32: copy it to the device"):
@@ -186,7 +186,7 @@ def test_kernels_take_no_host_arrays_and_no_other_dtypes(device: str) -> None:
 
 
 @EMULATED_DEVICES
-def test_aggregates_are_of_their_dtypes(device: str) -> None:
+def test_aggregates_have_their_dtypes(device: str) -> None:
     seen: list[Any] = []
 
     def watch(aggregated: Any) -> bool:

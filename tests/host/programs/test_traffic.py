@@ -1,4 +1,4 @@
-"""Traffic of CUDA kernels, counted: what connected components and supersteps may move, held against growth."""
+"""Counted memory traffic of CUDA kernels: connected components and supersteps stay within their limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def graph() -> gp.Graph:
 def test_connected_components(graph: gp.Graph) -> None:
     counted = traffic.count_components(graph)
     assert counted.bytes <= traffic.CC_LIMIT * graph.num_vertices
-    # No label is read back until it is asked for.
+    # Labels are not read back until the host needs them.
     assert counted.readbacks == 0
     assert counted.launches == 6
 
@@ -44,7 +44,7 @@ def test_supersteps(graph: gp.Graph, case: traffic.Case) -> None:
     assert counted.bytes == row["bytes"] > 0
 
 
-def test_fewest_bytes_are_those_of_a_graph_counted_by_hand() -> None:
+def test_fewest_bytes_of_a_graph_counted_by_hand() -> None:
     # Two vertices and one edge, stored twice; both send, both apply.
     graph = gp.Graph.from_edgelist([0], [1])
     sending = {"active_vertices": 2}
@@ -53,7 +53,7 @@ def test_fewest_bytes_are_those_of_a_graph_counted_by_hand() -> None:
     push = next(case for case in traffic.CASES if case.name == "label propagation" and case.direction == "push")
     # Row bounds 2 x 4, edges 2 x (4 + 32), values read and written 2 x 8, two bitmaps of 2 bits.
     assert traffic.fewest_bytes(graph, pull, sending, row) == 8 + 72 + 16 + 0.5
-    # As above, and the senders' values 2 x 4.
+    # As above, plus the senders' values 2 x 4.
     assert traffic.fewest_bytes(graph, push, sending, row) == 8 + 8 + 72 + 16 + 0.5
 
 

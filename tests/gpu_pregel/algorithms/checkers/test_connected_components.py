@@ -29,7 +29,7 @@ def test_correct_labels_are_accepted(known: Known, directed: bool) -> None:
         ([0, 0, 0, 3], r"shape \(4,\), not \(5,\)"),
         ([1, 1, 1, 3, 3], "vertex 0 has label 1, which is not the smallest vertex of its component"),
         ([0, 0, 0, 3, 4], "the edge 3 to 4 joins the labels 3 and 4|the edge 4 to 3 joins the labels 4 and 3"),
-        ([0, 0, 1, 3, 3], "vertex 2 has label 1, which has another label itself"),
+        ([0, 0, 1, 3, 3], "vertex 2 has label 1, which itself has a different label"),
         ([0, 0, 0, 0, 0], "vertex 3 is not connected to its label 0"),
     ],
 )

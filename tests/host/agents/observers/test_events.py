@@ -1,4 +1,4 @@
-"""Observers for logging and tqdm: what they write, and that a bar is gone whenever nothing is computed."""
+"""Observers for logging and tqdm: their output, and the removal of the bar when nothing is computed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import tqdm
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.observers.events import KINDS, Event, LogObserver, ProgressObserver
+from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.superstep import progress
+from tests.agents import EVENT_KINDS
 
 
 def superstep(number: int, active: int) -> Event:
@@ -22,8 +23,8 @@ def attempt(number: int, status: str = "completed") -> Event:
     return Event("attempt", number, "a", 1, {"status": status})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_log_has_a_line_for_each_event(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", EVENT_KINDS)
+def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     facts = {"superstep": 3, "seconds": 0.123456789, "text": "first\nsecond\n"}
     with caplog.at_level(logging.DEBUG, "gpu_pregel.agents"):
         LogObserver()(Event(kind, 3, "a\nb", 2, facts))
@@ -34,7 +35,7 @@ def test_a_log_has_a_line_for_each_event(kind: str, caplog: pytest.LogCaptureFix
     assert record.levelname == levels.get(kind, "INFO")
 
 
-def test_a_log_leaves_out_what_nobody_wants(caplog: pytest.LogCaptureFixture) -> None:
+def test_events_below_the_level_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     observer = LogObserver()
     with caplog.at_level(logging.WARNING, "gpu_pregel.agents"):
         observer(attempt(0))
@@ -44,7 +45,7 @@ def test_a_log_leaves_out_what_nobody_wants(caplog: pytest.LogCaptureFixture) ->
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Bars in the order in which they were made; each is drawn with every event from the second on."""
+    """Bars in order of creation; each is drawn at every event from the second on."""
     made: list[Any] = []
 
     class Bar:
@@ -69,9 +70,9 @@ def bars(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def test_progress_is_one_bar(bars: list[Any]) -> None:
+def test_progress_uses_one_bar(bars: list[Any]) -> None:
     observer = ProgressObserver()
-    told = [
+    events = [
         superstep(0, 2),
         attempt(0),
         attempt(0, "failed"),
@@ -80,7 +81,7 @@ def test_progress_is_one_bar(bars: list[Any]) -> None:
         superstep(1, 5),
         attempt(1),
     ]
-    for event in told:
+    for event in events:
         observer(event)
     (bar,) = bars
     first, second = "superstep 0", "superstep 1"
@@ -90,7 +91,7 @@ def test_progress_is_one_bar(bars: list[Any]) -> None:
     assert bar.is_closed
 
 
-def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> None:
+def test_a_hold_removes_the_progress_bar(bars: list[Any]) -> None:
     observer = ProgressObserver()
     for event in [
         superstep(0, 2),
@@ -108,17 +109,17 @@ def test_progress_takes_its_bar_away_from_a_held_superstep(bars: list[Any]) -> N
     assert another.is_closed
 
 
-def test_progress_of_a_run_that_raises_ends_with_it(bars: list[Any]) -> None:
+def test_an_exception_removes_the_progress_bar(bars: list[Any]) -> None:
     def compute(ctx: Any) -> None:
-        ctx.send("nobody", 1)
+        ctx.send("missing", 1)
 
-    with pytest.raises(AgentError, match="nobody"):
+    with pytest.raises(AgentError, match="missing"):
         gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=ProgressObserver())
     (bar,) = bars
     assert bar.is_closed
 
 
-def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_run_shows_no_progress_bar(capsys: pytest.CaptureFixture[str]) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 50:
             ctx.vote_to_halt()
@@ -127,7 +128,7 @@ def test_progress_of_a_short_run_shows_nothing(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == ""
 
 
-def test_progress_is_drawn_by_tqdm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tqdm_draws_the_progress_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
     monkeypatch.setattr(progress, "_DELAY_SECONDS", 0.0)
     monkeypatch.setattr(progress, "_PERIOD_SECONDS", 0.0)

@@ -1,4 +1,4 @@
-"""The observer for OpenTelemetry, against its SDK: spans in memory, and metrics read by a reader of the SDK."""
+"""The observer for OpenTelemetry, tested with the SDK: spans and metrics are read from memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, MissingPackageError
-from gpu_pregel.host.agents.observers.events import KINDS, Event
+from gpu_pregel.host.agents.observers.events import Event
+from tests.agents import EVENT_KINDS
 
 Vertex = gp.agents.Vertex
-AT_ONCE = gp.agents.RetryPolicy(attempts=3, wait=0)
+WITHOUT_WAIT = gp.agents.RetryPolicy(attempts=3, wait=0)
 ERROR, UNSET = trace.StatusCode.ERROR, trace.StatusCode.UNSET
 
 
 class Telemetry:
-    """An observer, and what came of it."""
+    """An observer and the spans and metrics that it has exported."""
 
     def __init__(self) -> None:
         self.exporter, self.reader = InMemorySpanExporter(), InMemoryMetricReader()
@@ -41,7 +42,7 @@ class Telemetry:
         return [span for span in self.exporter.get_finished_spans() if span.name == f"gpu_pregel.{name}"]
 
     def supersteps(self) -> list[dict[str, Any]]:
-        """The attributes of their spans, without the common prefix."""
+        """Return the attributes of spans, without the common prefix."""
         prefix = "gpu_pregel.superstep."
         return [
             {name.removeprefix(prefix): value for name, value in (span.attributes or {}).items()}
@@ -49,7 +50,7 @@ class Telemetry:
         ]
 
     def points(self) -> dict[str, Any]:
-        """All points of each metric."""
+        """Return all points of each metric."""
         data = self.reader.get_metrics_data()
         if data is None:
             return {}
@@ -57,7 +58,7 @@ class Telemetry:
         return {metric.name: list(metric.data.data_points) for metric in metrics}
 
     def counts(self) -> dict[str, Any]:
-        """Counters without the prefix; where there are attributes, by their values."""
+        """Return counters without the prefix; those with attributes by the values of these."""
         counts: dict[str, Any] = {}
         for name, points in self.points().items():
             if name != "gpu_pregel.superstep.duration":
@@ -93,7 +94,7 @@ def end(number: int, status: str) -> Event:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -> None:
+def test_spans_of_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.send_to_neighbors("a message")
@@ -103,7 +104,7 @@ def test_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -> None:
 
     with telemetry.tracer.start_as_current_span("caller") as caller:
         vertices = [Vertex(("a", 1), edges=["b"]), Vertex("b")]
-        gp.agents.run(vertices, compute, workers=workers, retry=AT_ONCE, observer=telemetry.observer, run_id="r")
+        gp.agents.run(vertices, compute, workers=workers, retry=WITHOUT_WAIT, observer=telemetry.observer, run_id="r")
     (run,) = telemetry.spans("run")
     assert run.parent == caller.get_span_context()
     assert run.attributes == {"gpu_pregel.run.id": "r", "gpu_pregel.run.status": "completed"}
@@ -132,7 +133,7 @@ def test_a_run_and_its_supersteps(telemetry: Telemetry, workers: int) -> None:
     assert seconds.explicit_bounds[0] == 0.0001
 
 
-def test_a_failure_sets_the_status_even_where_the_run_goes_on(telemetry: Telemetry) -> None:
+def test_a_failure_sets_the_status_even_if_the_run_continues(telemetry: Telemetry) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == ("a", 1):
             raise ZeroDivisionError("never")
@@ -142,7 +143,7 @@ def test_a_failure_sets_the_status_even_where_the_run_goes_on(telemetry: Telemet
         [Vertex(("a", 1)), Vertex("b")],
         compute,
         on_failure="continue",
-        retry=AT_ONCE,
+        retry=WITHOUT_WAIT,
         observer=telemetry.observer,
         run_id="r",
     )
@@ -168,7 +169,7 @@ def test_a_death_is_an_event(telemetry: Telemetry) -> None:
             os.kill(os.getpid(), 9)
         ctx.vote_to_halt()
 
-    gp.agents.run([Vertex("a")], compute, workers=1, retry=AT_ONCE, observer=telemetry.observer)
+    gp.agents.run([Vertex("a")], compute, workers=1, retry=WITHOUT_WAIT, observer=telemetry.observer)
     (superstep,) = telemetry.spans("superstep")
     death, retry = superstep.events
     assert (death.name, retry.name) == ("gpu_pregel.death", "gpu_pregel.retry")
@@ -176,7 +177,7 @@ def test_a_death_is_an_event(telemetry: Telemetry) -> None:
     assert telemetry.counts() == {"supersteps": 1, "attempts": {"completed": 1}, "retries": 1, "deaths": 1}
 
 
-def test_a_held_superstep_has_a_span_for_each_part(telemetry: Telemetry) -> None:
+def test_a_held_superstep_has_a_span_for_each_step(telemetry: Telemetry) -> None:
     telemetry.tell(begin(0, 2), attempt(0, "completed"), attempt(0, "interrupted"))
     telemetry.tell(Event("interrupt", 0, "a", 1), hold(0, "interrupted"), hold(0, "interrupted"))
     assert telemetry.supersteps() == [{"number": 0, "active": 2, "status": "interrupted"}]
@@ -198,7 +199,7 @@ def test_a_held_superstep_has_a_span_for_each_part(telemetry: Telemetry) -> None
 
 
 @pytest.mark.parametrize("status", ["stopped", "failed"])
-def test_a_run_that_ends_while_it_is_held_has_failed(telemetry: Telemetry, status: str) -> None:
+def test_a_run_that_ends_during_a_hold_is_an_error(telemetry: Telemetry, status: str) -> None:
     failure = Event("failure", 0, "a", 1, {"type": "OSError", "text": "lost"})
     telemetry.tell(begin(0, 1), attempt(0, "failed"), failure, hold(0, "failed"))
     assert not telemetry.spans("run")
@@ -211,30 +212,30 @@ def test_a_run_that_ends_while_it_is_held_has_failed(telemetry: Telemetry, statu
     assert "resumed" not in telemetry.supersteps()[1]
 
 
-def test_a_run_that_raises_ends(telemetry: Telemetry) -> None:
+def test_spans_end_after_an_exception(telemetry: Telemetry) -> None:
     def compute(ctx: Any) -> None:
-        ctx.send("nobody", 1)
+        ctx.send("missing", 1)
 
-    with pytest.raises(AgentError, match="nobody"):
+    with pytest.raises(AgentError, match="missing"):
         gp.agents.run([Vertex("a")], compute, observer=telemetry.observer)
     assert telemetry.supersteps() == [{"number": 0, "active": 1, "status": "cut off"}]
     assert [span.status.status_code for span in telemetry.exporter.get_finished_spans()] == [ERROR, ERROR]
     assert telemetry.counts() == {"attempts": {"completed": 1}}
 
 
-def test_values_and_messages_stay_where_they_are(telemetry: Telemetry) -> None:
-    facts = {"status": "failed", "active": 1, "seconds": 0.5, "text": "told", "type": "OSError"}
+def test_values_and_messages_are_not_exported(telemetry: Telemetry) -> None:
+    facts = {"status": "failed", "active": 1, "seconds": 0.5, "text": "reason", "type": "OSError"}
     secret = {"value": "secret", "messages": ["secret"], "payload": "secret", "answers": "secret"}
-    for kind in KINDS:
+    for kind in EVENT_KINDS:
         telemetry.tell(Event(kind, 0, "a", 1, {**facts, **secret}))
     spans = telemetry.exporter.get_finished_spans()
     assert len(spans) > 1
-    told = str([span.to_json() for span in spans]) + str(telemetry.points())
-    assert "told" in told
-    assert "secret" not in told
+    exported = str([span.to_json() for span in spans]) + str(telemetry.points())
+    assert "reason" in exported
+    assert "secret" not in exported
 
 
-def test_without_a_provider_it_does_nothing() -> None:
+def test_without_a_provider_nothing_is_exported() -> None:
     def compute(ctx: Any) -> None:
         ctx.vote_to_halt()
 
@@ -242,13 +243,13 @@ def test_without_a_provider_it_does_nothing() -> None:
     assert gp.agents.run([Vertex("a")], compute, observer=observer).status == "completed"
 
 
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_an_error_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(MissingPackageError, match=r"pip install gpu-pregel\[telemetry\]"):
         gp.agents.OpenTelemetryObserver()
 
 
-def test_a_meter_of_an_older_version_has_no_boundaries() -> None:
+def test_an_older_meter_has_default_boundaries() -> None:
     made: list[Any] = []
 
     class Meter:

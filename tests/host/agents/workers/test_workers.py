@@ -1,4 +1,4 @@
-"""Worker processes give what one process gives, whatever travels, and leave nothing behind."""
+"""Worker processes compute the same results as one process, for all kinds of data, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ONE_TRY = RetryPolicy(attempts=1)
 
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All runs of a test draw the same random numbers."""
+    """Give all runs of a test the same random numbers."""
     monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
 
 
@@ -40,7 +40,7 @@ def test_equal_results_with_any_number_of_workers(program: Any) -> None:
         assert final_bytes(agents.run(**program(), workers=workers)) == expected
 
 
-def test_async_functions_give_the_same() -> None:
+def test_equal_results_of_async_functions() -> None:
     def program() -> dict[str, Any]:
         async def compute(ctx: Any) -> None:
             import asyncio
@@ -58,7 +58,7 @@ def test_async_functions_give_the_same() -> None:
         assert final_bytes(agents.run(**program(), workers=workers, max_concurrency=concurrency)) == expected
 
 
-def test_vertices_of_a_worker_run_side_by_side_if_async() -> None:
+def test_async_vertices_of_a_worker_run_concurrently() -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 
@@ -71,7 +71,7 @@ def test_vertices_of_a_worker_run_side_by_side_if_async() -> None:
         assert time.perf_counter() - begin < 1.5
 
 
-def test_retries_reach_a_worker_whose_other_attempts_still_run() -> None:
+def test_retries_start_while_other_attempts_run() -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 
@@ -87,7 +87,7 @@ def test_retries_reach_a_worker_whose_other_attempts_still_run() -> None:
     assert result.values["quick"] < result.values["slow"] - 0.5
 
 
-def test_huge_messages_pass_both_ways() -> None:
+def test_large_messages_pass_in_both_directions() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
             ctx.send((ctx.vertex_id + 1) % 2, bytes([ctx.vertex_id + 1]) * 60_000_000)
@@ -99,7 +99,7 @@ def test_huge_messages_pass_both_ways() -> None:
     assert result.values == {0: (60_000_000, 2), 1: (60_000_000, 1)}
 
 
-def test_registered_types_and_weights_of_any_data() -> None:
+def test_registered_types_and_arbitrary_weights() -> None:
     @dataclass
     class Offer:
         price: int
@@ -120,7 +120,7 @@ def test_registered_types_and_weights_of_any_data() -> None:
     assert [edge.weight for edge in result.vertices["a"].edges] == [[Offer(1)], {"since": (1, 2)}]
 
 
-def test_exceptions_that_do_not_unpickle_are_data() -> None:
+def test_exceptions_that_cannot_be_unpickled_are_reported() -> None:
     def compute(ctx: Any) -> None:
         class LocalError(Exception):
             pass
@@ -151,7 +151,7 @@ def test_exceptions_that_do_not_unpickle_are_data() -> None:
     assert all("compute" in one.traceback for one in failed.values())
 
 
-def test_values_that_are_no_data_fail_their_vertex_alone() -> None:
+def test_values_that_cannot_be_encoded_fail_only_their_vertex() -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == 1:
             ctx.value = {"here": [object()]}
@@ -185,7 +185,7 @@ def test_a_worker_is_usable_after_an_error() -> None:
         assert run.result().values == {0: None, 1: pid}
 
 
-def test_what_cannot_travel_is_refused_before_work() -> None:
+def test_functions_that_cannot_be_pickled_are_refused_before_work() -> None:
     lock = threading.Lock()
 
     def compute(ctx: Any) -> None:
@@ -196,7 +196,7 @@ def test_what_cannot_travel_is_refused_before_work() -> None:
     assert not children()
 
 
-def test_what_cannot_be_unpickled_is_refused_before_work() -> None:
+def test_functions_that_cannot_be_unpickled_are_refused_before_work() -> None:
     class Odd:
         def __reduce__(self) -> Any:
             return eval, ("1 / 0",)
@@ -211,7 +211,7 @@ def test_what_cannot_be_unpickled_is_refused_before_work() -> None:
     assert not children()
 
 
-def test_nothing_stays_after_close() -> None:
+def test_close_leaves_no_process_and_no_descriptor() -> None:
     def compute(ctx: Any) -> None:
         import subprocess
 
@@ -240,7 +240,7 @@ def test_a_worker_outlives_the_thread_that_started_it() -> None:
     runs[0].stop()
 
 
-def test_nothing_stays_when_a_run_is_forgotten() -> None:
+def test_garbage_collection_of_a_run_ends_its_workers() -> None:
     run = agents.start([Vertex(0)], halt, workers=2)
     pids = running(run)
     del run
@@ -330,7 +330,7 @@ SCRIPT = """
 
 
 @pytest.mark.parametrize("how", ["stdin", "script", "command"])
-def test_it_starts_from(how: str, tmp_path: Path) -> None:
+def test_workers_start_from(how: str, tmp_path: Path) -> None:
     text = textwrap.dedent(SCRIPT)
     script = tmp_path / "script.py"
     script.write_text(text)
@@ -349,7 +349,7 @@ def test_it_starts_from(how: str, tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_environment_and_paths_are_the_masters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_workers_have_the_environment_and_paths_of_the_master(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "module_of_a_test.py").write_text("ANSWER = 42\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", "/of/a/test")
@@ -375,7 +375,7 @@ def test_environment_and_paths_are_the_masters(monkeypatch: pytest.MonkeyPatch, 
     assert value == [42, sys.path, ["/of/a/test", "yes", "0"], str(Path.cwd()), True, False, True]
 
 
-def test_memory_of_a_worker_is_limited() -> None:
+def test_max_memory_limits_a_worker() -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == 1:
             ctx.value = len(bytes(1 << 31))
@@ -388,7 +388,7 @@ def test_memory_of_a_worker_is_limited() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_what_an_attempt_leaves_is_limited(workers: int) -> None:
+def test_max_record_limits_the_output_of_an_attempt(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.vertex_id == 1:
             ctx.value = "x" * 900
@@ -400,7 +400,7 @@ def test_what_an_attempt_leaves_is_limited(workers: int) -> None:
     assert "1,000" in result.failed[1].text
 
 
-def test_memory_of_no_worker_is_not_limited() -> None:
+def test_max_memory_needs_workers() -> None:
     with pytest.raises(ArgumentError, match="max_memory"):
         agents.run([Vertex(0)], halt, max_memory=1 << 30)
 

@@ -1,4 +1,4 @@
-"""Workers that are killed, stopped, or kill themselves: the same bytes, the right vertex charged, and never a hang."""
+"""Workers that are killed or stopped: results are equal, the right vertex is charged, and no run hangs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PLACES = ("loading", "idle", "computing", "marked", "torn", "committing")
 
 @pytest.fixture(autouse=True)
 def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All runs of a test draw the same random numbers."""
+    """Give all runs of a test the same random numbers."""
     monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
 
 
 @pytest.mark.parametrize("program", [tokens, growth])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_worker_killed_at(place: str, program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_worker_is_killed_at(place: str, program: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     expected = final_bytes(agents.run(**program()))
     count = 3 if program is growth and place != "loading" else 1
     arm(monkeypatch, place, count, tmp_path / "mark")
@@ -41,12 +41,12 @@ def test_a_worker_killed_at(place: str, program: Any, monkeypatch: pytest.Monkey
     result = agents.run(**program(), workers=2, retry=QUICK, observer=events.append)
     assert (tmp_path / "mark").exists()
     assert final_bytes(result) == expected
-    if place != "loading":  # then no run is under way yet
+    if place != "loading":  # a worker that dies while loading is replaced before the run starts
         assert [event.facts["reason"] for event in events if event.kind == "death"] == ["ended by SIGKILL"]
 
 
 @pytest.mark.parametrize("place", ["idle", "computing", "torn", "committing"])
-def test_an_async_worker_killed_at(place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_async_worker_is_killed_at(place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def program() -> dict[str, Any]:
         async def compute(ctx: Any) -> None:
             import asyncio
@@ -65,7 +65,7 @@ def test_an_async_worker_killed_at(place: str, monkeypatch: pytest.MonkeyPatch, 
     assert (tmp_path / "mark").exists()
 
 
-def test_workers_killed_at_random_during_200_supersteps() -> None:
+def test_workers_are_killed_at_random_during_200_supersteps() -> None:
     program: dict[str, Any] = {
         "vertices": [Vertex(k) for k in range(40)],
         "compute": counting(200),
@@ -145,10 +145,10 @@ def test_a_vertex_that_always_kills_its_worker_fails_alone(kind: str) -> None:
     failures = [event for event in events if event.kind == "failure"]
     assert [(event.vertex, event.attempt) for event in failures] == [("bad", 2)]
     deaths = sum(event.kind == "death" for event in events)
-    assert deaths == (3 if kind == "async" else 2)  # of async ones the first names suspects
+    assert deaths == (3 if kind == "async" else 2)  # the first death of an async worker only makes suspects
 
 
-def test_a_death_is_noticed_at_once() -> None:
+def test_a_death_is_detected_immediately() -> None:
     died: list[float] = []
     noticed: list[float] = []
 
@@ -172,7 +172,7 @@ def test_a_death_is_noticed_at_once() -> None:
     assert min(after - before for before, after in zip(died, noticed, strict=False)) < 0.05
 
 
-def test_a_timeout_ends_an_ordinary_function_and_charges_it_alone() -> None:
+def test_a_timeout_kills_an_ordinary_function_and_charges_only_its_vertex() -> None:
     def compute(ctx: Any) -> None:
         import time
 
@@ -217,7 +217,7 @@ def test_a_timeout_cancels_an_async_function_in_its_worker() -> None:
 
 
 @pytest.mark.parametrize("how", ["blocks", "refuses"])
-def test_a_timeout_ends_an_async_function_that_cannot_be_cancelled(how: str) -> None:
+def test_a_timeout_kills_an_async_function_that_cannot_be_cancelled(how: str) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
         import contextlib
@@ -239,7 +239,7 @@ def test_a_timeout_ends_an_async_function_that_cannot_be_cancelled(how: str) -> 
     assert result.values == {k: "done" if k != 3 else None for k in range(8)}
 
 
-def test_an_exception_that_is_a_timeout_is_no_timeout_of_ours() -> None:
+def test_a_timeout_error_of_a_function_is_an_exception() -> None:
     async def compute(ctx: Any) -> None:
         raise TimeoutError("of a server")
 
@@ -258,12 +258,12 @@ def stop_itself(ctx: Any) -> None:
     ctx.vote_to_halt()
 
 
-def test_a_stopped_worker_ends_by_timeout() -> None:
+def test_a_timeout_kills_a_stopped_worker() -> None:
     result = agents.run([Vertex(k) for k in range(4)], stop_itself, workers=2, timeout=0.3, retry=QUICK)
     assert result.values == {0: 1, 1: 2, 2: 1, 3: 1}
 
 
-def test_a_worker_stopped_while_idle_ends_by_timeout() -> None:
+def test_a_timeout_kills_a_worker_that_was_stopped_while_idle() -> None:
     with agents.start([Vertex(k) for k in range(4)], counting(1), workers=2, timeout=0.2) as run:
         run.step()
         os.kill(running(run)[0], signal.SIGSTOP)
@@ -272,7 +272,7 @@ def test_a_worker_stopped_while_idle_ends_by_timeout() -> None:
         assert run.result().status == "completed"
 
 
-def test_a_stopped_worker_ends_by_close() -> None:
+def test_close_kills_a_stopped_worker() -> None:
     run = agents.start([Vertex(0)], counting(1), workers=2)
     pids = running(run)
     for pid in pids:
@@ -300,10 +300,10 @@ def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest
     assert result.status == "completed"
 
 
-def test_a_worker_ended_by_the_master_charges_nobody() -> None:
+def test_a_worker_killed_by_the_master_charges_no_vertex() -> None:
     with agents.start([Vertex(k, 0) for k in range(4)], counting(0, seconds=0.3), workers=1, retry=ONE_TRY) as run:
         transport: Any = run._policy._transport
-        timer = threading.Timer(0.1, transport._processes[0].kill, ("as a test wants",), {"spare": True})
+        timer = threading.Timer(0.1, transport._processes[0].kill, ("as the test requests",), {"spare": True})
         timer.start()
         run.step()
         assert set(run.result().values.values()) == {1}
@@ -363,8 +363,8 @@ agents.run([agents.Vertex(k) for k in range(2)], compute, workers=2)
 """
 
 
-def test_a_killed_master_leaves_no_worker_and_no_tool() -> None:
-    """One of its workers sleeps, the other one is stopped."""
+def test_a_killed_master_leaves_no_worker_and_no_subprocess() -> None:
+    """One worker sleeps, the other is stopped."""
     root = str(Path(__file__).parents[4])
     master = subprocess.Popen(
         [sys.executable, "-c", MASTER], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}

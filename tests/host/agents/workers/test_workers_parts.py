@@ -1,4 +1,4 @@
-"""What worker processes are made of: frames, marks, envelopes, the queue of attempts."""
+"""Parts of the worker transport: frames, marks, envelopes, the queue of attempts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_all(frames: pipes.FrameReader) -> list[tuple[int, bytes]]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 65_535, 65_536, 300_000, 3_000_000])
-def test_frames_of_all_sizes_arrive_one_after_the_other(ends: tuple[int, int], size: int) -> None:
+def test_frames_of_all_sizes_arrive_in_order(ends: tuple[int, int], size: int) -> None:
     reading, writing = ends
     sent = [(pipes.LOAD, b"first"), (pipes.BATCH, os.urandom(size)), (pipes.END, b""), (pipes.LOG, b"last")]
 
@@ -53,7 +53,7 @@ def test_frames_of_all_sizes_arrive_one_after_the_other(ends: tuple[int, int], s
     assert found == sent
 
 
-def test_a_frame_that_comes_byte_by_byte_or_not_wholly(ends: tuple[int, int]) -> None:
+def test_frames_that_arrive_byte_by_byte_or_incompletely(ends: tuple[int, int]) -> None:
     reading, writing = ends
     frames = pipes.FrameReader(reading)
     whole = pipes.header.pack(3, pipes.LOG) + b"abc"
@@ -67,7 +67,7 @@ def test_a_frame_that_comes_byte_by_byte_or_not_wholly(ends: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("data", [b"\xff" * 9, b"\xff" * 300])
-def test_what_is_no_frame_is_said(ends: tuple[int, int], data: bytes) -> None:
+def test_invalid_frames_are_refused(ends: tuple[int, int], data: bytes) -> None:
     reading, writing = ends
     os.write(writing, data)
     with pytest.raises(pipes.BrokenFrameError):
@@ -76,7 +76,7 @@ def test_what_is_no_frame_is_said(ends: tuple[int, int], data: bytes) -> None:
         pipes.unpack(data)
 
 
-def test_envelopes_come_back_as_they_were() -> None:
+def test_envelopes_round_trip() -> None:
     vertices = {
         A: VertexData(encode(1), [(B, 1), (C, 0.5), (D, "x")]),
         B: VertexData(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
@@ -89,7 +89,7 @@ def test_envelopes_come_back_as_they_were() -> None:
     assert pipes.unpack_batch(pipes.pack_batch(batch)) == batch
 
 
-def test_outcomes_come_back_as_they_were() -> None:
+def test_outcomes_round_trip() -> None:
     quiet = Record(None, True, (), (), ())
     loud = Record(encode(1), False, [(B, b"m"), (C, b"n")], [("sum", b"1")], [("add_edge", A, B, {"w": (1,)})])
     tasks: list[tuple[Any, ...]] = [
@@ -118,7 +118,7 @@ def test_marks_outlive_their_writer() -> None:
     marks.close()
 
 
-def test_who_waits_and_who_may_begin() -> None:
+def test_the_queue_delays_vertices() -> None:
     queue = ReadyQueue(2)
     for vertex, partition in ((A, 0), (B, 1), (C, 0)):
         queue.add(vertex, partition)
@@ -153,7 +153,7 @@ def test_a_suspect_runs_alone() -> None:
     assert queue.is_empty()
 
 
-def test_the_collector_is_as_before_when_nobody_wants_patience() -> None:
+def test_relaxed_gc_restores_the_thresholds() -> None:
     before = gc.get_threshold()
     with garbage_collection.relaxed_gc():
         inside = gc.get_threshold()

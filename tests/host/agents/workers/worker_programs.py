@@ -1,4 +1,4 @@
-"""Small programs for tests of worker processes; each is made inside a function, so that it travels by value."""
+"""Small programs for tests of worker processes, defined inside functions so that they are pickled by value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.codec import encode
 
 
 def final_bytes(result: AgentResult) -> bytes:
-    """The codec's bytes of what a run left, in the order of ids."""
+    """Return the encoded result of a run, in the order of ids."""
     left = [
         (vertex.id, vertex.value, [tuple(edge) for edge in vertex.edges], vertex.halted)
         for vertex in sorted(result.vertices.values(), key=lambda vertex: encode(vertex.id))
@@ -21,7 +21,7 @@ def final_bytes(result: AgentResult) -> bytes:
 
 
 def pagerank(n: int = 200, steps: int = 12) -> dict[str, Any]:
-    """PageRank in plain Python, with an aggregate of the rank that is stuck."""
+    """PageRank in plain Python, with an aggregate of the rank of dangling vertices."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0:
@@ -41,7 +41,7 @@ def pagerank(n: int = 200, steps: int = 12) -> dict[str, Any]:
 
 
 def tokens(n: int = 20, rounds: int = 40) -> dict[str, Any]:
-    """Tokens that wander by each vertex's random numbers, and are counted."""
+    """Tokens that follow the random numbers of vertices, which count them."""
 
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id % 3 == 0:
@@ -77,7 +77,7 @@ def growth(steps: int = 6) -> dict[str, Any]:
 
 
 def counting(supersteps: int, seconds: float = 0.0) -> Any:
-    """Every vertex counts its supersteps and tells the next one; it may take its time."""
+    """Each vertex counts its supersteps and sends a message to the next one, after ``seconds``."""
 
     def compute(ctx: Any) -> None:
         import time
@@ -93,12 +93,12 @@ def counting(supersteps: int, seconds: float = 0.0) -> Any:
 
 
 def running(run: agents.AgentRun) -> list[int]:
-    """The process ids of a run's workers."""
+    """Return the process ids of the workers of a run."""
     return [process.pid for process in run._policy._transport._processes]  # type: ignore[attr-defined]
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process, other than as a zombie."""
+    """Whether a process exists and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
@@ -110,7 +110,7 @@ _OTHERS = (b"bin/postgres", b"multiprocessing.resource_tracker")
 
 
 def children() -> list[int]:
-    """Processes that this one has started, zombies too; but not the server of other tests, nor Python's own."""
+    """Return child processes, zombies included, without the server of other tests and Python's own."""
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         started = [int(pid) for pid in file.read().split()]
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in started}

@@ -11,7 +11,7 @@ from numba import cuda, types
 from numba.cuda.extending import intrinsic
 
 from gpu_pregel.errors import EmulationError
-from tests.host.emulator.launcher import SEEDS, compiled, launch, line_of, memory, on_device
+from tests.host.emulator.launcher import SEEDS, compile_cached, launch, line_of, memory, on_device
 
 NUMBERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64]
 TABLE = np.array([2, 3, 5, 7, 11, 13, 17, 19], np.uint16)
@@ -64,7 +64,7 @@ def two_lines(values: Any, out: Any) -> None:
 
 
 def test_sites_have_source_lines() -> None:
-    made = compiled(two_lines, (types.int64[::1], types.int64[::1]))
+    made = compile_cached(two_lines, (types.int64[::1], types.int64[::1]))
     assert {site.file for site in made.sites} == {__file__}
     lines = {kind: line_of(two_lines, f"# {kind}") for kind in ("load", "atomic", "fence", "store")}
     assert {site.kind: site.line for site in made.sites} == lines

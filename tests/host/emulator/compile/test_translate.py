@@ -23,7 +23,7 @@ from gpu_pregel.host.emulator.compile.ir_text import (
     typed_value,
 )
 from gpu_pregel.host.emulator.compile.translate import SharedLayout, translate
-from tests.host.emulator.launcher import SEEDS, compiled, launch, memory, on_device
+from tests.host.emulator.launcher import SEEDS, compile_cached, launch, memory, on_device
 
 HEADER = 'target triple = "x86_64-unknown-linux-gnu"'
 
@@ -145,7 +145,7 @@ def test_shared_arrays_do_not_overlap() -> None:
         launch(kernel, out, seed=seed)
         t = np.arange(32)
         assert out.get().tolist() == (4 * (31 - t) + t % 3).tolist()
-    made = compiled(kernel, (types.int64[::1],))
+    made = compile_cached(kernel, (types.int64[::1],))
     # Both calls of the function use the same array.
     assert made.shared_bytes == 8 + 32 * 8 + 32 * 8
     assert made.shared_granule == 1

@@ -18,7 +18,7 @@ def memory() -> EmulatedMemory:
     return EmulatedMemory()
 
 
-def _counted(
+def _count_loads(
     memory: EmulatedMemory, stride: int, size: int = 4, grid: int = 1, block: int = 32
 ) -> runtime.AccessCounts:
     code = Code()
@@ -30,13 +30,13 @@ def _counted(
 
 @pytest.mark.parametrize("stride, sectors", [(4, 4), (8, 8), (32, 32), (64, 32), (0, 1)])
 def test_sectors_of_a_warp(memory: EmulatedMemory, stride: int, sectors: int) -> None:
-    counts = _counted(memory, stride)
+    counts = _count_loads(memory, stride)
     assert (counts.executions[0], counts.bytes[0], counts.sectors[0]) == (32, 128, sectors)
 
 
 def test_sectors_of_many_warps_and_of_wide_accesses(memory: EmulatedMemory) -> None:
-    assert _counted(memory, 4, grid=9, block=128).sectors[0] == 9 * 4 * 4
-    assert _counted(memory, 8, size=8, grid=2).sectors[0] == 2 * 8
+    assert _count_loads(memory, 4, grid=9, block=128).sectors[0] == 9 * 4 * 4
+    assert _count_loads(memory, 8, size=8, grid=2).sectors[0] == 2 * 8
 
 
 def test_iterations_of_a_loop_are_counted_separately(memory: EmulatedMemory) -> None:

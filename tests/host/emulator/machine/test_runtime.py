@@ -125,7 +125,7 @@ def test_matches(memory: EmulatedMemory, mask: int) -> None:
     assert _warp_results(memory, at.MATCH_ALL, mask, values * 0)[lanes[0]] == mask | 1 << 32
 
 
-def _shuffled(kind: int, lane: int, b: int, width: int) -> tuple[int, int]:
+def _expected_shuffle(kind: int, lane: int, b: int, width: int) -> tuple[int, int]:
     """Return the source lane and the predicate as CUDA defines them for groups of ``width`` lanes."""
     first = lane // width * width
     source = {
@@ -145,7 +145,7 @@ def test_shuffles(memory: EmulatedMemory, kind: int, width: int, b: int) -> None
     packed = (32 - width) << 8 | (0 if kind == at.SHUFFLE_UP else 31)
     results = _warp_results(memory, kind, FULL, np.arange(32) + 100, b, packed)
     for lane, result in enumerate(results):
-        source, predicate = _shuffled(kind, lane, b, width)
+        source, predicate = _expected_shuffle(kind, lane, b, width)
         assert (result & FULL, result >> 32) == (source + 100, predicate)
 
 
@@ -277,7 +277,7 @@ def test_a_thread_sees_its_own_stores_and_atomics_in_order(memory: EmulatedMemor
     np.testing.assert_array_equal(a.get().reshape(64, 6), np.tile(np.arange(6) + 117, (64, 1)))
 
 
-def _messages(fence: bool) -> LoadedKernel:
+def _message_kernel(fence: bool) -> LoadedKernel:
     """Build pairs of blocks: one writes a number and sets a flag, the other waits for the flag and reads the number."""
     code = Code()
     pair = code.element(code.argument(0), code.binary("lshr", code.block(), 1))
@@ -296,7 +296,7 @@ def _messages(fence: bool) -> LoadedKernel:
     return LoadedKernel(code)
 
 
-def _received(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[int]:
+def _received_numbers(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[int]:
     numbers, flags, seen = memory.zeros(16, np.int32), memory.zeros(16, np.int32), memory.empty(16, np.int32)
     launch(kernel, numbers, flags, seen, grid=32, block=1, racy=(0,), seed=seed, cooperative=True)
     result: list[int] = seen.get().tolist()
@@ -304,9 +304,9 @@ def _received(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[i
 
 
 def test_stores_may_become_visible_late_without_a_fence(memory: EmulatedMemory) -> None:
-    fenced, bare = _messages(fence=True), _messages(fence=False)
-    assert all(_received(memory, fenced, seed) == [77] * 16 for seed in SEEDS)
-    assert any(0 in _received(memory, bare, seed) for seed in SEEDS)
+    fenced, bare = _message_kernel(fence=True), _message_kernel(fence=False)
+    assert all(_received_numbers(memory, fenced, seed) == [77] * 16 for seed in SEEDS)
+    assert any(0 in _received_numbers(memory, bare, seed) for seed in SEEDS)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

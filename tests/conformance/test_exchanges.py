@@ -1,0 +1,264 @@
+"""Exchanges between partitions: signals, mirrors and figures arrive whole, and results are equal to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.csr import read_only
+from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.programs.directions import make_direction_rule
+from gpu_pregel.host.programs.exchange import (
+    Array,
+    Exchange,
+    LocalExchange,
+    PartitionedState,
+    PartitionState,
+    Signals,
+)
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.policy import NumericPolicy
+from gpu_pregel.host.programs.state import ProgramState
+from gpu_pregel.host.superstep.master import Master
+from tests.devices import on
+from tests.programs import DISTANCES, HOPS, LABELS, PAIRS, RANKS, SUMS
+
+POISON = 0xAB
+"""Fills what a partition must not read."""
+
+
+class CopyingExchange:
+    """Sends everything through buffers of bytes on the host, and each partition only what belongs to it."""
+
+    shares_memory = False
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.bytes_sent = 0
+
+    def send_signals(self, state: PartitionedState) -> list[Signals]:
+        return [self._signals_for(receiver, state) for receiver in state.partitions]
+
+    def _signals_for(self, receiver: PartitionState, state: PartitionedState) -> Signals:
+        rows = receiver.partition.out_edges.rows
+        n = state.partitions[-1].partition.last
+        vertices = np.arange(n, dtype=np.uint32) if rows is None else rows
+        by_row = self._device.is_host
+        size = len(vertices) if by_row else n
+        arrays = [poisoned(size, array.dtype) for array in state_arrays(receiver)]
+        active = np.zeros(n, bool)
+        for sender in state.partitions:
+            first, last = sender.partition.first, sender.partition.last
+            wanted = vertices[(first <= vertices) & (vertices < last)]
+            bits = flags_of(self._device.download(sender.vertices.frontier))[: last - first]
+            sent = wanted[bits[wanted - first]]
+            places = np.searchsorted(vertices, sent) if by_row else sent
+            active[sent] = True
+            for array, own in zip(arrays, state_arrays(sender), strict=True):
+                array[places] = self._sent(self._device.download(own)[sent - first])
+        words = pack_bits(active)
+        numbers = receiver.partition.sources.numbers
+        if by_row and numbers is not None:
+            words = words[numbers]
+        out_degrees, in_degrees, *values = (self._device.upload(array) for array in arrays)
+        if self._device.is_host:
+            out_degrees, in_degrees = read_only(out_degrees), read_only(in_degrees)
+        frontier = self._device.upload(words.view(np.uint64 if self._device.is_host else np.uint32))
+        return Signals(out_degrees, in_degrees, tuple(values), frontier, by_row=by_row)
+
+    def send_mirrors(self, state: PartitionedState) -> None:
+        for sender in state.partitions:
+            rows = sender.partition.in_edges.rows
+            assert rows is not None
+            mirrors = [self._device.download(array) for array in sender.mirrors]
+            for owner in state.partitions:
+                first, last = np.searchsorted(rows, [owner.partition.first, owner.partition.last])
+                if first < last:
+                    sent = tuple(self._device.upload(self._sent(array[first:last])) for array in mirrors)
+                    state.deliver(rows[first:last], sent, owner)
+
+    def gather_figures(self, figures: list[Array]) -> list[Array]:
+        return [self._sent(array) for array in figures]
+
+    def _sent(self, array: Array) -> Array:
+        packet = array.tobytes()
+        self.bytes_sent += len(packet)
+        return np.frombuffer(packet, array.dtype).reshape(array.shape).copy()
+
+
+def state_arrays(part: PartitionState) -> list[Any]:
+    return [part.vertices.out_degrees, part.vertices.in_degrees, *part.vertices.values]
+
+
+def poisoned(size: int, dtype: Any) -> Array:
+    return np.full(size * np.dtype(dtype).itemsize, POISON, np.uint8).view(dtype)
+
+
+def flags_of(words: Array) -> Array:
+    return np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+
+
+EXCHANGES: dict[str, Callable[[Device], Exchange]] = {
+    "local": lambda device: LocalExchange(),
+    "copying": CopyingExchange,
+}
+CASES = pytest.mark.parametrize(
+    ("device", "exchange"),
+    [on(device, name, name=name) for device in ("cpu", "emulated", "cuda") for name in EXCHANGES],
+)
+
+
+@pytest.fixture(scope="module")
+def graph() -> gp.Graph:
+    """A graph without isolated vertices, whose aggregates would overflow."""
+    src, dst, _ = gp.kronecker(9, 4).to_edgelist()
+    ring = np.arange(512)
+    return gp.Graph.from_edgelist(np.append(src, ring), np.append(dst, (ring + 1) % 512), num_vertices=512)
+
+
+@pytest.fixture(scope="module")
+def directed(graph: gp.Graph) -> gp.Graph:
+    src, dst, _ = graph.to_edgelist()
+    return gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 7 + 0.5, num_vertices=512, directed=True)
+
+
+def state_of(
+    graph: gp.Graph, program: gp.VertexProgram, device: str, exchange: Exchange, partitions: int
+) -> ProgramState:
+    target = get_device(device)
+    compiled = compile_for_device(target, graph, program)
+    always = program.active == "always"
+    return make_state(target, graph, compiled, always=always, partitions=partitions, exchange=exchange)
+
+
+def run(
+    graph: gp.Graph, program: gp.VertexProgram, device: str, exchange: Exchange, partitions: int, mode: str
+) -> tuple[list[bytes], list[dict[str, Any]]]:
+    """The bits of the values and the trace of a run of at most nine supersteps."""
+    target = get_device(device)
+    compiled = compile_for_device(target, graph, program)
+    rule = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=True)
+    always = program.active == "always"
+    options: dict[str, Any] = {"partitions": partitions, "push_limit": rule.push_limit, "exchange": exchange}
+    state = make_state(target, graph, compiled, always=always, **options)
+    policy = NumericPolicy(state, rule, always=always, halt=None)
+    master = Master(policy, max_supersteps=9, observe=lambda kind, row: None)
+    master.run()
+    return [target.download(array).tobytes() for array in state.values], rows_of(master.trace)
+
+
+def rows_of(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in trace]
+
+
+def runs() -> Iterator[Any]:
+    for name, program, mode in (
+        ("labels", LABELS, "push"),
+        ("labels", LABELS, "pull"),
+        ("hops", HOPS, "auto"),
+        ("distances", DISTANCES, "push"),
+        ("distances", DISTANCES, "pull"),
+        ("ranks", RANKS, "pull"),
+        ("pairs", PAIRS, "pull"),
+    ):
+        yield pytest.param(program, mode, id=f"{name}-{mode}")
+
+
+@pytest.mark.parametrize(("program", "mode"), list(runs()))
+@CASES
+def test_results_are_those_of_partitions_that_share_memory(
+    graph: gp.Graph, directed: gp.Graph, device: str, exchange: str, program: gp.VertexProgram, mode: str
+) -> None:
+    program = replace(program, halt=None)
+    chosen = directed if program.sends_per_edge else graph
+    for partitions in (1, 2, 7):
+        carrier = EXCHANGES[exchange](get_device(device))
+        values, trace = run(chosen, program, device, carrier, partitions, mode)
+        options: dict[str, Any] = {"device": device, "mode": mode, "partitions": partitions}
+        expected = gp.run(chosen, program, max_supersteps=9, on_limit="return", **options)
+        fields = expected.values if isinstance(expected.values, tuple) else (expected.values,)
+        assert values == [get_device(device).download(field).tobytes() for field in fields]
+        assert trace == rows_of(expected.trace)
+        if isinstance(carrier, CopyingExchange):
+            assert carrier.bytes_sent > 0
+
+
+@CASES
+def test_hubs_in_pieces_cross_partitions(device: str, exchange: str) -> None:
+    """The centre of a star has a long row in each partition."""
+    leaves = np.arange(1, 70_000 if device == "cpu" else 3_000)
+    star = gp.Graph.from_edgelist(np.zeros_like(leaves), leaves)
+    for mode in ("push", "pull"):
+        for partitions in (1, 3):
+            carrier = EXCHANGES[exchange](get_device(device))
+            ((values,), _) = run(star, SUMS, device, carrier, partitions, mode)
+            found = np.frombuffer(values, np.int64)
+            assert found[0] == sum(range(2, len(leaves) + 2))
+            assert (found[1:] == 1).all()
+
+
+@CASES
+def test_signals_hold_the_active_sources_of_each_partition(graph: gp.Graph, device: str, exchange: str) -> None:
+    target = get_device(device)
+    carrier = EXCHANGES[exchange](target)
+    state = state_of(graph, HOPS, device, carrier, 3)
+    active = np.random.default_rng(5).random(512) < 0.3
+    state.attach([np.arange(512, dtype=np.int32)], pack_bits(active))
+    for part, signals in zip(state.partitions, carrier.send_signals(state), strict=True):
+        rows, sources = part.partition.out_edges.rows, part.partition.sources
+        assert rows is not None
+        assert sources.numbers is not None
+        expected = rows[active[rows]]
+        places = np.searchsorted(rows, expected) if signals.by_row else expected
+        words = target.download(signals.frontier).view(np.uint64)
+        if not signals.by_row:
+            words = words[sources.numbers]
+        assert (words & sources.bits).tolist() == (pack_bits(active)[sources.numbers] & sources.bits).tolist()
+        (values,) = signals.values
+        assert target.download(values)[places].tolist() == expected.tolist()
+        assert target.download(signals.out_degrees)[places].tolist() == graph.out_degrees[expected].tolist()
+
+
+@CASES
+def test_mirrors_are_combined_by_the_masters(graph: gp.Graph, device: str, exchange: str) -> None:
+    target = get_device(device)
+    carrier = EXCHANGES[exchange](target)
+    state = state_of(graph, SUMS, device, carrier, 3)
+    n, expected = graph.num_vertices, np.zeros(graph.num_vertices, np.int64)
+    state.attach([np.zeros(n, np.int64)], full_bitmap(n))
+    for part in state.partitions:
+        rows = part.partition.in_edges.rows
+        assert rows is not None
+        mirror = rows.astype(np.int64) * 10 + part.partition.number
+        part.mirrors = (target.upload(mirror),)
+        expected[rows] += mirror
+    carrier.send_mirrors(state)
+    assert target.download(state.vertices.inbox[0]).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_figures_arrive_in_the_order_of_the_partitions(exchange: str) -> None:
+    figures = [np.array([k, 2**62 + k]) for k in range(3)] + [np.array([0.1, -0.0])]
+    found = EXCHANGES[exchange](get_device("cpu")).gather_figures(figures)
+    assert [array.tobytes() for array in found] == [array.tobytes() for array in figures]
+    assert [array.dtype for array in found] == [array.dtype for array in figures]
+
+
+def test_a_local_exchange_copies_nothing(graph: gp.Graph) -> None:
+    state = state_of(graph, LABELS, "cpu", LocalExchange(), 3)
+    for part, signals in zip(state.partitions, LocalExchange().send_signals(state), strict=True):
+        assert signals.values[0] is state.values[0]
+        assert signals.frontier is state.frontier
+        own = part.vertices
+        for view, whole in ((own.values[0], state.values[0]), (own.frontier, state.frontier)):
+            assert view.base is whole
+        assert len(own.values[0]) == part.partition.last - part.partition.first
+    (whole,) = state_of(graph, LABELS, "cpu", LocalExchange(), 1).partitions
+    assert whole.vertices.values[0].base is None

@@ -1,0 +1,235 @@
+"""Tests of the cache of compiled code: what is recompiled after an edit, where it is stored, and how it is bounded."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gpu_pregel
+from gpu_pregel.kernels.library import cache
+from gpu_pregel.kernels.library.fingerprint import Fingerprint
+
+COUNTING = """
+from numba.core import event
+from gpu_pregel.kernels.library.cache import KernelCache
+
+compiled = []
+
+class Listener(event.Listener):
+    def on_start(self, event):
+        if isinstance(event.data["dispatcher"]._cache, KernelCache):
+            compiled.append(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event):
+        pass
+
+with event.install_listener("numba:compile", Listener()):
+    import gpu_pregel as gp
+    print(gp.connected_components(gp.Graph.from_edgelist([0, 1, 3], [1, 2, 4]), device="cpu").labels.tolist())
+print(*sorted(compiled))
+"""
+LABELS = "[0, 0, 0, 3, 3]"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package whose kernels may be edited."""
+    target = tmp_path_factory.mktemp("copy") / "gpu_pregel"
+    shutil.copytree(Path(gpu_pregel.__file__).parent, target, ignore=shutil.ignore_patterns("__pycache__"))
+    return target
+
+
+def search_components(package: Path, **environment: str) -> list[str]:
+    """Run a component search in a new process and return the kernels that it compiled."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    found = subprocess.run(
+        [sys.executable, "-c", COUNTING],
+        cwd=package.parent,
+        env={**inherited, "PYTHONPATH": str(package.parent), "HOME": str(package.parent), **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    ).stdout.splitlines()
+    assert found[0] == LABELS
+    return found[1].split()
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+
+
+def test_an_edit_recompiles_the_edited_kernel_and_its_callers_alone(package: Path) -> None:
+    everything = search_components(package)
+    assert {"count_buckets", "sort_buckets", "initialise", "link_sampled", "compress", "link_rest"} <= set(everything)
+    assert len(everything) == len(set(everything))
+    assert search_components(package) == []
+    kernels = package / "kernels/algorithms/components_cpu.py"
+    edit(kernels, "        high = max(p, q)\n", "        high = max(q, p)\n")
+    assert search_components(package) == ["link_rest", "link_sampled"]
+    edit(kernels, "    skipped = largest[0]\n", "    skipped = labels[largest[0]]\n")
+    assert search_components(package) == ["link_rest"]
+    # A helper in another file, of the kernels and of nothing else.
+    edit(package / "kernels/library/hash_cpu.py", "    x = np.uint64(x)\n", "    x = np.uint64(x) + np.uint64(0)\n")
+    assert search_components(package) == ["estimate_largest"]
+    assert search_components(package) == []
+
+
+def test_comments_and_line_numbers_recompile_nothing(package: Path) -> None:
+    search_components(package)
+    kernels = package / "kernels/algorithms/components_cpu.py"
+    edit(kernels, "\n\n@inline\ndef _link", "\n\n# A comment.\n\n\n@inline\ndef _link")
+    assert search_components(package) == []
+
+
+def test_nothing_is_written_into_the_package(package: Path) -> None:
+    """Files that an installer does not know would keep an uninstalled package importable."""
+    search_components(package)
+    assert {file.suffix for file in package.rglob("*") if file.is_file()} <= {".py", ".pyc", ".typed", ".css"}
+    assert list((package.parent / ".cache/gpu_pregel").glob("*.nbi"))
+
+
+def test_the_cache_may_be_placed_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locate = cache.cache_directory.__wrapped__
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert locate() == str(tmp_path / "home/.cache/gpu_pregel")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert locate() == str(tmp_path / "xdg/gpu_pregel")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "numba"))
+    assert locate() == str(tmp_path / "numba/gpu_pregel")
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "file"))
+    assert locate() is None
+
+
+def test_kernels_work_where_no_cache_can_be_written(package: Path, tmp_path: Path) -> None:
+    # A file is in the place of the folder; this stops root too.
+    (tmp_path / "home").write_text("in the way")
+    blocked = {"HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "home")}
+    assert search_components(package, **blocked)
+
+
+def test_all_kernels_and_hooks_have_complete_digests() -> None:
+    from importlib import import_module
+    from pkgutil import walk_packages
+
+    from gpu_pregel import kernels
+    from gpu_pregel.host.emulator.machine import hooks, runtime
+
+    functions = []
+    for module in walk_packages(kernels.__path__, f"{kernels.__name__}."):
+        if module.name.endswith("_cpu"):
+            declared = vars(import_module(module.name)).values()
+            functions += [
+                one.py_func for one in declared if isinstance(getattr(one, "_cache", None), cache.KernelCache)
+            ]
+    runtime.load_machine()
+    functions += [one.function for one in hooks.HOOKS]
+    assert len(functions) > 30
+    digests = set()
+    for function in functions:
+        fingerprint = Fingerprint(with_package=True)
+        fingerprint.add(function)
+        assert fingerprint.is_complete, (function, fingerprint.unknown)
+        digests.add(fingerprint.hexdigest())
+    assert len(digests) == len(functions)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setattr(cache, "cache_directory", lambda: str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[[str, int, float], None]:
+    """Write an entry of a name, a size and an age in seconds."""
+
+    def write(name: str, size: int, age: float) -> None:
+        for suffix, part in ((".nbi", size // 2), (".1.nbc", size - size // 2)):
+            file = folder / f"{name}-{64 * '0'}{suffix}"
+            file.write_bytes(bytes(part))
+            os.utime(file, (time.time() - age,) * 2)
+
+    return write
+
+
+def names(folder: Path) -> set[str]:
+    return {file.name.partition("-")[0] for file in folder.iterdir()}
+
+
+def test_the_least_recently_used_entries_are_deleted(
+    folder: Path, write: Callable[[str, int, float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(cache.LIMIT_VARIABLE, "250")
+    for name, age in (("oldest", 9000), ("used", 8000), ("middle", 7000), ("newest", 6000)):
+        write(name, 100, age)
+    # A load sets the time of the index.
+    os.utime(folder / f"used-{64 * '0'}.nbi")
+    assert cache.cache_size() == 400
+    cache.trim_cache()
+    assert names(folder) == {"used", "newest"}
+    assert cache.cache_size() == 200
+    cache.trim_cache()
+    assert names(folder) == {"used", "newest"}
+
+
+def test_entries_just_written_are_kept_beyond_the_limit(
+    folder: Path, write: Callable[[str, int, float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(cache.LIMIT_VARIABLE, "0")
+    write("own", 100, 0)
+    write("others", 100, 30)
+    write("old", 100, 90)
+    cache.trim_cache()
+    assert names(folder) == {"own", "others"}
+
+
+def test_clearing_the_cache_keeps_other_files(folder: Path, write: Callable[[str, int, float], None]) -> None:
+    write("kernel", 100, 0)
+    cache.save_note(f"program-{64 * 'a'}", "{}")
+    (folder / f"push-{64 * 'b'}.nbi.tmp.0123456789abcdef").write_bytes(bytes(10))
+    for name in ("notes.txt", "kernel.nbi", "program-short.json"):
+        (folder / name).write_text("of the user")
+    assert cache.load_note(f"program-{64 * 'a'}") == "{}"
+    assert cache.clear_cache() == 112
+    assert {file.name for file in folder.iterdir()} == {"notes.txt", "kernel.nbi", "program-short.json"}
+    assert cache.load_note(f"program-{64 * 'a'}") is None
+
+
+def test_files_deleted_by_another_process_are_no_error(
+    folder: Path, write: Callable[[str, int, float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("kernel", 100, 9000)
+    entries = cache._entries()
+    for file in folder.iterdir():
+        file.unlink()
+    monkeypatch.setattr(cache, "_entries", lambda: entries)
+    monkeypatch.setenv(cache.LIMIT_VARIABLE, "0")
+    cache.trim_cache()
+    assert cache.clear_cache() == 100
+
+
+def test_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cache.LIMIT_VARIABLE, raising=False)
+    assert cache.cache_limit() == 256 * 1024 * 1024
+    monkeypatch.setenv(cache.LIMIT_VARIABLE, " 1000 ")
+    assert cache.cache_limit() == 1000
+    for text in ("1 GB", "-1", "1.5"):
+        monkeypatch.setenv(cache.LIMIT_VARIABLE, text)
+        with pytest.raises(
+            ValueError, match="GPU_PREGEL_CACHE_BYTES must be a number of bytes, such as 268435456, not"
+        ):
+            cache.cache_limit()
