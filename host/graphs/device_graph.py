@@ -197,4 +197,6 @@ def _key(array: Array, dtype: Any) -> tuple[int, int, np.dtype[Any]]:
 def check_vertices(num_vertices: int) -> None:
     """Raise ``GraphError`` if a CUDA device cannot number this many vertices."""
     if num_vertices > _MOST_VERTICES:
-        raise GraphError(f"a graph of {num_vertices:,} vertices is beyond the {_MOST_VERTICES:,} of a CUDA device")
+        raise GraphError(
+            f"a graph of {num_vertices:,} vertices is beyond the {_MOST_VERTICES:,} of a CUDA device: use device='cpu'"
+        )

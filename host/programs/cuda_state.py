@@ -37,11 +37,11 @@ _BATCH_EDGES = 1 << 16
 class CudaPartition(PartitionState):
     """The state of one partition on a CUDA device, with the device's copies of its edges."""
 
-    def __init__(self, partition: Partition, graph: DeviceGraph, pieces: tuple[Any, ...]) -> None:
+    def __init__(self, partition: Partition, graph: DeviceGraph) -> None:
         super().__init__(partition)
         self.out_edges = graph.edges(partition.out_edges, HUB_EDGES, sparse=True)
         self.in_edges = graph.edges(partition.in_edges, HUB_EDGES, sparse=False)
-        self.pieces = pieces
+        self.pieces: tuple[Any, ...] = ()
         """Messages of the pieces of long rows."""
 
 
@@ -108,17 +108,19 @@ class CudaState(ProgramState):
         device.require(state + copies, f"a run over {n:,} vertices and {stored:,} stored edges")
         try:
             degrees = (graph.offsets(out_degrees), graph.offsets(in_degrees))
+            self.partitions = [CudaPartition(one, graph) for one in partitions]
             made = {name: tuple(_array(device, *one) for one in arrays) for name, arrays in sizes.items()}
-            self.partitions = [CudaPartition(one, graph, made[f"pieces{k}"]) for k, one in enumerate(partitions)]
         except NotEnoughMemoryError:
             device.trim()
             raise
+        for k, part in enumerate(self.partitions):
+            part.pieces = made[f"pieces{k}"]
         frontier, touched = made["bitmaps"]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
         self._signals = made["signals"]
         self.aggregates, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
-        (self._counts,), (self._control,), (self._no_weights,) = made["counts"], made["control"], made["no weights"]
-        self._no_rows = device.empty(0, np.uint32)
+        (self._counts,), (self._control,) = made["counts"], made["control"]
+        (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
 
     def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
         """Return size, dtype and initial value, or None, of the state's arrays, by their purpose.
@@ -143,6 +145,7 @@ class CudaState(ProgramState):
             "partials": [((self._tiles + 1) * WARPS, dtype, None) for _, dtype, _ in program.aggregates],
             "control": [(ROW + BATCH * width, np.int64, 0)],
             "no weights": [(1, np.float32, 0)],
+            "no rows": [(0, np.uint32, None)],
         }
 
     def initialise(self) -> Activity:

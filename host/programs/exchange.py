@@ -1,9 +1,9 @@
-"""The exchange: carries data between the partitions of a vertex program's run.
+"""The exchange: transfers data between the partitions of a vertex program's run.
 
-A superstep needs it at three points. Before a push, every partition needs the *signals* of the active sources of its
-out-edges. After a pull, every partition has *mirrors*, one combined message per vertex that its in-edges lead to, for
-the masters of those vertices. After vertices have applied their messages, everyone needs all partitions' *figures*.
-Nothing else crosses between partitions.
+A superstep uses it at three points. Before a push, each partition receives the *signals* of the active sources of its
+out-edges. After a pull, each partition sends *mirrors* to the masters of the destinations of its in-edges: one combined
+message per vertex and partition. After the vertices have applied their messages, the *figures* of all partitions are
+gathered. Partitions share no other data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class VertexArrays(NamedTuple):
     frontier : array of words
         A bitmap of the active vertices.
     inbox : tuple of arrays[n]
-        The combined message of each vertex; the combiner's identity where there is none.
+        The combined message of each vertex; the combiner's identity if the vertex has no message.
     touched : array of words
         A bitmap of the vertices that may have a message.
     """
@@ -80,7 +80,7 @@ class PartitionState:
 
 
 class Signals(NamedTuple):
-    """What a partition reads of the sources of its out-edges, from which it computes their messages.
+    """The state of the sources of a partition's out-edges, from which the partition computes their messages.
 
     Attributes
     ----------
@@ -91,7 +91,8 @@ class Signals(NamedTuple):
     by_row : bool
         How the arrays are indexed. False: by vertex, and ``frontier`` by word, as the arrays of the whole graph are.
         True: by the row of the source in ``Partition.out_edges``, and ``frontier`` by the position of the word in
-        ``Partition.sources``; these arrays are as long as the partition needs, whatever the size of the graph.
+        ``Partition.sources``, so that the length of the arrays depends on the partition and not on the graph. CUDA
+        kernels require False.
     """
 
     out_degrees: Any
@@ -121,12 +122,12 @@ class PartitionedState(Protocol):
 
 
 class Exchange(Protocol):
-    """Carries signals, mirrors and figures between the partitions of a run.
+    """Transfers signals, mirrors and figures between the partitions of a run.
 
     Every process that has partitions of a run calls the same methods in the same order, once per superstep: it may
     block in each of them until the others have arrived. The results must not depend on timing, so messages and figures
     are combined in the order of the partitions. As every process gets the same figures, all of them choose the same
-    direction and end after the same superstep; the policy and the master need to know nothing of the exchange.
+    direction and end after the same superstep; neither the policy nor the master depends on the exchange.
 
     Attributes
     ----------
@@ -159,7 +160,7 @@ class Exchange(Protocol):
 
 
 class LocalExchange:
-    """The exchange between partitions of one device: nothing is copied.
+    """The exchange between partitions of one device, which copies nothing.
 
     Signals are read in place, from the arrays of the whole device, and mirrors are combined into the inbox.
     """
@@ -167,7 +168,7 @@ class LocalExchange:
     shares_memory = True
 
     def send_signals(self, state: PartitionedState) -> Sequence[Signals]:
-        """Let every partition read the arrays of all vertices."""
+        """Return the arrays of all vertices for every partition."""
         return state.own_signals
 
     def send_mirrors(self, state: PartitionedState) -> None:
@@ -176,7 +177,7 @@ class LocalExchange:
             state.deliver(part.partition.in_edges.rows, part.mirrors)
 
     def gather_figures(self, figures: list[Array]) -> list[Array]:
-        """Return the figures: the partitions of this device are all there are."""
+        """Return the figures: this device has all partitions of the run."""
         return figures
 
 

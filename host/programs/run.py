@@ -125,7 +125,7 @@ def run(
     checkpoint : Checkpoint, store or path, optional
         Save the state of the run regularly. A path to a SQLite file, or a store, stands for ``Checkpoint(path)``.
     resume : bool, default False
-        Resume from the newest checkpoint of the run, or start from the beginning if there is none. If False, the store
+        Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
         must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
         of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
 

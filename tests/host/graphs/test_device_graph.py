@@ -66,6 +66,22 @@ def test_a_partition_lists_the_rows_that_have_edges() -> None:
 
 
 @EMULATED
+def test_memory_grows_with_the_partition_and_not_with_the_graph(device: EmulatedDevice) -> None:
+    graph = gp.grid(1, 1 << 14, holes=0)
+    totals = {}
+    for partitions in (1, 4, 16, 64):
+        there = DeviceGraph(device, graph.num_edges)
+        there.copy(graph.indices)
+        parts = graph._partitions(partitions, threads=1)
+        totals[partitions] = there.missing_bytes(parts, [], HUB)
+        rows = sum(len(part.out_edges.begins) + len(part.in_edges.begins) for part in parts)
+        # A row has two bounds; a partition lists its vertices, or at most one word of three numbers for each.
+        assert totals[partitions] <= 20 * rows + 8 * partitions
+    # Two vertices at each cut have rows in both partitions.
+    assert totals[64] - totals[4] <= 60 * 2 * 2 * 20 + 8 * 60
+
+
+@EMULATED
 def test_no_array_is_copied_twice(device: EmulatedDevice) -> None:
     graph = gp.kronecker(6, 4)
     there = DeviceGraph(device, graph.num_edges)

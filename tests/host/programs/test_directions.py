@@ -1,0 +1,54 @@
+"""The direction rule: when a superstep pushes, and which programs cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.programs.compiler import compile_program
+from gpu_pregel.host.programs.directions import PULL_SHARE, DirectionRule, make_direction_rule
+from gpu_pregel.host.programs.state import Activity
+from tests.programs import LABELS, PAIRS, RANKS
+
+
+@pytest.mark.parametrize("stored", [0, 1, 19, 20, 21, 1000, 1001])
+def test_a_superstep_pushes_with_few_active_edges(stored: int) -> None:
+    rule = DirectionRule("auto", True, stored)
+    for active in range(stored + 1):
+        chosen = rule.choose(Activity(1, active))
+        assert chosen == ("push" if active < stored / PULL_SHARE else "pull")
+        # The device applies the same threshold to a superstep that follows a push.
+        assert rule.push_limit is not None
+        assert (chosen == "push") == (active <= rule.push_limit)
+
+
+def test_a_mode_fixes_the_direction() -> None:
+    for mode in ("push", "pull"):
+        rule = DirectionRule(mode, True, 1000)
+        assert {rule.choose(Activity(1, active)) for active in (0, 10, 1000)} == {mode}
+        assert rule.push_limit is None
+
+
+def test_a_program_that_cannot_push_pulls() -> None:
+    for program, problem in (
+        (PAIRS, "messages are tuples"),
+        (RANKS, r"floating-point messages .*\(deterministic=False"),
+        (replace(RANKS, combine=gp.Combiner(lambda a, b: a + b, 0.0)), "floating-point messages"),
+    ):
+        compiled = compile_program(program, has_weights=False)
+        rule = make_direction_rule(program, compiled, 1000, mode="auto", deterministic=True)
+        assert rule.choose(Activity(0, 0)) == "pull"
+        with pytest.raises(
+            ArgumentError, match=rf"mode='push' is not possible: {problem}.*; use mode='pull' or 'auto'"
+        ):
+            make_direction_rule(program, compiled, 1000, mode="push", deterministic=True)
+
+
+def test_programs_that_can_push() -> None:
+    for program, deterministic in ((LABELS, True), (RANKS, False), (replace(LABELS, value=np.float32), True)):
+        compiled = compile_program(program, has_weights=False)
+        assert make_direction_rule(program, compiled, 9, mode="push", deterministic=deterministic).can_push
