@@ -1,5 +1,5 @@
-"""Edge, vertex and bitmap kernels, and the kernels that build and read graphs.
+"""The kernels: functions over arrays that are compiled for the CPU or for CUDA.
 
-A kernel is one function over arrays. Twins for the CPU and for CUDA lie side by side as ``name_cpu.py`` and
-``name_cuda.py``. Nothing here imports the host or the interface.
+The CPU and CUDA versions of a kernel are in ``name_cpu.py`` and ``name_cuda.py`` of the same folder. Kernels import
+neither the host nor the interface.
 """

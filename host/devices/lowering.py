@@ -1,4 +1,4 @@
-"""Lowering of a CUDA kernel's Python function to LLVM IR, PTX or LTO-IR without a GPU or a CUDA context.
+"""Lowering of a CUDA kernel's Python function to LLVM IR or LTO-IR without a GPU or a CUDA context.
 
 Numba-CUDA queries the current GPU for its compute capability when one function calls another, and libNVVM for a
 constant data layout. This module intercepts both queries.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ _DATA_LAYOUT = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-"
     "v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 )
+_EMULATED_CAPABILITY = (8, 0)
 _lock = threading.RLock()
 _thread = threading.local()
 
@@ -33,7 +33,7 @@ class KernelIR:
     entry: str
 
 
-def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tuple[int, int] = (8, 0)) -> KernelIR:
+def lower(function: Callable[..., Any], argument_types: Sequence[Any]) -> KernelIR:
     """Compile a kernel to LLVM IR.
 
     Parameters
@@ -42,57 +42,31 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, cc: tu
         The kernel as a plain Python function.
     argument_types : sequence
         Numba types of its parameters.
-    cc : (int, int)
-        Compute capability of the target.
 
     Raises
     ------
     MissingPackageError
         The package numba-cuda is not installed.
     """
-    library = _lower(function, argument_types, cc, fastmath=False)
+    library = code_library(function, argument_types, _EMULATED_CAPABILITY)
     own, *others = library.modules
     # A module called by two functions is listed twice, and the order is that of a set.
     called = sorted(str(module) for module in {id(module): module for module in others}.values())
     return KernelIR((str(own), *called), library._entry_name)
 
 
-def to_ptx(
-    function: Callable[..., Any],
-    argument_types: Sequence[Any],
-    cc: tuple[int, int],
-    *,
-    fastmath: bool = False,
-    max_registers: int | None = None,
-    block: int | None = None,
-) -> str:
-    """Compile a kernel to PTX for compute capability ``cc``; this requires libNVVM, but no GPU.
-
-    ``block`` is the maximum number of threads per block.
-    """
-    library = _lower(function, argument_types, cc, fastmath=fastmath, block=block)
-    text: str = library.get_asm_str(cc=cc)
-    if max_registers is not None:
-        text = re.sub(r"(\.visible \.entry [^{]*?\))(\s*\{)", rf"\1\n.maxnreg {max_registers}\2", text)
-    return text
-
-
 def to_ltoir(
     function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int
 ) -> tuple[bytes, str]:
     """Compile a kernel to LTO-IR; return it with the name of the kernel's function."""
-    library = _lower(function, argument_types, cc, fastmath=False, block=block)
+    library = code_library(function, argument_types, cc, block=block)
     return library.get_ltoir(cc=cc), library._entry_name
 
 
-def _lower(
-    function: Callable[..., Any],
-    argument_types: Sequence[Any],
-    cc: tuple[int, int],
-    *,
-    fastmath: bool,
-    block: int | None = None,
+def code_library(
+    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int | None = None
 ) -> Any:
+    """Return Numba-CUDA's code library of a kernel with at most ``block`` threads per block."""
     require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
     from numba.cuda import compiler, types
 
@@ -108,7 +82,7 @@ def _lower(
             abi="numba",
             cc=cc,
             lineinfo=True,
-            fastmath=fastmath,
+            fastmath=False,
             launch_bounds=block,
         )
     return library

@@ -1,4 +1,4 @@
-"""Building, transposing and checking CSR: the host's side of ``gpu_pregel.kernels.graphs.csr_cpu``."""
+"""Building, transposing and checking CSR on the host, with the kernels of ``gpu_pregel.kernels.graphs.csr_cpu``."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ Array = np.ndarray[Any, Any]
 INDEX_DTYPE = np.dtype(np.uint32)
 INDPTR_DTYPE = np.dtype(np.int64)
 MAX_VERTICES = int(np.iinfo(INDEX_DTYPE).max) - 1
-"""Largest n: the last number of the index dtype is no vertex."""
+"""Largest n: the largest number of the index dtype is not used as a vertex."""
 
 WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("int32", "int64", "uint32", "uint64", "float32", "float64"))
 
 _EDGES_PER_BUCKET = 1 << 15
-"""With 16 bytes an edge while it is sorted, a bucket and its copy stay in the second-level cache."""
+"""At 16 bytes per edge during sorting, a bucket and its copy fit into the second-level cache."""
 _MAX_BUCKETS = 1 << 12
 _LOCAL_BITS = 16
-"""The source's number within its bucket is kept in two bytes."""
+"""The source's number within its bucket takes two bytes."""
 _VERTEX_CHUNK = 1 << 14
 _EDGES_PER_PART = 1 << 22
-"""Edges of the input that are dealt out at a time: Ctrl-C waits for no more, and a progress bar moves."""
+"""Edges of the input that one task distributes; the delay of Ctrl-C and the step of a progress bar."""
 _SORTING_BYTES = 16
-"""For each edge of a bucket while it is sorted; 8 more and the weight where there are weights."""
+"""Bytes per edge of a bucket during sorting; with weights, 8 more and the weight."""
 
 
 class CSR(NamedTuple):
@@ -41,14 +41,14 @@ class CSR(NamedTuple):
 
 
 def read_only(array: Array) -> Array:
-    """A view that cannot be written through, so that kernels are compiled for one kind of array only."""
+    """Return a read-only view, so that kernels are compiled for one kind of array only."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def _bucket_shift(n: int, edges: int) -> int:
-    """Logarithm of the number of consecutive sources in a bucket."""
+    """Return the binary logarithm of the number of consecutive sources per bucket."""
     buckets = min(_MAX_BUCKETS, max(1, edges // _EDGES_PER_BUCKET))
     return min(_LOCAL_BITS, max(0, _id_bits(n) - (buckets - 1).bit_length()))
 
@@ -58,7 +58,7 @@ def _id_bits(n: int) -> int:
 
 
 def building_memory(n: int, edges: int, weight_bytes: int = 0) -> int:
-    """Bytes that :func:`build_csr` takes at its peak for ``edges`` stored edges, beside its input."""
+    """Return the peak memory of :func:`build_csr` in bytes for ``edges`` stored edges, without its input."""
     return edges * (INDEX_DTYPE.itemsize + 2 + weight_bytes) + (n + 1) * INDPTR_DTYPE.itemsize
 
 
@@ -74,18 +74,18 @@ def build_csr(
     threads: int,
     tick: Tick | None = None,
 ) -> CSR:
-    """Build the CSR of an edge list whose ids lie in ``range(n)``; rows come out sorted by (destination, weight).
+    """Build the CSR of an edge list with ids in ``range(n)``; rows are sorted by (destination, weight).
 
     Parameters
     ----------
     src, dst : uint32[k] or int64[k]
-        Contiguous, of one dtype, and checked by the caller: every id below ``n``.
+        Contiguous and of one dtype. The caller has checked that every id is below ``n``.
     weight : [k], optional
-        Of one of ``WEIGHT_DTYPES``.
+        Its dtype is one of ``WEIGHT_DTYPES``.
     symmetric : bool
-        Store each edge in both directions, a self-loop once.
+        Store each edge in both directions, and a self-loop once.
     drop_duplicates, drop_self_loops : bool
-        Keep one of several equal (source, destination), the one of smallest weight; keep no self-loop.
+        Of several edges with the same source and destination keep the one with the smallest weight; keep no self-loops.
     """
     stored = len(src) * (2 if symmetric else 1)
     weight_bytes = 0 if weight is None else weight.dtype.itemsize
@@ -163,14 +163,14 @@ def _sort_buckets(buckets: _Buckets, n: int, shift: int, drop_duplicates: bool, 
 
 
 def _stage(tick: Tick | None, before: int, share: int) -> Tick | None:
-    """``tick`` for a stage of ``share`` quarters of the work, after ``before`` quarters."""
+    """Return ``tick`` for a stage that is ``share`` quarters of the work and begins after ``before`` quarters."""
     if tick is None:
         return None
     return lambda done, size: tick(before * size + share * done, 4 * size)
 
 
 def _require_sorting_memory(n: int, edges: int, sizes: Array, weight_bytes: int, threads: int) -> None:
-    """Count the buckets in too that are being sorted at one time: that of a hub may hold half of all edges."""
+    """Require memory for the buckets that are sorted at the same time too: a hub's may hold half of all edges."""
     sorted_at_once = int(np.sort(sizes)[-threads:].sum())
     each = _SORTING_BYTES + (8 + weight_bytes if weight_bytes else 0)
     needed = building_memory(n, edges, weight_bytes) + sorted_at_once * each
@@ -178,7 +178,7 @@ def _require_sorting_memory(n: int, edges: int, sizes: Array, weight_bytes: int,
 
 
 def _close_gaps(starts: Array, kept: Array, array: Array) -> None:
-    """Move the kept front of each bucket up to the one before it, and give the rest of the memory back."""
+    """Move the kept edges of all buckets together and release the rest of the memory."""
     ends = np.cumsum(kept)
     for begin, size, end in zip(starts.tolist(), kept.tolist(), ends.tolist(), strict=False):
         array[end - size : end] = array[begin : begin + size]
@@ -186,14 +186,14 @@ def _close_gaps(starts: Array, kept: Array, array: Array) -> None:
 
 
 def sources(csr: CSR, *, threads: int) -> Array:
-    """The source of every stored edge, uint32[m]."""
+    """Return the source of every stored edge, uint32[m]."""
     src = np.empty(len(csr.indices), INDEX_DTYPE)
     parallel(csr_cpu.expand_sources, len(csr.indptr) - 1, _VERTEX_CHUNK, read_only(csr.indptr), src, threads=threads)
     return src
 
 
 def transpose(csr: CSR, *, threads: int) -> CSR:
-    """The same edges by destination: the CSC of a CSR, as rows of in-edges."""
+    """Return the CSC of a CSR: the same edges by destination, as rows of in-edges."""
     n = len(csr.indptr) - 1
     return build_csr(csr.indices, sources(csr, threads=threads), csr.weights, n, symmetric=False, threads=threads)
 
@@ -217,7 +217,7 @@ def check_csr(csr: CSR, *, symmetric: bool, threads: int) -> bool:
         row = indices[indptr[outside] : indptr[outside + 1]]
         raise GraphError(f"vertex {outside:,} has an edge to {row[row >= n][0]:,}, but there are only {n:,} vertices")
     if weights is not None and weights.dtype.kind == "f" and np.isnan(weights).any():
-        raise GraphError(f"the weight of stored edge {int(np.isnan(weights).argmax()):,} is NaN: give it a number")
+        raise GraphError(f"the weight of stored edge {int(np.isnan(weights).argmax()):,} is NaN: use a number")
     if symmetric and forward != backward:
         asymmetry = _asymmetry(csr, threads=threads)
         if asymmetry is not None:
@@ -232,7 +232,7 @@ def _check_lengths(csr: CSR) -> None:
     if n < 0:
         raise GraphError("indptr is empty: it needs n + 1 entries, [0] for a graph without vertices")
     if n > MAX_VERTICES:
-        raise GraphError(f"{n:,} vertices are more than the {MAX_VERTICES:,} that vertex numbers of 32 bits allow")
+        raise GraphError(f"{n:,} vertices exceed the maximum of {MAX_VERTICES:,} for 32-bit vertex numbers")
     if indptr[0] != 0 or indptr[-1] != len(indices):
         raise GraphError(
             f"indptr must begin with 0 and end with the number of stored edges, {len(indices):,}, "
@@ -243,12 +243,12 @@ def _check_lengths(csr: CSR) -> None:
 
 
 def hash_edges(csr: CSR, *, threads: int) -> int:
-    """The sum, in 64 bits, of a hash of each stored edge and its weight. Reads the arrays once."""
+    """Return the 64-bit sum of a hash of each stored edge and its weight. Reads the arrays once."""
     return _check_rows(csr, threads=threads)[1][0]
 
 
 def _check_rows(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
-    """Run ``check_rows`` over the whole CSR: the first vertex with each fault, and both sums of hashes."""
+    """Run ``check_rows`` over the whole CSR; return the first vertex with each fault, and both sums of hashes."""
     indptr, indices, weights = csr
     n = len(indptr) - 1
     chunks = -(-n // _VERTEX_CHUNK)
@@ -261,7 +261,7 @@ def _check_rows(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
 
 
 def _asymmetry(csr: CSR, *, threads: int) -> str | None:
-    """Name an edge that has no partner in the other direction; None if only the sign of a zero weight differs."""
+    """Describe an edge that is missing in the other direction; None if only the sign of a zero weight differs."""
     n = len(csr.indptr) - 1
     back = transpose(csr, threads=threads)
     rows = build_csr(sources(csr, threads=threads), csr.indices, csr.weights, n, symmetric=False, threads=threads)

@@ -1,4 +1,4 @@
-"""Checks what a vertex program's functions return, and says where they cannot be compiled."""
+"""Checks of the results of a vertex program's functions, and the errors for functions that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from gpu_pregel.kernels.library.cache import load_note, save_note
 from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
 
 
-class Checks:
-    """Compiles a program's functions one by one and checks their results; once per program and machine.
+class ProgramChecks:
+    """Compiles a program's functions one by one and checks their results, once per program and machine.
 
-    That they passed is kept beside the kernels on disk, so that the next process compiles nothing.
+    The result is cached on disk with the kernels, so that the next process compiles nothing.
     """
 
     def __init__(self, program: VertexProgram, value: Fields, message: Fields, digest: str | None) -> None:
@@ -34,7 +34,7 @@ class Checks:
         self._note = None if digest is None else f"program-{digest}"
 
     def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
-        """Raise ``ProgramError`` at the first fault; return the dtypes of the aggregates."""
+        """Raise ``ProgramError`` at the first error; return the dtypes of the aggregates."""
         if self._note is not None:
             with suppress(ValueError, TypeError, AttributeError):
                 return {name: np.dtype(text) for name, text in json.loads(load_note(self._note) or "").items()}
@@ -60,7 +60,7 @@ class Checks:
         return dtypes
 
     def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:
-        """Find the aggregates' dtypes; their functions see no aggregates of unknown dtype, so these are declared."""
+        """Return the dtypes of the aggregates; an aggregator that reads an aggregate must declare its dtype."""
         dtypes: dict[str, np.dtype[Any]] = {}
         context = _context_type(types.none)
         for name, aggregator in self._program.aggregators.items():
@@ -91,20 +91,20 @@ def _context_type(aggregated: Any) -> Any:
 
 
 def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
-    """Compile a program's function for these types and return the type of its result."""
+    """Compile a program's function for these argument types and return the type of its result."""
     try:
         function.compile(arguments)
     except numba_errors.NumbaError as error:
         raise ProgramError(
             f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
-            f"Use numbers, tuples, math and NumPy functions that Numba compiles, and Python functions of such."
+            f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
         ) from error
     return function.overloads[arguments].signature.return_type
 
 
 @contextmanager
 def explaining_compilation(device: str) -> Iterator[None]:
-    """Tell of functions that compile for the CPU, as was checked, and not for ``device``."""
+    """Convert errors of functions that compile for the CPU, as checked before, but not for ``device``."""
     try:
         yield
     except numba_errors.NumbaError as error:
@@ -112,7 +112,7 @@ def explaining_compilation(device: str) -> Iterator[None]:
         place = f" ({found[1]}, line {found[2]})" if found else ""
         raise ProgramError(
             f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
-            f"Kernels there have numbers and tuples of them; no lists, dicts, strings or new arrays."
+            f"Functions there may use numbers and tuples of numbers, but no lists, dicts, strings or new arrays."
         ) from error
 
 
@@ -130,13 +130,13 @@ def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields)
             raise ProgramError(f"{role} returns {part}, but {field_names(fields)} is declared{place_of(function)}")
         if isinstance(part, types.Float) and dtype.kind != "f":
             raise ProgramError(
-                f"{role} returns {part}, but {field_names(fields)} is declared, and a float is not made an integer "
-                f"silently{place_of(function)}: convert it, as np.{dtype}(x) does, or declare float64"
+                f"{role} returns {part}, but {field_names(fields)} is declared, and floats are not converted to "
+                f"integers silently{place_of(function)}: convert the result, as with np.{dtype}(x), or declare float64"
             )
 
 
 def place_of(function: Any, error: Exception | None = None) -> str:
-    """Where a function stands, and its text where that can be had."""
+    """Return the file and line of a function, with the text of the line if it is available."""
     code = function.py_func.__code__
     line = code.co_firstlineno
     if error is not None:
@@ -158,7 +158,7 @@ def _plain_text(error: Exception) -> str:
 
 
 def _essence(error: Exception) -> str:
-    """The line of Numba's message that says what is wrong."""
+    """Return the line of Numba's message that states the cause."""
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     for line in reversed(_plain_text(error).splitlines()):
         text = line.strip()
@@ -167,4 +167,4 @@ def _essence(error: Exception) -> str:
         ):
             return text
     lines = [line.strip() for line in _plain_text(error).splitlines()]
-    return next((line for line in lines if line and not line.startswith(skipped)), "Numba cannot compile it")
+    return next((line for line in lines if line and not line.startswith(skipped)), "Numba cannot compile the function")

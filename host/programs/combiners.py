@@ -1,4 +1,4 @@
-"""Combiners by name or as a user gives them: their function, identity and absorbing element."""
+"""The function, identity and absorbing element of built-in and user-defined combiners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu_pregel.kernels.programs.fields import Fields
 
 
 def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[[Any, Any], Any], Any]:
-    """The function of a combiner and its identity, typed as the message is."""
+    """Return a combiner's function and its identity, which has the type of the message."""
     if isinstance(combine, Combiner):
         return getattr(combine.function, "py_func", combine.function), _typed(combine.identity, fields)
     if combine in ("or", "and") and any(dtype.kind == "f" for dtype in fields.dtypes):
@@ -24,7 +24,7 @@ def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[
 
 
 def absorbing(combine: str | Combiner, fields: Fields) -> Any:
-    """The message that nothing combined with it changes, for single numbers; None where there is none."""
+    """Return the number that no other message changes; None if there is none, or messages are tuples."""
     starts = {"min": _bottom, "max": _top, "or": _ones, "and": _zero}
     if isinstance(combine, Combiner) or fields.is_tuple or combine not in starts:
         return None
@@ -52,9 +52,9 @@ def _bottom(dtype: np.dtype[Any]) -> Any:
 
 
 def _built_in(combine: str, fields: Fields) -> Callable[[Any, Any], Any]:
-    """The function of a built-in combiner; tuples compare lexicographically and add field by field."""
+    """Return the function of a built-in combiner: tuples compare lexicographically and are added field by field."""
     if combine in ("min", "max") and not fields.is_tuple:
-        # Of a conditional expression LLVM makes a branch here, which is three times as slow where it is mispredicted.
+        # For a conditional expression LLVM emits a branch, which takes three times as long when mispredicted.
         body = f"{combine}(a, b)"
     elif combine in ("min", "max"):
         body = f"a if a {'<=' if combine == 'min' else '>='} b else b"
@@ -83,6 +83,6 @@ def _typed(identity: Any, fields: Fields) -> Any:
 
 
 def field_names(fields: Fields) -> str:
-    """Write the dtypes of fields for people."""
+    """Format the dtypes of fields for messages."""
     names = ", ".join(map(str, fields.dtypes))
     return f"({names})" if fields.is_tuple else names

@@ -1,4 +1,4 @@
-"""Compiles vertex programs for the CPU and for CUDA, and caches what it made."""
+"""Compilation of vertex programs for the CPU and for CUDA."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.programs.checks import Checks, place_of, result_type
+from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
@@ -21,14 +21,15 @@ from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
-_ENGINE = 1
-"""Part of every program's key: raised when what this module makes of the same functions changes."""
-_COMPILED_AT_MOST = 256
+_DIGEST_VERSION = 1
+"""Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""
+_MAX_COMPILED = 256
+"""Programs, and functions of ``process_vertices``, kept in memory."""
 
 
 @dataclass(frozen=True)
 class CompiledProgram:
-    """A program's functions, checked, and its kernels, each compiled or loaded when first called."""
+    """A program's checked functions and its kernels, each of which is compiled or loaded at its first call."""
 
     value: Fields
     message: Fields
@@ -36,9 +37,9 @@ class CompiledProgram:
     per_edge: bool
     uses_in_degree: bool
     aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
-    """Name, dtype and identity of each aggregate."""
+    """The name, dtype and identity of each aggregate."""
     aggregate_folds: tuple[Callable[[Any, Any], Any], ...]
-    """The combiner of each aggregate as an ordinary function, for the host."""
+    """The combiner of each aggregate, as a Python function for the host."""
     init: Any
     signal: Any
     pull: Any
@@ -51,12 +52,12 @@ _compiled: dict[Any, CompiledProgram] = {}
 
 
 def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledProgram:
-    """Return the kernels of a program for the CPU, from memory if they were asked for before.
+    """Return a program's kernels for the CPU, from memory if they were requested before.
 
     Raises
     ------
     ProgramError
-        A function cannot be compiled, or returns what cannot be stored in the declared dtype.
+        A function cannot be compiled, or its result cannot be stored in the declared dtype.
     """
     has_weights = has_weights and program.sends_per_edge
     fingerprint = fingerprint_program(program, has_weights=has_weights)
@@ -75,10 +76,10 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
-    """Return the kernels of a program for CUDA, as declarations that a device compiles.
+    """Return a program's kernels for CUDA, as declarations that a device compiles.
 
-    ``offset`` is the dtype of positions of edges, ``weight`` that of weights, or None. Errors are those of
-    :func:`compile_program`, found by the CPU's compiler.
+    ``offset`` is the dtype of edge positions, ``weight`` that of weights, or None. The functions are checked with the
+    CPU's compiler, so that errors are those of :func:`compile_program`.
     """
     from gpu_pregel.kernels.library import jit_cuda
     from gpu_pregel.kernels.programs import array_types_cuda, program_cuda, pull_cuda, push_cuda
@@ -109,10 +110,15 @@ def _from_memory(
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
     if key not in _compiled:
-        if len(_compiled) >= _COMPILED_AT_MOST:
-            _compiled.pop(next(iter(_compiled)))
+        _make_room(_compiled)
         _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
     return _compiled[key]
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Remove the oldest item if there are too many."""
+    if len(kept) >= _MAX_COMPILED:
+        kept.pop(next(iter(kept)))
 
 
 def _compile(
@@ -123,7 +129,7 @@ def _compile(
 ) -> CompiledProgram:
     value, message = _fields(program)
     combine, identity = resolve_combiner(program.combine, message)
-    checks = Checks(program, value, message, fingerprint.hexdigest() if fingerprint.is_complete else None)
+    checks = ProgramChecks(program, value, message, fingerprint.hexdigest() if fingerprint.is_complete else None)
     dtypes = checks.run(*_device_functions(program, combine, device))
     one, contributions = _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []
@@ -160,7 +166,7 @@ def _compile(
 
 
 def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The program's functions by their role, and those of its aggregators by name, for kernels to call."""
+    """Compile a program's functions; return them by role, and those of its aggregators by name."""
     plain = {"init": program.init, "message": program.message, "apply": program.apply, "combine": combine}
     if callable(program.active):
         plain["active"] = program.active
@@ -171,11 +177,11 @@ def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[d
 
 
 def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerprint:
-    """Take in all that the vertices of a program compute with; ``halt``, which only ends a run, is no part of it."""
+    """Digest everything that a program's vertices compute with; ``halt`` is left out, as it only ends a run."""
     value, message = _fields(program)
     has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint()
-    fingerprint.add(_ENGINE, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
+    fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
@@ -185,7 +191,7 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerp
 
 
 def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
-    """The fields of a program's value and of its message."""
+    """Return the fields of a program's value and of its message."""
     declared = program.value if program.message_type is None else program.message_type
     return (
         Fields(as_dtypes(program.value), isinstance(program.value, tuple)),
@@ -197,9 +203,9 @@ _kernels: dict[Any, Any] = {}
 
 
 def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu") -> tuple[Any, np.dtype[Any]]:
-    """The kernel that sums ``function(vertex, *arrays)`` over a frontier, and the dtype of the sum.
+    """Return a kernel that sums ``function(vertex, *arrays)`` over a frontier, and the dtype of the sum.
 
-    ``arrays`` have a ``dtype`` each, and lie where the kernel will run: "cpu" or "cuda".
+    ``arrays`` are arrays of the device on which the kernel will run, "cpu" or "cuda"; each has a ``dtype``.
     """
     fingerprint = Fingerprint()
     fingerprint.add(function)
@@ -207,6 +213,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
     kinds = tuple(numba.typeof(array) if on_host else numba.from_dtype(array.dtype)[::1] for array in arrays)
     key = (target, fingerprint.hexdigest(), kinds)
     if key not in _kernels:
+        _make_room(_kernels)
         compiled = device_function(function, device)
         result = result_type(compiled, "function", (types.int64, *kinds))
         if not isinstance(result, (types.Boolean, types.Integer, types.Float)):

@@ -1,4 +1,4 @@
-"""Turns a user's Python functions into compiled ones, with the plain Python functions that they call."""
+"""Compilation of a user's Python functions and the plain Python functions that they call."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gpu_pregel.kernels.programs.fields import Jit
 
 
 def device_function(function: Any, jit: Jit) -> Any:
-    """Compile ``function`` by ``jit`` for use in kernels, and the plain functions among its globals and closures too.
+    """Compile ``function`` for use in kernels with ``jit``, and the plain functions among its globals and closures.
 
-    The user's function and its globals stay as they are: the compiled one has globals of its own, taken now.
+    The user's function and its globals do not change: the compiled function has a copy of the current globals.
     """
     return _compiled(getattr(function, "py_func", function), jit, {})
 
@@ -26,7 +26,7 @@ def _compiled(function: Any, jit: Jit, known: dict[int, Any]) -> Any:
     twin = FunctionType(function.__code__, namespace, function.__name__, function.__defaults__, cells or None)
     twin.__kwdefaults__ = function.__kwdefaults__
     twin.__qualname__, twin.__doc__ = function.__qualname__, function.__doc__
-    # What is loaded from the cache imports the module that its functions name: the user's may not be there next time.
+    # Code loaded from the cache imports its functions' module, and the user's may be missing in the next process.
     twin.__module__ = __name__
     dispatcher = known[id(function)] = jit(twin)
     for name in names & namespace.keys():
@@ -37,7 +37,7 @@ def _compiled(function: Any, jit: Jit, known: dict[int, Any]) -> Any:
 
 
 def _callable(value: Any, jit: Jit, known: dict[int, Any]) -> Any:
-    """A plain function of the user's compiled; anything else as it is."""
+    """Return the compiled version of a user's plain function, and any other value unchanged."""
     if isinstance(value, FunctionType) and not is_of_library(value):
         return _compiled(value, jit, known)
     return value

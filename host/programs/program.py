@@ -1,4 +1,4 @@
-"""Vertex programs as a user declares them: values, messages, how they combine, and what a vertex does with them."""
+"""Declarations of vertex programs: values, messages, combiners, aggregators, and what a vertex computes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ COMBINERS = ("min", "max", "sum", "or", "and")
 
 @dataclass(frozen=True)
 class Combiner:
-    """A way to combine two messages into one: associative, commutative, with an identity.
+    """An operation that combines two messages into one: associative, commutative and with an identity.
 
     Parameters
     ----------
     function : callable
-        ``function(a, b)``; two messages into one. Compiled by Numba.
+        ``function(a, b)`` combines two messages. Compiled by Numba.
     identity : number or tuple
-        ``function(identity, a) == a``. A vertex whose combined message equals it has got none.
+        ``function(identity, a) == a``. A combined message equal to the identity counts as no message.
 
     Examples
     --------
@@ -42,41 +42,41 @@ class Combiner:
 
 @dataclass(frozen=True, kw_only=True)
 class VertexProgram:
-    """What every vertex of a graph does in every superstep, in plain Python; compiled by Numba when it runs.
+    """What every vertex computes in a superstep, in plain Python; compiled by Numba when the program runs.
 
-    Superstep 0 runs ``init`` everywhere; active vertices send ``message`` along their out-edges. In superstep s ≥ 1
-    what was sent in s - 1 is combined and delivered, each vertex with a message runs ``apply``, and active vertices
-    send again. The run ends when no vertex is active.
+    In superstep 0 every vertex runs ``init``, and active vertices send ``message`` along their out-edges. In superstep
+    s ≥ 1 the messages of superstep s - 1 are combined and delivered, each vertex with a message runs ``apply``, and
+    active vertices send again. The run ends when no vertex is active.
 
     Parameters
     ----------
     value : dtype or tuple of dtypes
-        A vertex's value. With a tuple, functions take and return tuples.
+        The type of a vertex's value. With a tuple, functions take and return tuples.
     init : callable
-        ``init(ctx)``: the value in superstep 0.
+        ``init(ctx)`` returns the value in superstep 0.
     message : callable
-        ``message(value, weight, ctx)``, once per edge, or ``message(value, ctx)``, once per source, for all its edges;
-        ``ctx`` is the source's.
+        ``message(value, weight, ctx)`` is called once per edge, ``message(value, ctx)`` once per source, for all its
+        edges. ``ctx`` describes the source.
     combine : {"min", "max", "sum", "or", "and"} or Combiner
-        How messages to one vertex become one. Tuples are compared lexicographically and added field by field.
+        How the messages to a vertex are combined. Tuples compare lexicographically and are added field by field.
     apply : callable
-        ``apply(value, incoming, ctx)``: the new value. Runs where the combined message is not the combiner's identity.
+        ``apply(value, incoming, ctx)`` returns the new value. Runs if the combined message is not the identity.
     message_type : dtype or tuple of dtypes, optional
-        Default: that of ``value``.
+        The type of a message. Default: that of ``value``.
     active : "changed", "always" or callable, default "changed"
-        Who sends after a superstep: vertices whose value's bits changed; all, in which case all run ``apply`` too; or
-        those for which ``active(old, new, ctx)`` is true.
+        Which vertices send after a superstep: those whose value changed in any bit; all, and then all run ``apply``
+        too; or those for which ``active(old, new, ctx)`` is true.
     initially_active : callable, optional
-        ``initially_active(ctx)``: who sends after superstep 0. Default: all.
+        Vertices for which ``initially_active(ctx)`` is true send after superstep 0. Default: all.
     aggregators : mapping of str to Aggregator, optional
-        Last superstep's figures are in ``ctx.aggregated``, by name.
+        The aggregates of the previous superstep are in ``ctx.aggregated``, by name.
     halt : callable, optional
-        ``halt(aggregated)``, an ordinary function called after each superstep; true ends the run.
+        ``halt(aggregated)``, a Python function called after each superstep. The run ends if it returns true.
 
     Notes
     -----
     ``ctx`` has ``vertex``, ``superstep``, ``num_vertices``, ``out_degree``, ``in_degree`` (all int64) and
-    ``aggregated``. Pregel: Malewicz et al., SIGMOD 2010; the push and pull sides are Gemini's: Zhu et al., OSDI 2016.
+    ``aggregated``. Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et al., OSDI 2016.
 
     Examples
     --------
@@ -128,12 +128,12 @@ class VertexProgram:
 
     @property
     def sends_per_edge(self) -> bool:
-        """Whether ``message`` is called once per edge, with its weight."""
+        """Whether ``message`` is called once per edge, with the edge's weight."""
         return _positional(self.message) == 3
 
 
 def _positional(function: Callable[..., Any]) -> int | None:
-    """Number of arguments that a function takes, or None if it takes another number too."""
+    """Return the number of arguments of a function, or None if it is not fixed."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -178,7 +178,7 @@ def _check_aggregator(name: str, aggregator: Aggregator) -> None:
 
 
 def as_dtypes(declared: Any) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of a value, a single one as a tuple too."""
+    """Return the dtypes of a value as a tuple, also for a single one."""
     parts = declared if isinstance(declared, tuple) else (declared,)
     return tuple(np.dtype(part) for part in parts)
 

@@ -1,1 +1,1 @@
-"""Kernels of single algorithms."""
+"""Kernels that belong to one algorithm each."""

@@ -1,6 +1,6 @@
-"""Kernels of connected components on the CPU: trees of vertices that are hooked together and flattened.
+"""Kernels of connected components on the CPU, which link trees of vertices and flatten them.
 
-``labels[v]`` is v's parent, never larger than v, so that a root is the smallest vertex of its tree.
+``labels[v]`` is the parent of v. It is never larger than v, so that a root is the smallest vertex of its tree.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 SAMPLES = 1024
-"""Vertices looked at to estimate the largest component (Afforest's number)."""
+"""Vertices sampled to estimate the largest component, as in Afforest."""
 ROWS_AHEAD = 32
 VERTICES_AHEAD = 16
-"""How far ahead a row, and the labels of its neighbours, are fetched: each would be a cache miss to wait for."""
+"""Prefetch distances for rows and for the labels of their neighbours, each of which would be a cache miss."""
 
 
 @inline
 def _link(labels: Any, u: Any, v: Any) -> None:
-    """Put u and v into one tree: hook the larger of two roots to the smaller, by compare-and-swap."""
+    """Join the trees of u and v: make the smaller root the parent of the larger one, by compare-and-swap."""
     p = load(labels, u)
     q = load(labels, v)
     while p != q:
@@ -32,7 +32,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
         parent = load(labels, high)
         if parent == low or (parent == high and compare_and_swap(labels, high, high, low)):
             return
-        # Walk up, and leave a shortcut behind for who comes after (path halving).
+        # Move up and shorten the path for later walks (path halving).
         p = load(labels, parent)
         store(labels, high, p)
         q = load(labels, low)
@@ -40,7 +40,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 @jit
 def initialise(work: Any, indptr: Any, indices: Any, labels: Any) -> None:
-    """Make every vertex a tree of its own; CUDA's twin reads edges for it."""
+    """Make every vertex a tree of its own; the CUDA version reads the edges."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
@@ -66,7 +66,7 @@ def link_sampled(work: Any, indptr: Any, indices: Any, rounds: Any, labels: Any)
             end = indptr[u + 1]
             if begin == end:
                 continue
-            # Mostly u is still alone and its first, smallest neighbour smaller: then one swap does it.
+            # In most cases u is a tree of its own and its smallest neighbour is smaller, so that one swap links them.
             v = indices[begin]
             if v > u or not compare_and_swap(labels, u, u, load(labels, v)):
                 _link(labels, u, v)
@@ -92,10 +92,10 @@ def compress(work: Any, labels: Any) -> None:
 
 @jit
 def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
-    """Write the most frequent label of a sample of vertices to ``largest[0]``; work of one item."""
+    """Write the most frequent label of a sample of vertices to ``largest[0]``; has one work item."""
     first, last = claim(work)
     while first < last:
-        # Count in a hash table of four times the sample's size; a slot's count is 0 while it is free.
+        # Count in a hash table four times as large as the sample; free slots have count 0.
         slots = np.uint64(4 * SAMPLES)
         counted = np.empty(slots, labels.dtype)
         counts = np.zeros(slots, np.int64)
@@ -115,10 +115,10 @@ def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
 
 @jit
 def link_rest(work: Any, indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: Any, labels: Any) -> None:
-    """Link every vertex with its further neighbours, but for edges inside the component ``largest[0]``.
+    """Link every vertex with its remaining neighbours, except for edges within the component ``largest[0]``.
 
-    Where edges are stored ``both_ways``, one that leaves that component is seen from its other end, so that the rows
-    of the component's vertices need not be read; otherwise they are read.
+    If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it
+    are found at their other end.
     """
     m = len(indices)
     skipped = largest[0]

@@ -1,7 +1,7 @@
-"""Kernels of connected components on CUDA: trees of vertices that are hooked together and flattened.
+"""Kernels of connected components on CUDA, which link trees of vertices and flatten them.
 
-``labels[v]`` is v's parent, never larger than v, so that a root is the smallest vertex of its tree. Rows are mapped to
-threads, warps and blocks by their degree, at the bounds of ECL-CC: Jayadharini Jaiganesh, Martin Burtscher: A
+``labels[v]`` is the parent of v. It is never larger than v, so that a root is the smallest vertex of its tree. Rows are
+mapped to threads, warps and blocks by degree, with the limits of ECL-CC: Jayadharini Jaiganesh, Martin Burtscher: A
 High-Performance Connected Components Implementation for GPUs, HPDC 2018.
 """
 
@@ -18,17 +18,17 @@ from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, ke
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
 
 SAMPLES = 1024
-"""Vertices looked at to estimate the largest component (Afforest's number)."""
+"""Vertices sampled to estimate the largest component, as in Afforest."""
 SLOTS = 2 * SAMPLES
 THREAD_EDGES, WARP_EDGES = 16, 352
-"""Rows of so many edges are linked by one thread, or by one warp; longer ones by a block."""
+"""Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
 
 _VERTICES = types.uint32[::1]
 
 
 @device
 def _link(labels: Any, u: Any, v: Any) -> None:
-    """Put u and v into one tree: hook the larger of two roots to the smaller, by compare-and-swap."""
+    """Join the trees of u and v: make the smaller root the parent of the larger one, by compare-and-swap."""
     p = labels[u]
     q = labels[v]
     while p != q:
@@ -39,7 +39,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
             parent = compare_and_swap(labels, high, high, low)
         if parent == high or parent == low:
             return
-        # Walk up, and leave a shortcut behind for who comes after (path halving).
+        # Move up and shorten the path for later walks (path halving).
         p = labels[parent]
         labels[high] = p
         q = labels[low]
@@ -47,7 +47,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 @kernel(OFFSETS, _VERTICES, _VERTICES)
 def initialise(indptr: Any, indices: Any, labels: Any) -> None:
-    """Hook every vertex to its first neighbour if that is smaller; rows are sorted, so it is the smallest."""
+    """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest."""
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(labels)):
         label = u
@@ -59,7 +59,7 @@ def initialise(indptr: Any, indices: Any, labels: Any) -> None:
 
 @kernel(OFFSETS, _VERTICES, types.int64, _VERTICES, racy=("labels",))
 def link_sampled(indptr: Any, indices: Any, rounds: Any, labels: Any) -> None:
-    """Link every vertex with its neighbours from the second to that of number ``rounds``."""
+    """Link every vertex with its neighbours from the second one up to number ``rounds``."""
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(labels)):
         begin = indptr[u]
@@ -81,8 +81,8 @@ def compress(labels: Any) -> None:
     parent = label
     grandparent = labels[parent]
     while parent != grandparent:
-        # Shortcuts on the way up, without which a long path would be walked by every vertex on it; as minima, so
-        # that none takes the place of the root that another thread has found since.
+        # Shorten the path on the way up, so that not every vertex of a long path walks all of it. The minimum keeps
+        # a root that another thread has found in the meantime.
         fetch_and_umin(labels, child, grandparent)
         child = parent
         parent = grandparent
@@ -93,7 +93,7 @@ def compress(labels: Any) -> None:
 
 @kernel(_VERTICES, _VERTICES, block=SAMPLES, items=1)
 def estimate_largest(labels: Any, largest: Any) -> None:
-    """Write the most frequent label of a sample of vertices to ``largest[0]``; work of one item."""
+    """Write the most frequent label of a sample of vertices to ``largest[0]``; has one work item."""
     counted = cuda.shared.array(SLOTS, types.uint32)
     counts = cuda.shared.array(SLOTS, types.uint32)
     best = cuda.shared.array(1, types.uint64)
@@ -105,7 +105,7 @@ def estimate_largest(labels: Any, largest: Any) -> None:
     if i == np.uint32(0):
         best[0] = 0
     cuda.syncthreads()
-    # Count in a hash table of twice the sample's size.
+    # Count in a hash table twice as large as the sample.
     label = labels[np.uint32(mix(np.uint64(i)) % np.uint64(len(labels)))]
     place = np.uint32(mix(np.uint64(label)) % np.uint64(SLOTS))
     found = compare_and_swap(counted, place, free, label)
@@ -113,7 +113,7 @@ def estimate_largest(labels: Any, largest: Any) -> None:
         place = np.uint32((place + np.uint32(1)) % np.uint32(SLOTS))
         found = compare_and_swap(counted, place, free, label)
     count = np.uint64(fetch_and_add(counts, place, 1)) + np.uint64(1)
-    # The largest count wins, and of equal ones the smallest label.
+    # The largest count wins; among equal counts, the smallest label.
     fetch_and_umax(best, 0, (count << np.uint64(32)) | np.uint64(~label & free))
     cuda.syncthreads()
     if i == np.uint32(0):
@@ -122,10 +122,10 @@ def estimate_largest(labels: Any, largest: Any) -> None:
 
 @kernel(OFFSETS, _VERTICES, types.int64, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
 def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: Any, labels: Any) -> None:
-    """Link every vertex with its neighbours, but for edges inside the component ``largest[0]``.
+    """Link every vertex with its neighbours, except for edges within the component ``largest[0]``.
 
-    Where edges are stored ``both_ways``, one that leaves that component is seen from its other end, so that the rows
-    of the component's vertices need not be read. Rows are read whole, as ``initialise`` saw smaller neighbours only.
+    If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it
+    are found at their other end. All other rows are read from the start: ``initialise`` linked smaller neighbours only.
     """
     rows = cuda.shared.array(BLOCK, types.uint32)
     waiting = cuda.shared.array(1, types.uint32)
@@ -145,7 +145,7 @@ def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: A
             _link(labels, u, indices[begin + k])
     elif length > np.uint64(WARP_EDGES):
         rows[fetch_and_add(waiting, 0, 1)] = u
-    # Medium rows, one after the other, by the whole warp.
+    # The whole warp links each medium row.
     medium = cuda.ballot_sync(ALL, length > np.uint64(THREAD_EDGES) and length <= np.uint64(WARP_EDGES))
     while medium != 0:
         owner = np.uint32(cuda.ffs(medium) - 1)
@@ -154,7 +154,7 @@ def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: A
         first = shuffle(begin, owner)
         for k in range(np.uint64(lane), shuffle(length, owner), np.uint64(WARP)):
             _link(labels, row, indices[first + k])
-    # Long rows, by the whole block.
+    # The whole block links each long row.
     cuda.syncthreads()
     for i in range(waiting[0]):
         row = rows[np.uint32(i)]

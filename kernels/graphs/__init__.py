@@ -1,1 +1,1 @@
-"""Kernels that build, generate and partition graphs."""
+"""Kernels that build, check, generate and partition graphs."""

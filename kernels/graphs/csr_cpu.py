@@ -1,8 +1,8 @@
 """Kernels that build and check CSR on the CPU.
 
-Building is a counting sort in two passes. The first deals the edges out to buckets of consecutive sources, straight
-into the finished ``indices``; beside them it keeps two bytes per edge, the source's number within its bucket. The
-second sorts each bucket while it is in cache: by destination, digit after digit, then by source.
+A CSR is built by a counting sort in two passes. The first pass distributes the edges to buckets of consecutive
+sources, in place in the final ``indices``, with two more bytes per edge for the source's number within its bucket. The
+second pass sorts each bucket within the cache: by destination, digit by digit, then by source.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 DIGIT_BITS = 11
-"""Widest digit of the radix sort within a bucket: 2,048 counters stay in the first-level cache."""
+"""Widest digit of the radix sort within a bucket: its 2,048 counters fit into the first-level cache."""
 
 
 @jit
 def count_buckets(work: Any, src: Any, dst: Any, symmetric: Any, keep_loops: Any, shift: Any, counts: Any) -> None:
-    """Count the stored edges of each bucket, one row of ``counts`` for each part of the input."""
+    """Count the stored edges of each bucket; ``counts`` has one row for each part of the input."""
     m = len(src)
     parts = len(counts)
     part, last = claim(work)
@@ -53,7 +53,7 @@ def deal_to_buckets(
     weights: Any,
     local: Any,
 ) -> None:
-    """Put each stored edge into its bucket; ``positions`` has a row of next places for each part of the input."""
+    """Move each stored edge to its bucket; ``positions`` has a row of next positions for each part of the input."""
     m = len(src)
     parts = len(positions)
     mask = (1 << shift) - 1
@@ -86,7 +86,7 @@ def deal_to_buckets(
 def _sort_by_digit(
     keys: Any, order: Any, size: Any, shift: Any, bits: Any, out: Any, out_order: Any, count: Any
 ) -> Any:
-    """Stable counting sort of ``keys`` by the ``bits`` above ``shift``; ``order``, if any, moves along."""
+    """Sort ``keys``, and ``order`` if it is given, by the ``bits`` above ``shift``; a stable counting sort."""
     mask = np.uint64((1 << bits) - 1)
     low = np.uint64(shift)
     count[: 1 << bits] = 0

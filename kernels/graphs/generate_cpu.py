@@ -1,6 +1,6 @@
-"""Kernels that make random graphs on the CPU.
+"""Kernels that generate random graphs on the CPU.
 
-Every random number is a hash of the seed and the number of the edge, so that output depends on no thread.
+Every random number is a hash of the seed and the number of the edge, so that the number of threads does not matter.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ GOLDEN = 0x9E3779B97F4A7C15
 
 @inline
 def _draw(seed: Any, stream: Any, position: Any) -> Any:
-    """64 random bits, the same for the same seed, stream and position."""
+    """Return 64 random bits that depend on seed, stream and position only."""
     return mix(mix(seed + np.uint64(GOLDEN) * np.uint64(stream + 1)) ^ np.uint64(position))
 
 
 @inline
 def _scramble(vertex: Any, scale: Any, seed: Any) -> Any:
-    """A random-looking one-to-one map of ``range(2**scale)``: products by odd numbers and shifts undo one another."""
+    """Map ``range(2**scale)`` one-to-one onto itself, pseudorandomly: odd factors and shifts are invertible."""
     mask = (np.uint64(1) << np.uint64(scale)) - np.uint64(1)
     half = np.uint64((scale + 1) // 2)
     x = np.uint64(vertex)
@@ -74,7 +74,7 @@ def uniform_edges(work: Any, scale: Any, seed: Any, src: Any, dst: Any) -> None:
 
 @inline
 def _is_open(row: Any, column: Any, rows: Any, columns: Any, threshold: Any, seed: Any) -> Any:
-    """Whether the grid has a crossing here: inside the bounds and no hole."""
+    """Return whether a crossing is within the grid and not a hole."""
     if row < 0 or column < 0 or row >= rows or column >= columns:
         return False
     return (_draw(seed, 0, row * columns + column) >> np.uint64(32)) >= threshold
@@ -82,7 +82,7 @@ def _is_open(row: Any, column: Any, rows: Any, columns: Any, threshold: Any, see
 
 @jit
 def grid_degrees(work: Any, rows: Any, columns: Any, threshold: Any, seed: Any, degrees: Any) -> None:
-    """Count the open neighbours of each open crossing; a hole has none."""
+    """Count the open neighbours of each open crossing; holes have degree 0."""
     first, last = claim(work)
     while first < last:
         for vertex in range(first, last):

@@ -1,1 +1,1 @@
-"""What all kernels are made of: atomics, bits, warps, hashes, shared work, and how they are compiled."""
+"""Building blocks of kernels: atomics, bits, warps, hashes, shared work; decorators, fingerprints and the cache."""

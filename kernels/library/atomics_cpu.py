@@ -1,7 +1,7 @@
-"""Atomic operations on elements of arrays, as LLVM instructions, for kernels that run on several CPU threads.
+"""Atomic operations on array elements for kernels that run on several CPU threads, as LLVM instructions.
 
-All have relaxed (monotonic) ordering except ``compare_and_swap``, which is sequentially consistent: kernels here
-exchange single words, and threads are joined before anyone else reads.
+``compare_and_swap`` is sequentially consistent; all others have relaxed (monotonic) ordering, which suffices because
+kernels exchange single words and their threads are joined before the results are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _is_integer_array(array: Any) -> bool:
 
 @intrinsic
 def load(typingctx: Any, array: Any, index: Any) -> Any:
-    """``array[index]``, read anew each time although other threads may write it."""
+    """Return ``array[index]``, which other threads may write: every call reads memory."""
     if not _is_integer_array(array):
         return None
 
@@ -39,7 +39,7 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """``array[index] = value`` in one piece, although other threads may read it."""
+    """Set ``array[index] = value`` in a single write, so that no other thread reads part of it."""
     if not _is_integer_array(array):
         return None
 
@@ -53,7 +53,7 @@ def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> Any:
-    """Signature and code of LLVM's atomicrmw."""
+    """Return the signature and the code generator of LLVM's ``atomicrmw`` instruction."""
     if not _is_integer_array(array):
         return None
 
@@ -67,13 +67,13 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
 
 @intrinsic
 def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Add ``value`` to ``array[index]`` and return what stood there before."""
+    """Add ``value`` to ``array[index]`` and return its previous value."""
     return _read_modify_write("add", array, index, value)
 
 
 @intrinsic
 def fetch_and_or(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Set the bits of ``value`` in ``array[index]`` and return what stood there before."""
+    """Set the bits of ``value`` in ``array[index]`` and return its previous value."""
     return _read_modify_write("or", array, index, value)
 
 
@@ -95,7 +95,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
 
 @intrinsic
 def prefetch(typingctx: Any, array: Any, index: Any) -> Any:
-    """Ask the processor to bring ``array[index]`` near; touches nothing, and the index may be out of range."""
+    """Prefetch ``array[index]`` into the cache; the index may be out of range."""
     if not isinstance(array, types.Array) or array.ndim != 1:
         return None
 

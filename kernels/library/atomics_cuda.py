@@ -1,7 +1,7 @@
-"""Atomic operations on elements of arrays in CUDA kernels: one instruction each, relaxed, returning what stood there.
+"""Atomic operations on array elements in CUDA kernels: one relaxed instruction each, which returns the previous value.
 
-They take arrays of any number of 4 or 8 bytes. Operations on integers work on the bits of the element, so that an array
-of floats can be compared and swapped, or ordered as integers, without a second view of it.
+They accept arrays of any numeric type of 4 or 8 bytes. Integer operations work on the bits of an element, so that
+floats can be compared and swapped, or ordered as integers, without a second view of the array.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numba.cuda.extending import intrinsic
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """A pointer to the element, as to an integer of its size."""
+    """Return a pointer to the element, typed as an integer of the same size."""
     array_type, index_type = signature.args[:2]
     view = context.make_array(array_type)(context, builder, arguments[0])
     index = context.cast(builder, arguments[1], index_type, types.intp)
@@ -23,7 +23,7 @@ def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
 
 
 def _bits_of(array: Any) -> Any:
-    """The unsigned integer of the size of an array's elements, or None where there is no atomic of that size."""
+    """Return the unsigned integer type of the size of an array's elements; None if no atomic has that size."""
     if not isinstance(array, types.Array) or array.ndim != 1:
         return None
     return {32: types.uint32, 64: types.uint64}.get(getattr(array.dtype, "bitwidth", 0))
@@ -49,43 +49,43 @@ def fetch_and_add(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def fetch_and_or(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Set bits of ``array[index]``."""
+    """Set the bits of ``value`` in ``array[index]``."""
     return _read_modify_write("or", array, index, value)
 
 
 @intrinsic
 def fetch_and_and(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Keep only these bits of ``array[index]``."""
+    """Clear the bits of ``array[index]`` that are not set in ``value``."""
     return _read_modify_write("and", array, index, value)
 
 
 @intrinsic
 def fetch_and_min(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Make the bits of ``array[index]``, as a signed integer, no larger than ``value``."""
+    """Set ``array[index]``, as a signed integer, to the minimum of itself and ``value``."""
     return _read_modify_write("min", array, index, value)
 
 
 @intrinsic
 def fetch_and_max(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Make the bits of ``array[index]``, as a signed integer, no smaller than ``value``."""
+    """Set ``array[index]``, as a signed integer, to the maximum of itself and ``value``."""
     return _read_modify_write("max", array, index, value)
 
 
 @intrinsic
 def fetch_and_umin(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Make the bits of ``array[index]``, as an unsigned integer, no larger than ``value``."""
+    """Set ``array[index]``, as an unsigned integer, to the minimum of itself and ``value``."""
     return _read_modify_write("umin", array, index, value)
 
 
 @intrinsic
 def fetch_and_umax(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
-    """Make the bits of ``array[index]``, as an unsigned integer, no smaller than ``value``."""
+    """Set ``array[index]``, as an unsigned integer, to the maximum of itself and ``value``."""
     return _read_modify_write("umax", array, index, value)
 
 
 @intrinsic
 def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desired: Any) -> Any:
-    """Set the bits of ``array[index]`` to ``desired`` if they are ``expected``."""
+    """Set the bits of ``array[index]`` to ``desired`` if they equal ``expected``."""
     bits = _bits_of(array)
     if bits is None:
         return None
@@ -101,7 +101,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
 
 @intrinsic
 def load_bits(typingctx: Any, array: Any, index: Any) -> Any:
-    """The bits of ``array[index]``, as an unsigned integer."""
+    """Return the bits of ``array[index]`` as an unsigned integer."""
     bits = _bits_of(array)
     if bits is None:
         return None

@@ -1,4 +1,4 @@
-"""Bits on the CPU: bitmaps, with a bit per vertex in uint64 words and zeros beyond n, and the bits of floats."""
+"""Bits on the CPU: bitmaps in uint64 words, with one bit per vertex and zeros beyond n, and the bits of floats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORD_BITS = 64
 
 @intrinsic
 def trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """Number of the lowest bit that is set in a word other than zero."""
+    """Return the position of the lowest set bit of a nonzero word."""
     if not isinstance(word, types.Integer) or word.bitwidth != WORD_BITS:
         return None
 
@@ -32,7 +32,7 @@ def trailing_zeros(typingctx: Any, word: Any) -> Any:
 
 @intrinsic
 def popcount(typingctx: Any, word: Any) -> Any:
-    """Number of bits that are set in a word."""
+    """Return the number of set bits of a word."""
     if not isinstance(word, types.Integer) or word.bitwidth != WORD_BITS:
         return None
 
@@ -44,17 +44,19 @@ def popcount(typingctx: Any, word: Any) -> Any:
 
 @inline
 def get_bit(bitmap: Any, position: Any) -> Any:
-    """Whether the bit is set."""
+    """Return whether a bit is set."""
     return (bitmap[position >> 6] >> np.uint64(position & 63)) & np.uint64(1) != np.uint64(0)
 
 
 @inline
 def bit(position: Any) -> Any:
-    """The word of this position with only its bit set."""
+    """Return a word in which only the bit of this position is set."""
     return np.uint64(1) << np.uint64(position & 63)
 
 
-def _reinterpreting(result: Any, value: Any) -> Any:
+def _reinterpret(result: Any, value: Any) -> Any:
+    """Return the signature and the code generator of a cast that keeps the bits."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(result))
 
@@ -63,15 +65,15 @@ def _reinterpreting(result: Any, value: Any) -> Any:
 
 @intrinsic
 def bits_of_float(typingctx: Any, value: Any) -> Any:
-    """The bits of a float as an unsigned integer of the same size."""
+    """Return the bits of a float as an unsigned integer of the same size."""
     if not isinstance(value, types.Float):
         return None
-    return _reinterpreting({32: types.uint32, 64: types.uint64}[value.bitwidth], value)
+    return _reinterpret({32: types.uint32, 64: types.uint64}[value.bitwidth], value)
 
 
 @intrinsic
 def float_of_bits(typingctx: Any, value: Any) -> Any:
-    """The float that has the bits of an unsigned integer of the same size."""
+    """Return the float whose bits are an unsigned integer of the same size."""
     if value not in (types.uint32, types.uint64):
         return None
-    return _reinterpreting({32: types.float32, 64: types.float64}[value.bitwidth], value)
+    return _reinterpret({32: types.float32, 64: types.float64}[value.bitwidth], value)

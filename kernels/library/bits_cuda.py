@@ -1,4 +1,4 @@
-"""Bits on CUDA: bitmaps, with a bit per vertex in uint32 words and zeros beyond n, and the bits of floats."""
+"""Bits on CUDA: bitmaps in uint32 words, with one bit per vertex and zeros beyond n, and the bits of floats."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ WORD_BITS = 32
 
 @device
 def get_bit(bitmap: Any, position: Any) -> Any:
-    """Whether the bit of a uint32 position is set."""
+    """Return whether the bit of a uint32 position is set."""
     return (bitmap[position >> np.uint32(5)] >> (position & np.uint32(31))) & np.uint32(1) != np.uint32(0)
 
 
 @device
 def bit(position: Any) -> Any:
-    """The word of this uint32 position with only its bit set."""
+    """Return a word in which only the bit of this uint32 position is set."""
     return np.uint32(np.uint32(1) << (position & np.uint32(31)))
 
 
-def _reinterpreting(result: Any, value: Any) -> Any:
+def _reinterpret(result: Any, value: Any) -> Any:
+    """Return the signature and the code generator of a cast that keeps the bits."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], context.get_value_type(result))
 
@@ -34,15 +36,15 @@ def _reinterpreting(result: Any, value: Any) -> Any:
 
 @intrinsic
 def bits_of_float(typingctx: Any, value: Any) -> Any:
-    """The bits of a float as an unsigned integer of the same size."""
+    """Return the bits of a float as an unsigned integer of the same size."""
     if not isinstance(value, types.Float):
         return None
-    return _reinterpreting({32: types.uint32, 64: types.uint64}[value.bitwidth], value)
+    return _reinterpret({32: types.uint32, 64: types.uint64}[value.bitwidth], value)
 
 
 @intrinsic
 def float_of_bits(typingctx: Any, value: Any) -> Any:
-    """The float that has the bits of an unsigned integer of the same size."""
+    """Return the float whose bits are an unsigned integer of the same size."""
     if value not in (types.uint32, types.uint64):
         return None
-    return _reinterpreting({32: types.float32, 64: types.float64}[value.bitwidth], value)
+    return _reinterpret({32: types.float32, 64: types.float64}[value.bitwidth], value)

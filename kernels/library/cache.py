@@ -1,8 +1,11 @@
 """The cache of compiled code on disk: one folder for each user, bounded in size.
 
-Each entry is named by a digest of a function and everything it calls, so that an entry is never stale: an edited kernel
-has another name, and the least recently used entries are deleted when the cache grows beyond its limit. The folder is
-``gpu_pregel`` in ``NUMBA_CACHE_DIR``, else in ``XDG_CACHE_HOME``, else in ``~/.cache``; never in the installed package.
+Each entry is named by a digest of a function and everything it calls, so that entries are never stale: an edited kernel
+has another name, and the least recently used entries are deleted when the cache exceeds its limit. The folder is
+``gpu_pregel`` in ``NUMBA_CACHE_DIR``, ``XDG_CACHE_HOME`` or ``~/.cache``, and never in the installed package.
+
+Comments and line numbers are not part of a digest. Kernels have no debug information and raise no exceptions; if a
+user's function raises one, its traceback shows the line at which the function was when it was compiled.
 """
 
 from __future__ import annotations
@@ -28,14 +31,14 @@ from gpu_pregel.kernels.library.fingerprint import Fingerprint
 LIMIT_VARIABLE = "GPU_PREGEL_CACHE_BYTES"
 DEFAULT_LIMIT = 256 << 20
 _GRACE_SECONDS = 60
-"""Entries written or used this recently are kept: another process may be writing one."""
+"""Entries that were written or used more recently are kept: another process may be writing one."""
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|json)(?:\.tmp\.[0-9a-f]+)?")
-"""The files of an entry: Numba's index and data, or a note; and temporary files of interrupted writes."""
+"""The files of an entry: Numba's index and data or a note, and temporary files of interrupted writes."""
 
 
 @functools.cache
 def cache_directory() -> str | None:
-    """The folder of the cache, created if necessary; None if it cannot be written."""
+    """Return the folder of the cache, created if necessary; None if it cannot be written."""
     parent = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
     directory = os.path.join(os.path.abspath(os.path.expanduser(parent)), "gpu_pregel")
     with contextlib.suppress(OSError):
@@ -46,7 +49,7 @@ def cache_directory() -> str | None:
 
 
 def cache_limit() -> int:
-    """The most bytes that the cache may keep: ``GPU_PREGEL_CACHE_BYTES``, or 256 MiB."""
+    """Return the limit of the cache in bytes: ``GPU_PREGEL_CACHE_BYTES``, by default 256 MiB."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
     if not text:
         return DEFAULT_LIMIT
@@ -56,12 +59,12 @@ def cache_limit() -> int:
 
 
 def cache_size() -> int:
-    """Bytes in the cache."""
+    """Return the size of the cache in bytes."""
     return sum(entry.size for entry in _entries())
 
 
 def clear_cache() -> int:
-    """Delete all entries and return how many bytes they took; other files in the folder are kept."""
+    """Delete all entries and return their size in bytes; other files in the folder are kept."""
     entries = _entries()
     for entry in entries:
         entry.delete()
@@ -86,7 +89,7 @@ class _Entry(NamedTuple):
     files: list[str]
     size: int
     used: float
-    """When an entry was last written or loaded: the latest modification time of its files."""
+    """When the entry was last written or loaded: the latest modification time of its files."""
 
     def delete(self) -> None:
         # The index comes first: a process that finds no index compiles, as does one that finds an index without data.
@@ -113,7 +116,7 @@ def _entries() -> list[_Entry]:
 
 
 def load_note(name: str) -> str | None:
-    """The text saved under ``name``, which ends in a digest; None if there is none."""
+    """Return the text saved under ``name``, which ends in a digest; None if there is none."""
     with contextlib.suppress(OSError, UnicodeError):
         path = _note_path(name)
         if path is not None:
@@ -139,10 +142,10 @@ def _note_path(name: str) -> Path | None:
 
 
 class KernelCache(caching.FunctionCache):
-    """Numba's cache of one function, in the folder above.
+    """Numba's cache of one function, in this folder.
 
-    The function is digested when it is first loaded or compiled, and not when it is declared. A function whose
-    dependencies cannot all be digested is not cached.
+    The digest is computed when the function is first loaded or compiled, not when it is declared. A function that
+    depends on objects of unknown content is not cached.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -169,7 +172,7 @@ class KernelCache(caching.FunctionCache):
         return cache_directory()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function; None if it is not cached, or the cache is damaged."""
+        """Return the compiled function; None if it is not cached, or its files are damaged."""
         with contextlib.suppress(Exception):
             if cache_directory() is not None and self._entry_name is not None:
                 found = super().load_overload(sig, target_context)
@@ -179,7 +182,7 @@ class KernelCache(caching.FunctionCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save a compiled function, then keep the cache within its limit; a full disk only prevents the former."""
+        """Save a compiled function if the disk allows it, and trim the cache."""
         if cache_directory() is None or self._entry_name is None:
             return
         with contextlib.suppress(OSError):
@@ -187,18 +190,18 @@ class KernelCache(caching.FunctionCache):
         trim_cache()
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """The name of the entry covers the function."""
+        """Return the key within an entry, whose name identifies the function."""
         return sig, codegen.magic_tuple()
 
 
 class _CompiledFunction(caching.CompileResultCacheImpl):
-    """How Numba stores one compiled function."""
+    """How Numba serializes a compiled function."""
 
     def __init__(self) -> None:
         self._locator = _Locator()
 
     def check_cachable(self, data: Any) -> bool:
-        """Whether the compiled code holds no addresses of this process."""
+        """Whether the compiled code contains no addresses of this process."""
         return not data.lifted and not data.library.has_dynamic_globals
 
 

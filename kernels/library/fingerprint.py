@@ -67,25 +67,31 @@ class Fingerprint:
     def _visit(self, thing: Any) -> None:
         if type(thing) is str or thing is None or isinstance(thing, (int, float, complex, str, bytes)):
             self._note(type(thing).__name__, repr(thing))
-        elif isinstance(thing, np.dtype):
-            self._note("dtype", thing.str)
-        elif isinstance(thing, types.Type):
-            self._note("numba type", repr(thing.key))
-        elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
-            array = np.asarray(thing)
-            self._note("array", array.dtype.str, array.shape, array.tobytes())
         elif isinstance(thing, (tuple, list)):
             self._visit_all(type(thing).__name__, thing)
         elif isinstance(thing, (set, frozenset)):
             self._visit_all(type(thing).__name__, sorted(thing, key=repr))
         elif isinstance(thing, dict):
             self._visit_all("dict", (part for item in thing.items() for part in item))
-        elif isinstance(thing, ModuleType):
-            self._note("module", thing.__name__, getattr(thing, "__version__", ""))
         elif isinstance(thing, CodeType):
             self._visit_code(thing)
-        else:
+        elif not self._note_value(thing):
             self._visit_object(thing)
+
+    def _note_value(self, thing: Any) -> bool:
+        """Add an array, a type or a module; return False for anything else."""
+        if isinstance(thing, np.dtype):
+            self._note("dtype", thing.str)
+        elif isinstance(thing, types.Type):
+            self._note("numba type", repr(thing.key))
+        elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
+            array = np.asarray(thing)
+            self._note("array", array.dtype.str, array.shape, array.tobytes())
+        elif isinstance(thing, ModuleType):
+            self._note("module", thing.__name__, getattr(thing, "__version__", ""))
+        else:
+            return False
+        return True
 
     def _visit_all(self, kind: str, things: Iterable[Any]) -> None:
         parts = list(things)

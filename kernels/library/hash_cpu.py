@@ -1,4 +1,4 @@
-"""A hash of 64 bits, for random numbers that depend on no order and for checksums of edges."""
+"""A 64-bit hash, for random numbers that do not depend on the order of draws, and for checksums of edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.kernels.library.jit_cpu import inline
 
 @inline
 def mix(x: Any) -> Any:
-    """Scramble 64 bits so that each output bit depends on all input bits.
+    """Mix 64 bits, so that each output bit depends on all input bits.
 
     The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
     """

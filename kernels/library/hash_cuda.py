@@ -1,4 +1,4 @@
-"""A hash of 64 bits, for random numbers that depend on no order."""
+"""A 64-bit hash, for random numbers that do not depend on the order of draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.kernels.library.jit_cuda import device
 
 @device
 def mix(x: Any) -> Any:
-    """Scramble 64 bits so that each output bit depends on all input bits.
+    """Mix 64 bits, so that each output bit depends on all input bits.
 
     The finalizer of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
     """

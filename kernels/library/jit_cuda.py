@@ -1,6 +1,6 @@
-"""How CUDA kernels are declared: with the types of their arguments, the arrays they race on, and their block.
+"""Declarations of CUDA kernels: the types of their arguments, the arrays they may race on, and their block size.
 
-Nothing is compiled here: a device compiles a kernel for what it runs on (``gpu_pregel.host.devices``).
+Nothing is compiled here; each device of ``gpu_pregel.host.devices`` compiles a kernel for its own target.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numba
 from numba import cuda
 
 BLOCK = 256
-"""Threads of a block, unless a kernel says otherwise."""
+"""Threads per block, unless a kernel declares another number."""
 WARP = 32
 WARPS = BLOCK // WARP
-"""Warps of such a block."""
+"""Warps per block of that size."""
 OFFSETS = object()
-"""In a signature: positions of edges, uint32 where they all fit and int64 elsewhere, as the array that is given."""
+"""In a signature, an array of edge positions: uint32 or int64, as in the argument passed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel, not compiled yet.
+    """A kernel that has not been compiled.
 
     Attributes
     ----------
     function : callable
-        Plain Python.
+        The Python function.
     signature : tuple
-        Numba's types of its arguments.
+        The Numba types of its arguments.
     racy : frozenset of str
-        Array arguments that threads read and write in no order on purpose; others that do so are at fault.
+        Array arguments on which threads race intentionally. The emulator reports races on all others.
     block : int
-        Threads of a block.
+        Threads per block.
     items : int
-        Work items of a block: a launch of ``size`` items has ``ceil(size / items)`` blocks.
+        Work items per block: a launch of ``size`` items has ``ceil(size / items)`` blocks.
     """
 
     function: Callable[..., Any]
@@ -49,17 +49,17 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the function."""
         return self.function.__name__
 
     def resolved(self, arguments: tuple[Any, ...]) -> Kernel:
-        """Take the types of its ``OFFSETS`` from the arguments, which have a ``dtype``."""
+        """Return the kernel with the types of its ``OFFSETS`` taken from the arguments, which have a ``dtype``."""
         return self if OFFSETS not in self.signature else self._with_offsets(self._offsets_of(arguments))
 
     def _offsets_of(self, arguments: tuple[Any, ...]) -> Any:
         return arguments[self.signature.index(OFFSETS)].dtype
 
-    @functools.cache  # noqa: B019 (kernels live as long as their modules, or the program that they are made of)
+    @functools.cache  # noqa: B019 (a kernel lives as long as its module or program)
     def _with_offsets(self, dtype: Any) -> Kernel:
         array = numba.from_dtype(dtype)[::1]
         return replace(self, signature=tuple(array if kind is OFFSETS else kind for kind in self.signature))
@@ -68,7 +68,7 @@ class Kernel:
 def kernel(
     *signature: Any, racy: tuple[str, ...] = (), block: int = BLOCK, items: int | None = None
 ) -> Callable[[Callable[..., Any]], Kernel]:
-    """Declare a kernel by the types of its arguments; a thread per item unless ``items`` says how many a block has."""
+    """Declare a kernel by the types of its arguments; each thread has one work item unless ``items`` is given."""
 
     def declare(function: Callable[..., Any]) -> Kernel:
         return Kernel(function, signature, frozenset(racy), block, items or block)
@@ -77,7 +77,7 @@ def kernel(
 
 
 def device(function: Callable[..., Any]) -> Any:
-    """Declare a function that kernels call, compiled as part of them; with its lines where its source is at hand."""
+    """Declare a function that only kernels call; it has line information if its source is available."""
     code = function.__code__
     has_source = bool(linecache.getlines(code.co_filename, function.__globals__))
     return cuda.jit(device=True, lineinfo=has_source)(function)

@@ -1,6 +1,6 @@
-"""What the 32 lanes of a warp do together: shuffles of any number or tuple of numbers, scans, and a search.
+"""Operations of the 32 lanes of a warp: shuffles of numbers and tuples of numbers, sums, scans and a search.
 
-All lanes of the warp must take part in each.
+All lanes of the warp must call them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _shuffle_word(builder: Any, mode: int, word: Any, lane: Any) -> Any:
 
 
 def _shuffle(context: Any, builder: Any, mode: int, kind: Any, value: Any, lane: Any) -> Any:
-    """Shuffle a number, or each number of a tuple."""
+    """Shuffle a number, or every number of a tuple."""
     if isinstance(kind, types.BaseTuple):
         parts = [
             _shuffle(context, builder, mode, part, builder.extract_value(value, k), lane) for k, part in enumerate(kind)
@@ -53,7 +53,7 @@ def _shuffle(context: Any, builder: Any, mode: int, kind: Any, value: Any, lane:
     return builder.bitcast(moved, llvm_type)
 
 
-def _shuffling(mode: int, value: Any, lane: Any) -> Any:
+def _make_shuffle(mode: int, value: Any, lane: Any) -> Any:
     kind = types.unliteral(value)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -65,25 +65,25 @@ def _shuffling(mode: int, value: Any, lane: Any) -> Any:
 
 @intrinsic
 def shuffle(typingctx: Any, value: Any, lane: Any) -> Any:
-    """The ``value`` of another lane."""
-    return _shuffling(_INDEX, value, lane)
+    """Return the ``value`` of another lane."""
+    return _make_shuffle(_INDEX, value, lane)
 
 
 @intrinsic
 def shuffle_up(typingctx: Any, value: Any, distance: Any) -> Any:
-    """The ``value`` of the lane ``distance`` below, or the own one where there is none."""
-    return _shuffling(_UP, value, distance)
+    """Return the ``value`` of the lane ``distance`` below, or the lane's own if there is none."""
+    return _make_shuffle(_UP, value, distance)
 
 
 @device
 def lane_number() -> Any:
-    """Number of this thread in its warp."""
+    """Return the number of this thread within its warp."""
     return np.uint32(cuda.threadIdx.x) & np.uint32(WARP - 1)
 
 
 @device
 def sum_up_to(count: Any) -> Any:
-    """The sum of ``count``, a uint32, of this lane and those below it."""
+    """Return the sum of ``count``, a uint32, over this lane and the lanes below it."""
     lane = lane_number()
     distance = np.uint32(1)
     while distance < np.uint32(WARP):
@@ -96,7 +96,7 @@ def sum_up_to(count: Any) -> Any:
 
 @device
 def owner_of(position: Any, upto: Any) -> Any:
-    """The first lane whose ``upto``, which never falls from lane to lane, is beyond ``position``; 31 if none is."""
+    """Return the first lane whose ``upto``, which must not decrease, is greater than ``position``; 31 if none is."""
     owner = np.uint32(0)
     step = np.uint32(WARP // 2)
     while step > np.uint32(0):
@@ -108,7 +108,7 @@ def owner_of(position: Any, upto: Any) -> Any:
 
 @device
 def sum_of_warp(value: Any) -> Any:
-    """The sum of ``value`` over all lanes; only lane 0 gets it."""
+    """Return, to lane 0 only, the sum of ``value`` over all lanes."""
     lane = lane_number()
     distance = np.uint32(WARP // 2)
     while distance > np.uint32(0):

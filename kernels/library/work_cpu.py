@@ -1,7 +1,7 @@
-"""How the threads of one parallel region share its work: they claim ranges from a common cursor.
+"""How the threads of a parallel region share its work: each claims ranges from a common cursor.
 
-``work`` is the int64 array that ``gpu_pregel.host.devices.threads`` makes for a region: the next index to hand out, the
-size, the length of a chunk and, on a cache line of its own, the number of workers that have arrived.
+``work`` is an int64 array that ``gpu_pregel.host.devices.threads`` creates for each region. It has the next index to
+claim, the size, the length of a chunk and, on a separate cache line, the number of workers that have started.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ WORK_LENGTH = 16
 
 @inline
 def claim(work: Any) -> Any:
-    """Take the next range ``first, last`` of the region; it is empty when nothing is left."""
+    """Claim the next range ``first, last`` of the region; an empty range means that all work has been claimed."""
     first = min(fetch_and_add(work, NEXT, work[CHUNK]), work[SIZE])
     return first, min(first + work[CHUNK], work[SIZE])
 
 
 @inline
 def worker_number(work: Any) -> Any:
-    """Number this worker 0, 1, … in order of arrival."""
+    """Return the number of this worker: 0, 1, … in the order in which they start."""
     return fetch_and_add(work, WORKERS, 1)

@@ -1,7 +1,7 @@
-"""How messages are combined atomically on CUDA, and what an inbox is made of there.
+"""Atomic combination of messages on CUDA, and the dtypes of inboxes.
 
-Where the chip has an instruction for the combiner, a message costs one access to the inbox; otherwise a
-compare-and-swap loop. Integers of fewer than 4 bytes and bools, for which there is none, are kept in elements of 4.
+A combiner for which the chip has an atomic instruction accesses the inbox once per message; others use a
+compare-and-swap loop. No atomic handles bools and integers below 4 bytes, so their inboxes have elements of 4 bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EITHER = {"sum": "fetch_and_add", "or": "fetch_and_or", "and": "fetch_and_and"}
 
 
 def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
-    """The dtypes of an inbox for messages of these fields."""
+    """Return the dtypes of an inbox for messages of these fields."""
     if message.is_tuple:
         return message.dtypes
     dtype = message.dtypes[0]
@@ -34,9 +34,9 @@ def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
 
 
 def make_deliver(functions: Functions) -> tuple[Any, bool]:
-    """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first one sets v's bit.
+    """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first message sets v's bit.
 
-    With it, whether it reads inboxes while others write them, to swap what it read afterwards.
+    Also returned: whether it works by compare-and-swap, which reads inboxes while other threads write them.
     """
     combine_at, by_swapping = _make_combine_at(functions)
     identity, is_nothing = functions.identity, _make_is_nothing(functions)
@@ -50,10 +50,10 @@ def make_deliver(functions: Functions) -> tuple[Any, bool]:
 
 
 def _make_is_nothing(functions: Functions) -> Any:
-    """``is_nothing(bits)``: whether an inbox's element of these bits is no message, as ``apply`` will judge.
+    """``is_nothing(bits)``: whether an inbox element with these bits counts as no message, as it will in ``apply``.
 
-    That leaves the element as it is, which then need not have the identity's bits: a sum of small integers that came to
-    nothing by wrapping around has bits beyond theirs, and a float may be -0.
+    ``apply`` does not reset such an element, so its bits may differ from the identity's: a sum of small integers may
+    have wrapped around to the identity within its 4 bytes, and a float may be -0.
     """
     dtype, element = functions.message.dtypes[0], inbox_dtypes(functions.message)[0]
     identity = functions.identity
@@ -75,7 +75,7 @@ def _make_is_nothing(functions: Functions) -> Any:
 
 
 def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
-    """``combine_at(inbox, v, message)``: combine, and return the bits of what stood there; and whether by swapping."""
+    """``combine_at(inbox, v, message)``: combine, return the previous bits; also whether it works by swapping."""
     dtype = functions.message.dtypes[0]
     if dtype.kind != "f":
         names = _EITHER | (_SIGNED if dtype.kind == "i" else _UNSIGNED)
@@ -99,7 +99,7 @@ def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:
 
 
 def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
-    """Floats of one sign are ordered as their bits are, as signed integers, and the negative ones the other way."""
+    """Combine floats by integer atomics: positive floats are ordered as their bits are, negative ones in reverse."""
     signed = numba.from_dtype(np.dtype(f"i{dtype.itemsize}"))
     positive = atomics_cuda.fetch_and_min if built_in == "min" else atomics_cuda.fetch_and_max
     negative = atomics_cuda.fetch_and_umax if built_in == "min" else atomics_cuda.fetch_and_umin
@@ -107,7 +107,7 @@ def _make_ordered_float(built_in: str, dtype: np.dtype[Any]) -> Any:
     def combine_ordered(inbox: Any, v: Any, message: Any) -> Any:
         bits = bits_of_float(message)
         if message != message:
-            # It changes nothing, as in min(a, b) on the CPU, and is no first message.
+            # NaN changes nothing, as in min(a, b) on the CPU, and does not count as the first message.
             return bits
         if signed(bits) >= 0:
             return positive(inbox, v, signed(bits))

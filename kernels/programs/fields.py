@@ -1,8 +1,8 @@
-"""The fields of values and messages, and helpers made for a program's own: reading, writing, casting, folding.
+"""The fields of values and messages, a program's compiled functions, and helpers that read, write and compare fields.
 
-Values and messages are kept as one array per field, and handed to kernels as tuples of arrays. Each ``make_…`` takes
-the decorator that compiles for the CPU or for CUDA, and gives a function that kernels call; those that depend on dtypes
-alone are made once, and so compiled once, for the kernels of all programs.
+Values and messages are stored as one array per field and passed to kernels as tuples of arrays. Each ``make_…`` takes
+the decorator that compiles device functions for the CPU or for CUDA and returns a function that kernels call. Helpers
+that depend on dtypes only are created once, and so compiled once, for the kernels of all programs.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ VertexContext = namedtuple(
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a value or a message: one dtype, or several for a tuple."""
+    """The fields of a value or a message: one dtype, or one for each element of a tuple."""
 
     dtypes: tuple[np.dtype[Any], ...]
     is_tuple: bool
 
     @property
     def itemsize(self) -> int:
-        """Bytes of all fields together."""
+        """The number of bytes of all fields."""
         return sum(dtype.itemsize for dtype in self.dtypes)
 
 
 @dataclass(frozen=True)
 class Functions:
-    """A program's functions, compiled as device functions, and what the kernels must know of them."""
+    """A program's functions, compiled as device functions, and the properties that determine its kernels."""
 
     value: Fields
     message: Fields
@@ -49,22 +49,22 @@ class Functions:
     per_edge: bool
     combine: Callable[..., Any]
     absorbing: Any
-    """The message that nothing combined with it changes, such as 0 for the minimum of unsigned integers, or None."""
+    """The message that no other message changes, such as 0 for the minimum of unsigned integers, or None."""
     built_in: str | None
-    """The combiner's name if it is one of the built-in ones, for which there may be an atomic instruction."""
+    """The name of a built-in combiner, for which an atomic instruction may exist; otherwise None."""
     apply: Callable[..., Any]
     is_active: Callable[..., Any] | None
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
-    """Name, function of (old, new, ctx), combiner, dtype and identity of each."""
+    """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The aggregators' names."""
+        """The names of the aggregators."""
         return tuple(name for name, *_ in self.aggregators)
 
 
 def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
-    """Compile a helper whose text depends on the number of fields, which Numba must see as constants."""
+    """Compile a helper from its source: Numba requires the number of each field to be a constant."""
     namespace = dict(names)
     exec(source, namespace)
     return jit(namespace[name])
@@ -76,21 +76,21 @@ def _tuple_of(parts: list[str], fields: Fields) -> str:
 
 @functools.cache
 def make_get(jit: Jit, fields: Fields) -> Any:
-    """``get(arrays, position)``: the scalar or tuple there."""
+    """``get(arrays, i)``: the scalar or tuple at position i."""
     parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
     return generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
 
 
 @functools.cache
 def make_put(jit: Jit, fields: Fields) -> Any:
-    """``put(arrays, position, x)``."""
+    """``put(arrays, i, x)``: store a scalar or tuple at position i."""
     lines = [f"    arrays[{k}][i] = {f'x[{k}]' if fields.is_tuple else 'x'}\n" for k in range(len(fields.dtypes))]
     return generated(jit, "put", "def put(arrays, i, x):\n" + "".join(lines))
 
 
 @functools.cache
 def make_cast(jit: Jit, fields: Fields) -> Any:
-    """``cast(x)``: each field as its declared dtype."""
+    """``cast(x)``: convert each field to its declared dtype."""
     types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
     parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
     return generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
@@ -98,14 +98,14 @@ def make_cast(jit: Jit, fields: Fields) -> Any:
 
 @functools.cache
 def make_differs(jit: Jit, fields: Fields) -> Any:
-    """``differs(x, y)``: whether two messages are unequal in some field."""
+    """``differs(x, y)``: whether two messages differ in any field."""
     parts = [f"x[{k}] != y[{k}]" if fields.is_tuple else "x != y" for k in range(len(fields.dtypes))]
     return generated(jit, "differs", f"def differs(x, y):\n    return {' or '.join(parts)}\n")
 
 
 @functools.cache
 def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
-    """``changed(x, y)``: whether two values differ in some bit; a NaN equals itself, and 0 is not -0."""
+    """``changed(x, y)``: whether two values differ in any bit; a NaN equals itself, and 0 differs from -0."""
     parts = []
     for k, dtype in enumerate(fields.dtypes):
         x, y = (f"x[{k}]", f"y[{k}]") if fields.is_tuple else ("x", "y")
@@ -119,7 +119,7 @@ def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
 
 @functools.cache
 def aggregated_type(names: tuple[str, ...]) -> Any:
-    """The type of ``ctx.aggregated``."""
+    """Return the type of ``ctx.aggregated``."""
     return namedtuple("Aggregated", names)
 
 
@@ -142,7 +142,7 @@ def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
 
 @functools.cache
 def make_weight(jit: Jit, has_weights: bool) -> Any:
-    """``weight_of(weights, e)``: the edge's weight, or 1 without loading any."""
+    """``weight_of(weights, e)``: the edge's weight, or 1, without a memory access, if the graph has none."""
 
     def loaded(weights: Any, e: Any) -> Any:
         return weights[e]

@@ -40,20 +40,20 @@ def is_beyond_the_end(control: Any, row: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Folding:
-    """Device functions over a tuple of aggregates."""
+    """Device functions over tuples of aggregates."""
 
     start: Any
-    """``start()``: the identities."""
+    """``start()``: the identities of all aggregates."""
     fold: Any
     """``fold(sums, old, new, ctx)``."""
     over_warp: Any
-    """``over_warp(sums)``: lane 0 gets those of all lanes."""
+    """``over_warp(sums)``: return, to lane 0 only, the aggregates of all lanes."""
     merge: Any
     load: Any
     store: Any
     publish: Any
-    """``publish(control, place, totals, seen, sums)``: what ``apply`` saw is now seen by senders, and ``sums`` by the
-    next ``apply``; the row gets their bits."""
+    """``publish(control, place, totals, seen, sums)``: show senders the aggregates that ``apply`` saw, and the next
+    ``apply`` the new ``sums``, whose bits are also written to the row of ``control``."""
 
 
 def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
@@ -90,13 +90,13 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
         return sums
 
     @device
-    def nothing_to_do(sums: Any) -> Any:
+    def unchanged(sums: Any) -> Any:
         return sums
 
     return _Folding(
         start=made("start", "", tuple_of(starts)),
         fold=make_folding(device, aggregators)[1],
-        over_warp=over_warp if aggregators else nothing_to_do,
+        over_warp=over_warp if aggregators else unchanged,
         merge=merge,
         load=made("load", "arrays, i", tuple_of(loaded)),
         store=made("store", "arrays, i, sums", "".join(stores) or "    pass\n"),

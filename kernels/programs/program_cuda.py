@@ -20,12 +20,12 @@ from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_contex
 from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
 
 MAX_BLOCKS = 1024
-"""Blocks of a kernel over all vertices; each goes through a range of them, the same on every chip."""
+"""Most blocks of a kernel over all vertices; each processes a range of them, the same on every chip."""
 
 
 @device
 def _tiles(n: Any) -> Any:
-    """The first and last tile of ``BLOCK`` vertices of this block."""
+    """Return the range of tiles, of ``BLOCK`` vertices each, that this block processes."""
     tiles = np.uint32((n + np.uint32(BLOCK - 1)) // np.uint32(BLOCK))
     blocks = np.uint32(cuda.gridDim.x)
     share = np.uint32((tiles + blocks - np.uint32(1)) // blocks)

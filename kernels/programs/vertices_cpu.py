@@ -1,4 +1,4 @@
-"""Kernels over the vertices of a frontier on the CPU."""
+"""The kernel of ``process_vertices`` on the CPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 
 def make_process_vertices(function: Any) -> Any:
-    """Call ``function(vertex, *arrays)`` for every vertex of a bitmap; a sum for each block of words."""
+    """Return a kernel that sums ``function(vertex, *arrays)`` over a bitmap's vertices, for each block of words."""
 
     def process_vertices(work: Any, words_per_block: Any, frontier: Any, arrays: Any, sums: Any) -> None:
         first, last = claim(work)

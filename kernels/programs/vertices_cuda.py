@@ -1,4 +1,4 @@
-"""Kernels over the vertices of a frontier on CUDA."""
+"""The kernel of ``process_vertices`` on CUDA."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from numba import cuda, types
 
 from gpu_pregel.kernels.library.bits_cuda import get_bit
-from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, kernel
-from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle
+from gpu_pregel.kernels.library.jit_cuda import Kernel, kernel
+from gpu_pregel.kernels.library.warps_cuda import lane_number, sum_of_warp
 
 _WORDS = types.uint32[::1]
 
 
 def make_process_vertices(function: Any, arrays: Any, sums: Any) -> Kernel:
-    """Call ``function(vertex, *arrays)`` for every vertex of a bitmap; a sum for each warp of a block."""
+    """Return a kernel that sums ``function(vertex, *arrays)`` over a bitmap's vertices, for each warp."""
     total = sums.dtype
 
     @kernel(_WORDS, arrays, sums)
@@ -24,12 +24,8 @@ def make_process_vertices(function: Any, arrays: Any, sums: Any) -> Kernel:
         result = total(0)
         if v >> np.uint32(5) < np.uint32(len(frontier)) and get_bit(frontier, v):
             result = total(function(np.int64(v), *arrays))
-        lane = lane_number()
-        distance = np.uint32(WARP // 2)
-        while distance > np.uint32(0):
-            result = total(result + shuffle(result, lane + distance))
-            distance = np.uint32(distance >> np.uint32(1))
-        if lane == np.uint32(0) and v >> np.uint32(5) < np.uint32(len(sums)):
+        result = sum_of_warp(result)
+        if lane_number() == np.uint32(0) and v >> np.uint32(5) < np.uint32(len(sums)):
             sums[v >> np.uint32(5)] = result
 
     return process_vertices

@@ -1,4 +1,4 @@
-"""How messages combine on every device: combiners and dtypes, in both directions, as NumPy's ``ufunc.at`` has it."""
+"""Combination of messages on every device, by combiner, dtype and direction, compared with NumPy's ``ufunc.at``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = 1_300
 SMALL = [np.bool_, np.int8, np.int16, np.uint8, np.uint16]
 LARGE = [np.uint32, np.int64, np.uint64, np.float64]
 
-# NumPy's functions, and programs' combiners where they are not built in.
+# NumPy's equivalents of all combiners, and the user-defined combiners.
 UFUNCS = {
     "min": np.fmin,
     "max": np.fmax,
@@ -27,11 +27,11 @@ UFUNCS = {
 }
 USERS = {
     "xor": gp.Combiner(lambda a, b: a ^ b, 0),
-    # Of 1 and -1 it makes -0.
+    # Combines 1 and -1 to -0.
     "negated sum": gp.Combiner(lambda a, b: -(-a - b), 0),
 }
-# Everything on 4-byte numbers, every dtype with a combiner that orders and one that adds, and where chips have no
-# instruction or the inbox has wider elements.
+# All combiners for 4-byte numbers; for every other dtype one that compares and one that adds; and combiners without an
+# atomic instruction or with wider inbox elements.
 ROWS: list[tuple[str, Any]] = [
     *((combine, np.int32) for combine in ("min", "max", "sum", "or", "and", "xor")),
     *((combine, np.float32) for combine in ("min", "max", "sum", "negated sum")),
@@ -45,9 +45,9 @@ ONE_WAY = {
     "pull": [("min", np.bool_), ("min", np.int8), ("min", np.int16), ("min", np.uint8), ("min", np.float64)]
     + [("sum", dtype) for dtype in (np.uint32, np.int64, np.uint64)],
 }
-"""Where compiling takes long: of these each dtype goes both ways, and each combiner, but not each pair of them."""
+"""Pairs tried in one direction on the emulator, where compiling takes long; each dtype and combiner has both."""
 EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).itemsize == 4 or dtype is np.bool_]
-"""What the CPU, whose kernels are the same for all dtypes, is asked for."""
+"""Pairs tried on the CPU, whose kernels are the same for all dtypes."""
 
 
 def names(combine: str, dtype: Any) -> str:
@@ -62,7 +62,7 @@ CASES = pytest.mark.parametrize(
 
 @cache
 def program(combine: str, dtype: Any) -> gp.VertexProgram:
-    """Every vertex that gets messages takes what they combine to."""
+    """Return a program in which each vertex takes its combined message as its value."""
     return gp.VertexProgram(
         value=dtype,
         init=lambda ctx: 0,
@@ -75,19 +75,19 @@ def program(combine: str, dtype: Any) -> gp.VertexProgram:
 
 @cache
 def graph(with_hub: bool) -> gp.Graph:
-    """Rows of up to a dozen edges; and a hub that is cut into pieces, in both directions."""
+    """Return a graph with rows of up to a dozen edges and, in both directions, a hub that is cut into pieces."""
     random = np.random.default_rng(5)
     src, dst = random.integers(0, N, (2, 2 * N))
     if with_hub:
         leaves, hub = np.arange(1, N), np.zeros(N - 1, np.int64)
         src, dst = np.concatenate([src, hub, leaves]), np.concatenate([dst, leaves, hub])
-    # The last vertices get nothing.
+    # The last vertices have no in-edges.
     kept = dst < N - 9
     return gp.Graph.from_edgelist(src[kept], dst[kept], num_vertices=N, directed=True)
 
 
 def modes(device: str, combine: str, dtype: Any) -> list[str]:
-    """The directions to try."""
+    """Return the directions to try."""
     only = [mode for mode, rows in ONE_WAY.items() if (combine, dtype) in rows]
     return only if only and is_emulated(device) else ["push", "pull"]
 
@@ -103,8 +103,8 @@ def identity_of(combine: str, dtype: Any) -> Any:
     return ~kind.type(0) if combine == "and" else kind.type(0)
 
 
-def delivered(edges: gp.Graph, combine: str, values: Any, active: Any) -> tuple[Any, Any]:
-    """By NumPy: what the vertices have after one exchange, and who got a message."""
+def numpy_results(edges: gp.Graph, combine: str, values: Any, active: Any) -> tuple[Any, Any]:
+    """Compute with NumPy the values after one superstep, and which vertices got a message."""
     src, dst, _ = edges.to_edgelist()
     nothing = identity_of(combine, values.dtype)
     inbox = np.full(N, nothing)
@@ -114,8 +114,8 @@ def delivered(edges: gp.Graph, combine: str, values: Any, active: Any) -> tuple[
     return np.where(inbox != nothing, inbox, values), inbox != nothing
 
 
-def exchanged(device: str, edges: gp.Graph, combine: str, values: Any, active: Any, mode: str) -> tuple[Any, Any]:
-    """The same on a device."""
+def device_results(device: str, edges: gp.Graph, combine: str, values: Any, active: Any, mode: str) -> tuple[Any, Any]:
+    """Compute the same on a device."""
     frontier, found = gp.Frontier(edges, np.flatnonzero(active)), values.copy()
     way: dict[str, Any] = {"mode": mode, "device": device, "deterministic": False}
     count = gp.process_edges(program(combine, values.dtype.type), frontier, found, **way)
@@ -124,7 +124,7 @@ def exchanged(device: str, edges: gp.Graph, combine: str, values: Any, active: A
 
 
 def sample(combine: str, dtype: Any, random: Any) -> Any:
-    """Values of which few are equal, over all of the dtype's range; sums of floats are of positive ones."""
+    """Return mostly distinct values from the whole range of the dtype; positive floats for sums."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
         return random.integers(0, 2, N).astype(bool)
@@ -143,7 +143,7 @@ def extremes(combine: str, dtype: Any) -> list[Any]:
     if kind.kind == "f":
         limits: Any = np.finfo(kind)
         if "sum" in combine:
-            # Of these every order gives the same; and atomic additions on a GPU take subnormal numbers for 0.
+            # The order of addition does not matter for these. A GPU's atomic addition treats subnormal numbers as 0.
             return [limits.tiny, limits.max, -0.0, np.inf]
         least = [limits.tiny, limits.smallest_subnormal, -limits.tiny, -limits.smallest_subnormal, -0.0]
         return [*least, limits.max, limits.min, np.inf, -np.inf]
@@ -152,21 +152,21 @@ def extremes(combine: str, dtype: Any) -> list[Any]:
 
 
 @CASES
-def test_messages_combine_as_in_numpy(device: str, combine: str, dtype: Any) -> None:
+def test_messages_are_combined_as_by_numpy(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(11)
     is_rounded = np.dtype(dtype).kind == "f" and combine == "sum"
-    # Sums of floats are short, so that any order gives nearly the same. Each hub is one more kernel to compile.
+    # Sums of floats are short, so that their order matters little. A hub requires one more kernel to be compiled.
     edges = graph(with_hub=not is_rounded and (dtype in (np.int32, np.float32) or not is_emulated(device)))
     values = sample(combine, dtype, random)
     for active in (np.ones(N, bool), random.random(N) < 0.3, np.arange(N) == 0, np.zeros(N, bool)):
-        expected, got = delivered(edges, combine, values, active)
+        expected, got = numpy_results(edges, combine, values, active)
         for mode in modes(device, combine, dtype):
-            found, applied = exchanged(device, edges, combine, values, active, mode)
+            found, applied = device_results(device, edges, combine, values, active, mode)
             assert np.array_equal(applied, got)
             if is_rounded:
                 np.testing.assert_allclose(found, expected, rtol=1e-6)
             else:
-                # -0 and 0 are one message.
+                # -0 and 0 are equal messages.
                 assert np.array_equal(found, expected)
                 assert (found + found.dtype.type(0)).tobytes() == (expected + found.dtype.type(0)).tobytes()
 
@@ -176,9 +176,9 @@ def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(13)
     edges = graph(with_hub=dtype in (np.int32, np.float32) or not is_emulated(device))
     values = random.choice(np.array(extremes(combine, dtype), dtype), N)
-    expected, got = delivered(edges, combine, values, np.ones(N, bool))
+    expected, got = numpy_results(edges, combine, values, np.ones(N, bool))
     for mode in modes(device, combine, dtype):
-        found, applied = exchanged(device, edges, combine, values, np.ones(N, bool), mode)
+        found, applied = device_results(device, edges, combine, values, np.ones(N, bool), mode)
         assert np.array_equal(applied, got)
         assert np.array_equal(found, expected)
 
@@ -187,14 +187,14 @@ def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
     ("device", "combine", "dtype"),
     spread([row for row in ROWS if np.dtype(row[1]).kind == "f"], names),
 )
-def test_messages_that_are_no_numbers_spoil_sums_alone(device: str, combine: str, dtype: Any) -> None:
+def test_nan_messages_affect_only_sums(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(17)
     edges, everyone = graph(with_hub=False), np.ones(N, bool)
     values = sample(combine, dtype, random)
     values[random.random(N) < 0.1] = np.nan
-    expected, got = delivered(edges, combine, values, everyone)
+    expected, got = numpy_results(edges, combine, values, everyone)
     for mode in modes(device, combine, dtype):
-        found, applied = exchanged(device, edges, combine, values, everyone, mode)
+        found, applied = device_results(device, edges, combine, values, everyone, mode)
         assert np.array_equal(applied, got)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
@@ -213,7 +213,7 @@ def test_messages_that_are_no_numbers_spoil_sums_alone(device: str, combine: str
     ),
 )
 @pytest.mark.parametrize("first, second", [("push", "push"), ("pull", "push"), ("push", "pull")])
-def test_what_combined_to_nothing_hides_no_later_message(
+def test_a_combination_equal_to_the_identity_hides_no_later_message(
     device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: str, second: str
 ) -> None:
     star = gp.Graph.from_edgelist([0, 1, 2, 3], [4, 4, 4, 4], directed=True)
@@ -237,10 +237,10 @@ def add_by_field(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     ("device", "combine"),
     spread([("min",), ("sum",)], str),
 )
-def test_tuples_compare_lexicographically_and_add_by_field(device: str, combine: str) -> None:
+def test_tuples_compare_lexicographically_and_are_added_by_field(device: str, combine: str) -> None:
     random = np.random.default_rng(19)
     edges = graph(with_hub=combine != "sum")
-    # First fields are often equal, so that later ones decide.
+    # First fields are often equal, so that later fields decide.
     fields: list[Any] = [random.integers(0, 3, N).astype(np.int8), random.integers(-2, 3, N) / 4]
     fields += [random.random(N) < 0.5, random.integers(0, 2**16, N).astype(np.uint16)]
     src, dst, _ = edges.to_edgelist()

@@ -85,9 +85,9 @@ def _ptx(kernel: Kernel, chip: str) -> str:
 @functools.cache
 def _lowered(kernel: Kernel) -> Any:
     """Return the lowered kernel, which is the same for all chips and takes the longest to generate."""
-    from gpu_pregel.host.devices.lowering import _lower
+    from gpu_pregel.host.devices.lowering import code_library
 
-    return _lower(kernel.function, kernel.signature, CHIPS["sm_75"], fastmath=False, block=kernel.block)
+    return code_library(kernel.function, kernel.signature, CHIPS["sm_75"], block=kernel.block)
 
 
 @functools.cache

@@ -15,6 +15,7 @@ import gpu_pregel as gp
 from gpu_pregel import kernels
 from tests.kernels import chips
 from tests.kernels.chips import CHIPS, assemble, examine
+from tests.kernels.ptx import to_ptx
 from tests.kernels.spins import find_spins
 
 pytestmark = pytest.mark.usefixtures("tools")
@@ -175,8 +176,6 @@ def test_a_grid_barrier_links_with_the_device_runtime(chip: str) -> None:
     from numba.cuda import types
     from numba.cuda.cudadrv.libs import get_cudalib
 
-    from gpu_pregel.host.devices.lowering import to_ptx
-
     def in_two_phases(array: Any) -> None:
         i = cuda.grid(1)
         array[i] = i
@@ -225,12 +224,20 @@ def test_excessive_resource_usage_is_detected() -> None:
 
 
 def test_a_spill_is_an_error() -> None:
-    from gpu_pregel.host.devices.lowering import to_ptx
+    from numba import cuda
+    from numba.cuda import types
 
-    kernel = dict(program_kernels("labels", np.uint32))["labels push"]
-    ptx = to_ptx(kernel.function, kernel.signature, (9, 0), max_registers=24)
+    def reverse(array: Any) -> None:
+        i = np.uint32(cuda.grid(1)) * np.uint32(8)
+        a, b, c, d = array[i], array[i + 1], array[i + 2], array[i + 3]
+        e, f, g, h = array[i + 4], array[i + 5], array[i + 6], array[i + 7]
+        array[i], array[i + 1], array[i + 2], array[i + 3] = h, g, f, e
+        array[i + 4], array[i + 5], array[i + 6], array[i + 7] = d, c, b, a
+
+    signature = (types.int64[::1],)
+    assert assemble(to_ptx(reverse, signature, (9, 0)), "sm_90").spilled == 0
     with pytest.raises(AssertionError, match="spill"):
-        assemble(ptx, "sm_90")
+        assemble(to_ptx(reverse, signature, (9, 0), max_registers=16), "sm_90")
 
 
 def test_missing_tools_are_an_error_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from numba import cuda
 from numba.cuda import types
 
-from gpu_pregel.host.devices.lowering import to_ptx
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_or
 from tests.kernels import chips
+from tests.kernels.ptx import to_ptx
 from tests.kernels.spins import find_spins
 
 pytestmark = pytest.mark.usefixtures("tools")

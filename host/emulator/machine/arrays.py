@@ -50,13 +50,10 @@ class EmulatedMemory:
         Bytes currently allocated, and the maximum so far.
     readbacks, readback_bytes, uploads, upload_bytes : int
         Number and total size of copies to and from the host.
-    fail_in : int or None
-        Fault injection: the allocation that fails, where 1 is the next one.
     """
 
     def __init__(self, capacity: int | None = None) -> None:
         self.capacity = capacity
-        self.fail_in: int | None = None
         self.live_bytes = self.peak_bytes = 0
         self.readbacks = self.readback_bytes = 0
         self.uploads = self.upload_bytes = 0
@@ -67,7 +64,7 @@ class EmulatedMemory:
         nbytes = length * dtype.itemsize
         if dtype.hasobject:
             raise TypeError(f"dtype {dtype} is not supported in device memory")
-        if self._fails(nbytes):
+        if self.capacity is not None and self.live_bytes + nbytes > self.capacity:
             raise MemoryError(
                 f"out of memory allocating {nbytes} bytes (allocated so far: {self.live_bytes} bytes, limit: "
                 f"{self.capacity} bytes)"
@@ -77,14 +74,6 @@ class EmulatedMemory:
         self.peak_bytes = max(self.peak_bytes, self.live_bytes)
         weakref.finalize(allocation, self._release, nbytes).atexit = False
         return DeviceArray(self, allocation, 0, (length,), dtype)
-
-    def _fails(self, nbytes: int) -> bool:
-        if self.fail_in is not None:
-            self.fail_in -= 1
-            if self.fail_in == 0:
-                self.fail_in = None
-                return True
-        return self.capacity is not None and self.live_bytes + nbytes > self.capacity
 
     def _release(self, nbytes: int) -> None:
         self.live_bytes -= nbytes

@@ -17,18 +17,33 @@ import gpu_pregel as gp
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices.emulated import EmulatedDevice
-from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
+from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from tests.devices import EMULATED
 from tests.programs import DISTANCES, LABELS, RANKS
 
 pytestmark = EMULATED
 
 
+class FailingMemory(EmulatedMemory):
+    """Device memory with one allocation that fails: number ``fail_in``, where 1 is the next one."""
+
+    fail_in: int | None = None
+
+    def empty(self, size: int | tuple[int, ...], dtype: Any) -> DeviceArray:
+        if self.fail_in is not None:
+            self.fail_in -= 1
+            if self.fail_in == 0:
+                self.fail_in = None
+                raise MemoryError(f"out of memory allocating {size} elements of {dtype}")
+        return super().empty(size, dtype)
+
+
 class RecordingDevice(EmulatedDevice):
     """An emulated device with its own memory that records calls of ``require`` and ``trim``."""
 
     def __init__(self, capacity: int | None = None) -> None:
-        super().__init__(0, EmulatedMemory(capacity))
+        super().__init__(0)
+        self.memory: FailingMemory = FailingMemory(capacity)
         self.required: list[int] = []
         self.trimmed = 0
 

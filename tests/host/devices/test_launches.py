@@ -40,7 +40,7 @@ class RecordingLauncher:
     def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Compile and link for a chip without loading; return the PTX as the kernel."""
         from gpu_pregel.host.devices import launches
-        from gpu_pregel.host.devices.lowering import to_ptx
+        from tests.kernels.ptx import to_ptx
 
         assert cc == (9, 0)
         code, entry = launches.link(kernel, cc)

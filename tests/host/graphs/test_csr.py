@@ -1,4 +1,4 @@
-"""Tests of building and checking CSR, against SciPy and against plain sorting."""
+"""Tests of building and checking CSR, compared with SciPy and with simple sorting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.graphs import arrays, edge_lists
 def expected_rows(
     n: int, edges: list[tuple[int, int]], weights: list[float] | None, symmetric: bool, drop: bool, drop_loops: bool
 ) -> list[list[tuple[float, ...]]]:
-    """Rows of (destination, weight), built one edge at a time."""
+    """Return rows of (destination, weight), built one edge at a time."""
     rows: list[list[tuple[float, ...]]] = [[] for _ in range(n)]
     for e, (u, v) in enumerate(edges):
         tail = () if weights is None else (weights[e],)
@@ -51,7 +51,7 @@ def rows_of(csr: CSR) -> list[list[tuple[float, ...]]]:
     drop_loops=st.booleans(),
     threads=st.sampled_from([1, 3]),
 )
-def test_rows_are_those_of_sorting_edge_by_edge(
+def test_rows_equal_those_of_simple_sorting(
     graph: Any, seed: int, dtype: Any, weight_dtype: Any, symmetric: bool, drop: bool, drop_loops: bool, threads: int
 ) -> None:
     n, edges = graph
@@ -75,7 +75,7 @@ def test_rows_are_those_of_sorting_edge_by_edge(
 
 @pytest.mark.parametrize("n", [7, 1 << 12, 100_003])
 @pytest.mark.parametrize("drop", [False, True])
-def test_many_buckets_agree_with_scipy(monkeypatch: pytest.MonkeyPatch, n: int, drop: bool) -> None:
+def test_many_buckets_give_the_rows_of_scipy(monkeypatch: pytest.MonkeyPatch, n: int, drop: bool) -> None:
     monkeypatch.setattr(host_csr, "_EDGES_PER_BUCKET", 64)
     random = np.random.default_rng(1)
     src, dst = (random.integers(0, n, 50_000, np.uint32) for _ in range(2))
@@ -92,9 +92,9 @@ def test_many_buckets_agree_with_scipy(monkeypatch: pytest.MonkeyPatch, n: int, 
     assert len(csr.indices) == len(src)
 
 
-def test_one_hub_and_ids_of_full_width() -> None:
+def test_a_hub_and_the_largest_number_of_vertices() -> None:
     n = host_csr.MAX_VERTICES
-    # Only the number of bits of n matters here; the bucket count stays bounded however large n is.
+    # The number of buckets is bounded for the largest n.
     assert ((n - 1) >> host_csr._bucket_shift(n, 1 << 34)) + 1 <= 1 << 16
     hub = np.full(70_000, 5, np.uint32)
     leaves = np.arange(70_000, dtype=np.uint32)[::-1]
@@ -104,7 +104,7 @@ def test_one_hub_and_ids_of_full_width() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_input_is_dealt_out_in_parts_whatever_the_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+def test_the_result_does_not_depend_on_parts_and_threads(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
     random = np.random.default_rng(2)
     src, dst = (random.integers(0, 300, 5000, np.uint32) for _ in range(2))
     weight = random.integers(0, 5, len(src)).astype(np.float32) if weighted else None
@@ -123,7 +123,7 @@ def test_the_input_is_dealt_out_in_parts_whatever_the_threads(monkeypatch: pytes
     assert {0.25, 0.5} <= set(ticks)
 
 
-def test_the_bucket_of_a_hub_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bucket_of_a_hub_is_included_in_the_memory_check(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = 1 << 20
     leaves = np.arange(edges, dtype=np.uint32)
     hub = np.zeros(edges, np.uint32)
@@ -134,7 +134,7 @@ def test_the_bucket_of_a_hub_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 @given(edge_lists())
-def test_transposing_twice_gives_the_graph_back(graph: Any) -> None:
+def test_transposing_twice_restores_the_graph(graph: Any) -> None:
     n, edges = graph
     weight = np.arange(len(edges), dtype=np.float64) % 3
     csr = build_csr(*arrays(edges), weight, n, symmetric=False, threads=2)
@@ -172,24 +172,24 @@ def as_csr(indptr: list[int], indices: list[int], weights: list[float] | None = 
         (as_csr([0, 2, 3], [1, 1, 0]), "vertex 0 has 2 out-edges and 1 in-edges"),
     ],
 )
-def test_a_faulty_csr_is_refused(csr: CSR, message: str) -> None:
+def test_an_invalid_csr_is_rejected(csr: CSR, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         check_csr(csr, symmetric=True, threads=2)
 
 
-def test_check_tells_whether_rows_are_sorted() -> None:
+def test_check_returns_whether_rows_are_sorted() -> None:
     assert check_csr(as_csr([0, 2, 2, 2], [1, 2]), symmetric=False, threads=1)
     assert not check_csr(as_csr([0, 2, 2, 2], [2, 1]), symmetric=False, threads=1)
     assert not check_csr(as_csr([0, 2, 2], [1, 1], [2, 1]), symmetric=False, threads=1)
     assert check_csr(as_csr([0, 1, 2], [1, 0], [5, 5]), symmetric=True, threads=1)
 
 
-def test_zeros_of_either_sign_are_one_weight() -> None:
+def test_positive_and_negative_zero_are_equal_weights() -> None:
     assert check_csr(as_csr([0, 1, 2], [1, 0], [0.0, -0.0]), symmetric=True, threads=1)
 
 
 @given(edge_lists(), st.integers(0, 1000))
-def test_removing_any_one_edge_breaks_symmetry(graph: Any, choice: int) -> None:
+def test_removing_one_edge_breaks_symmetry(graph: Any, choice: int) -> None:
     n, edges = graph
     csr = build_csr(*arrays(edges), None, n, symmetric=True, threads=1)
     assert check_csr(csr, symmetric=True, threads=1)
@@ -205,7 +205,7 @@ def test_removing_any_one_edge_breaks_symmetry(graph: Any, choice: int) -> None:
         check_csr(broken, symmetric=True, threads=1)
 
 
-def test_too_little_memory_is_said_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_insufficient_memory_is_reported_before_building(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available_memory", lambda: 3 << 20)
     src = np.zeros(1 << 20, np.uint32)
     with pytest.raises(NotEnoughMemoryError, match=r"needs 12\.0 MiB of memory, but only 3\.0 MiB are available"):

@@ -1,4 +1,4 @@
-"""Tests of compiling programs: what is wrong is said with function and line, and caches notice every change."""
+"""Tests of compiling programs: errors name function and line, and caches detect every change."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def program(**changes: Any) -> gp.VertexProgram:
         ({"halt": lambda: True}, ArgumentTypeError, "halt takes 0"),
     ],
 )
-def test_wrong_declarations_are_refused_at_once(changes: Any, error: type[Exception], message: str) -> None:
+def test_invalid_declarations_are_rejected(changes: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         program(**changes)
 
@@ -84,7 +84,7 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
     [
         (
             {"apply": lambda value, incoming, ctx: incoming / 2},
-            "apply returns float64, but int32 is declared, and a float is not made an integer silently",
+            "apply returns float64, but int32 is declared, and floats are not converted to integers silently",
         ),
         ({"init": lambda ctx: (1, 2)}, r"init returns .*, but int32 is declared"),
         ({"init": lambda ctx: None}, "init returns none, but int32 is declared"),
@@ -97,12 +97,12 @@ def test_invalid_aggregators_are_refused(aggregator: gp.Aggregator, error: type[
         ({"aggregators": {"a": gp.Aggregator("sum", lambda old, new, ctx: (1, 2))}}, "aggregator 'a' returns .*number"),
     ],
 )
-def test_results_that_do_not_fit_are_refused(changes: Any, message: str) -> None:
+def test_results_of_wrong_type_are_rejected(changes: Any, message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         gp.run(GRAPH, program(**changes))
 
 
-def test_what_cannot_be_compiled_is_shown_with_its_line_and_a_remedy() -> None:
+def test_compile_errors_show_the_line_and_a_remedy() -> None:
     def init(ctx: Any) -> Any:
         number = ctx.vertex + 1
         return number + ctx.no_such_thing  # the faulty line
@@ -114,10 +114,10 @@ def test_what_cannot_be_compiled_is_shown_with_its_line_and_a_remedy() -> None:
     line = init.__code__.co_firstlineno + 2
     assert f"test_compiler.py, line {line}: return number + ctx.no_such_thing  # the faulty line)" in text
     assert "no_such_thing" in text.splitlines()[0].split("):", 1)[1]
-    assert "Use numbers, tuples, math and NumPy functions" in text
+    assert "Use numbers, tuples, functions of math and NumPy" in text
 
 
-def test_an_exception_of_a_function_reaches_the_caller() -> None:
+def test_an_exception_in_a_function_reaches_the_caller() -> None:
     def apply(value: Any, incoming: Any, ctx: Any) -> Any:
         if ctx.vertex == 1:
             raise ValueError("vertex one")
@@ -134,7 +134,7 @@ def helper(x: Any) -> Any:
     return x * FACTOR
 
 
-def test_a_changed_global_and_an_edited_callee_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_globals_and_callees_are_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     doubling = program(init=lambda ctx: helper(ctx.vertex), apply=lambda value, incoming, ctx: value)
     assert gp.run(GRAPH, doubling).values.tolist() == [0, 2, 4]
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3)
@@ -143,7 +143,7 @@ def test_a_changed_global_and_an_edited_callee_are_noticed(monkeypatch: pytest.M
     assert gp.run(GRAPH, doubling).values.tolist() == [10, 11, 12]
 
 
-def test_two_lambdas_on_one_line_and_closures_are_told_apart() -> None:
+def test_lambdas_on_one_line_and_closures_are_distinct() -> None:
     one, two = (lambda ctx: 1), (lambda ctx: 2)
     still = {"apply": lambda value, incoming, ctx: value}
     assert gp.run(GRAPH, program(init=one, **still)).values.tolist() == [1, 1, 1]
@@ -180,7 +180,7 @@ print(values[0] == values[1] == [0, 0, 2, 3, 3], "apply_messages" in compiled, l
 """
 
 
-def test_what_was_cached_from_a_module_that_has_gone_is_loaded(tmp_path: Path) -> None:
+def test_kernels_of_a_deleted_module_are_loaded(tmp_path: Path) -> None:
     (tmp_path / "vanishing.py").write_text(SCRIPT)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", "import vanishing"]
@@ -200,14 +200,14 @@ def run_script(way: str, folder: Path, cache: Path, **environment: str) -> str:
     return str(done.stdout).strip()
 
 
-def test_the_second_process_compiles_nothing_wherever_the_program_stands(tmp_path: Path) -> None:
+def test_a_second_process_compiles_nothing_wherever_the_program_is_defined(tmp_path: Path) -> None:
     assert run_script("file", tmp_path, tmp_path / "cache") == "True True True"
-    # The same functions typed elsewhere are the same program.
+    # Equal functions in another place are the same program.
     for way in ("file", "stdin", "command"):
         assert run_script(way, tmp_path, tmp_path / "cache") == "True False False"
 
 
-def test_two_processes_may_compile_at_once(tmp_path: Path) -> None:
+def test_two_processes_may_compile_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     processes = [
@@ -222,13 +222,13 @@ def test_two_processes_may_compile_at_once(tmp_path: Path) -> None:
     assert run_script("file", tmp_path, tmp_path / "cache") == "True False False"
 
 
-def test_an_unwritable_cache_is_no_obstacle(tmp_path: Path) -> None:
+def test_programs_run_without_a_cache(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way")
     blocked = {"HOME": str(tmp_path / "cache"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert run_script("command", tmp_path, tmp_path / "cache", **blocked).startswith("True")
 
 
-def test_a_damaged_cache_is_no_obstacle(tmp_path: Path) -> None:
+def test_damaged_cache_files_are_replaced(tmp_path: Path) -> None:
     run_script("command", tmp_path, tmp_path / "cache")
     for note in (tmp_path / "cache").rglob("program-*.json"):
         note.write_text("{")

@@ -1,4 +1,4 @@
-"""Tests of the atomic intrinsics, alone and on several threads."""
+"""Tests of the atomic intrinsics on one and on several threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def copy(array: Any, index: Any, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.uint32, np.int32, np.uint64, np.int64])
-def test_each_operation_on_each_dtype(dtype: Any) -> None:
+def test_operations_on_every_dtype(dtype: Any) -> None:
     array = np.array([7, 8, 9], dtype)
     assert swap(array, 1, 8, 80)
     assert not swap(array, 1, 8, 800)
@@ -43,14 +43,14 @@ def test_each_operation_on_each_dtype(dtype: Any) -> None:
     assert array.tolist() == [1, 80, 14]
 
 
-def test_large_values_are_not_taken_for_negative_ones() -> None:
+def test_large_unsigned_values_are_not_treated_as_negative() -> None:
     array = np.array([2**32 - 1], np.uint32)
     assert swap(array, 0, np.uint32(2**32 - 1), np.uint32(2**32 - 2))
     assert array[0] == 2**32 - 2
     assert copy(array, 0, np.uint32(3)) == 2**32 - 2
 
 
-def test_a_float_array_is_refused_when_compiling() -> None:
+def test_float_arrays_are_rejected_at_compile_time() -> None:
     with pytest.raises(TypingError):
         add(np.zeros(2), 0, 1)
 
@@ -76,7 +76,7 @@ def raise_by_swaps(work: Any, total: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", [add_all, raise_by_swaps])
-def test_no_update_is_lost_between_threads(kernel: Any) -> None:
+def test_threads_lose_no_update(kernel: Any) -> None:
     total = np.zeros(1, np.int64)
     parallel(kernel, 400_000, 100, total, threads=4)
     assert total[0] == 400_000

@@ -1,30 +1,32 @@
-"""Tests of fingerprints: equal for equal code wherever it stands, different for whatever changes a result."""
+"""Tests of fingerprints: equal for equal code in any place, different for every change of a result."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from types import ModuleType
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
 
-def digest(*things: Any) -> str:
-    fingerprint = Fingerprint()
+def digest(*things: Any, with_package: bool = False) -> str:
+    fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(*things)
     return fingerprint.hexdigest()
 
 
 def defined(source: str, **names: Any) -> Any:
-    """A function ``f`` from its text, with globals of its own."""
+    """Return a function ``f`` compiled from a source text, with its own globals."""
     namespace: dict[str, Any] = {"__name__": "somewhere", **names}
     exec(source, namespace)
     return namespace["f"]
 
 
-def test_the_same_text_elsewhere_has_the_same_digest() -> None:
+def test_equal_code_in_another_place_has_the_same_digest() -> None:
     text = "f = lambda x: x + 1"
     assert digest(defined(text)) == digest(defined("\n\n\n" + text))
     assert digest(defined(text)) == digest(defined("from __future__ import annotations\n" + text))
@@ -60,12 +62,12 @@ def test_the_same_text_elsewhere_has_the_same_digest() -> None:
         ({"a": 1}, {"a": 2}),
     ],
 )
-def test_what_changes_the_result_changes_the_digest(one: Any, two: Any) -> None:
+def test_a_change_of_the_result_changes_the_digest(one: Any, two: Any) -> None:
     assert digest(one) != digest(two)
     assert digest(one) == digest(one)
 
 
-def test_closures_and_attributes_of_modules_count() -> None:
+def test_closures_and_module_attributes_are_included() -> None:
     def make(k: int) -> Any:
         return lambda x: x + k
 
@@ -80,14 +82,40 @@ def test_closures_and_attributes_of_modules_count() -> None:
     assert digests[0] == digests[2] != digests[1]
 
 
-def test_recursion_ends_and_names_are_collected() -> None:
+def test_recursive_functions_and_names() -> None:
     fingerprint = Fingerprint()
     fingerprint.add(defined("def f(ctx):\n    return 1 if ctx.in_degree == 0 else f(ctx)"))
     assert {"in_degree", "f"} <= fingerprint.names
     assert fingerprint.is_complete
 
 
-def test_what_cannot_be_told_makes_it_incomplete() -> None:
+def test_an_unknown_object_makes_the_fingerprint_incomplete() -> None:
     fingerprint = Fingerprint()
     fingerprint.add(defined("f = lambda x: thing(x)", thing=object()))
     assert not fingerprint.is_complete
+
+
+def test_functions_of_the_package_are_included_on_request() -> None:
+    """By default an update of the package keeps a program's digest; compiled code depends on the package too."""
+
+    def using(helper: Any, **names: Any) -> Any:
+        helper.__module__ = "gpu_pregel.somewhere"
+        helper.__qualname__ = "helper"
+        return defined("f = lambda x: helper(x)", helper=helper, **names)
+
+    one, two = (using(defined(f"def f(x):\n    return x + {k}")) for k in (1, 2))
+    assert digest(one) == digest(two)
+    assert digest(one, with_package=True) != digest(two, with_package=True)
+
+
+def test_compiler_options_and_fields_of_named_tuples_are_part_of_compiled_code() -> None:
+    function = defined("f = lambda x: x + 1")
+    plain, fast = (defined("f = lambda x: g(x)", g=numba.njit(fastmath=fast)(function)) for fast in (False, True))
+    assert digest(plain, with_package=True) != digest(fast, with_package=True)
+    one, two = (defined("f = lambda x: T(x, x)", T=namedtuple("T", names)) for names in ("a b", "b a"))
+    assert digest(one, with_package=True) != digest(two, with_package=True)
+
+
+def test_types_of_numba_are_told_apart() -> None:
+    one, two = (defined("f = lambda x: T(x)", T=kind) for kind in (numba.float32, numba.float64))
+    assert digest(one) != digest(two)
