@@ -64,7 +64,8 @@ class CudaState(ProgramState):
     push_limit : int or None
         The most active edges with which a superstep that follows a push may push too; None for any number.
     exchange : Exchange, optional
-        Default: the partitions read each other's arrays.
+        Default: the partitions read each other's arrays. The device must have all partitions of the run, as it folds
+        their figures itself.
 
     Raises
     ------
