@@ -55,7 +55,9 @@ REFUSED: list[Any] = [
     pytest.param({"vertices": ["a"]}, ArgumentTypeError, r"gp\.agents\.Vertex objects, not 'a'", id="vertex"),
     pytest.param({"compute": None}, ArgumentError, "no compute function", id="no function"),
     pytest.param({"compute": "never"}, ArgumentTypeError, "must be a function of .ctx., not 'never'", id="function"),
-    pytest.param({"timeout": 0}, ArgumentError, "timeout must be a number of seconds above 0, not 0", id="timeout"),
+    pytest.param(
+        {"timeout": 0}, ArgumentError, "timeout must be a finite number of seconds above 0, not 0", id="timeout"
+    ),
     pytest.param({"timeout": math.nan}, ArgumentError, "timeout must be", id="timeout NaN"),
     pytest.param({"timeout": math.inf}, ArgumentError, "timeout must be", id="timeout infinite"),
     pytest.param({"timeout": 10**400}, ArgumentError, "timeout must be.*, not 1000", id="timeout too long"),
