@@ -1,10 +1,11 @@
-"""Helpers of the tests of agent vertices: numbers of workers, checks of results, and marks in a folder.
+"""Helpers of the tests of agent vertices: numbers of workers, checks of results, marks in a folder and lines in a log.
 
 Compute functions of tests are defined inside functions, so that they are pickled by value.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from gpu_pregel.host.agents.codec import encode, id_key, place_of_key
 
 WORKERS = pytest.mark.parametrize("workers", [0, 1, 2, 5])
 """In process, and with several worker processes."""
+FEW = pytest.mark.parametrize("workers", [0, 2])
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)
 WITHOUT_WAIT = RetryPolicy(attempts=3, wait=0)
@@ -42,6 +44,16 @@ def values(result: AgentResult, expected: dict[Any, Any]) -> None:
     assert encode([result.values[one] for one in order]) == encode([expected[one] for one in order])
 
 
+def state_bytes(result: AgentResult) -> bytes:
+    """Return the codec bytes of the vertices, their order, the superstep and the aggregates."""
+    return encode((rows(result), list(result.vertices), result.superstep, result.aggregates))
+
+
+def result_bytes(result: AgentResult) -> bytes:
+    """Return the codec bytes of the same and the status."""
+    return encode((rows(result), list(result.vertices), result.superstep, result.aggregates, result.status))
+
+
 def one_per_partition(count: int) -> list[int]:
     """Return the first vertex of each of ``count`` partitions."""
     found: dict[int, int] = {}
@@ -55,6 +67,11 @@ def one_per_partition(count: int) -> list[int]:
 def marks(folder: Path) -> list[str]:
     """Return the names of the marks of compute functions, one for each attempt."""
     return sorted(one.name.rpartition(".")[0] for one in folder.iterdir())
+
+
+def logged(log: str) -> Counter[str]:
+    """Return how often each line is in the log that compute functions write."""
+    return Counter(Path(log).read_text().splitlines())
 
 
 def leave_mark(folder: str) -> Any:

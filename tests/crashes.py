@@ -31,6 +31,8 @@ from gpu_pregel.host.superstep import journal
 from gpu_pregel.host.superstep.master import ENDED
 
 RUN = "run"
+STEPS = 6
+"""The number of supersteps of ``program``."""
 STEP = 2
 """The superstep that takes long and contains most points."""
 HELD = 3

@@ -1,14 +1,8 @@
-"""Runs step by step: checkpoint data, messages from outside, stopping, and interruptions."""
+"""Runs step by step: checkpoint data, messages from outside, and exceptions of observers."""
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,15 +10,14 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentError, ArgumentError, CodecError
 from gpu_pregel.host.agents.codec import encode
-from gpu_pregel.host.agents.formats import Segment
 from gpu_pregel.host.agents.parts import EarlyMessage
+from tests.agents import FEW, ONCE
 
 pytestmark = pytest.mark.usefixtures("interrupts")
 
-Vertex = gp.agents.Vertex
-ONCE = gp.agents.RetryPolicy(attempts=1)
 RING = [Vertex(k, [], [(k + 1) % 4]) for k in range(4)]
 
 
@@ -49,7 +42,7 @@ def content(result: Any) -> list[Any]:
 TOTAL = {"total": gp.agents.Aggregator("sum", persistent=True)}
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@FEW
 def test_checkpoint_data_continue_a_run(workers: int) -> None:
     whole = gp.agents.run(RING, ring, aggregators=TOTAL, run_id="one")
     data: Any = RING
@@ -81,7 +74,7 @@ def fail_and_ask(ctx: Any) -> None:
     ctx.vote_to_halt()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@FEW
 def test_checkpoint_data_of_a_held_superstep_compute_only_the_rest(workers: int, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
     options: Any = {"aggregators": {"answers": "list"}, "retry": ONCE, "workers": workers}
@@ -158,7 +151,7 @@ def echo(ctx: Any) -> None:
     ctx.vote_to_halt()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@FEW
 def test_messages_from_outside_come_last_and_continue_a_completed_run(workers: int) -> None:
     with gp.agents.start([Vertex("a"), Vertex("b")], echo, workers=workers) as agents:
         agents.send("a", "early")
@@ -204,53 +197,7 @@ def test_a_stopped_run_refuses_messages() -> None:
         assert not agents.step()
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_another_thread_stops_a_run_at_its_next_commit(workers: int, tmp_path: Path) -> None:
-    started = str(tmp_path / "started")
-
-    def compute(ctx: Any) -> None:
-        Path(started).touch()
-        time.sleep(0.2)
-        ctx.value += 1
-
-    with gp.agents.start([Vertex("a", 0)], compute, workers=workers) as agents:
-
-        def stop() -> None:
-            while not os.path.exists(started):
-                time.sleep(0.01)
-            agents.stop()
-
-        thread = threading.Thread(target=stop)
-        thread.start()
-        while agents.step():
-            pass
-        thread.join()
-        result = agents.result()
-    assert (result.status, result.superstep, result.values) == ("stopped", 1, {"a": 1})
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_cancelled_arun_stops_at_its_next_commit(workers: int) -> None:
-    events: list[str] = []
-
-    def compute(ctx: Any) -> None:
-        time.sleep(0.05)
-
-    async def main() -> None:
-        task = asyncio.create_task(
-            gp.agents.arun([Vertex("a")], compute, workers=workers, observer=lambda event: events.append(event.kind))
-        )
-        while "commit" not in events:
-            await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert events[-1] == "end"
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("workers", [0, 2])
+@FEW
 def test_an_exception_of_an_observer_loses_nothing(workers: int) -> None:
     raised: set[str] = set()
 
@@ -271,7 +218,7 @@ def test_an_exception_of_an_observer_loses_nothing(workers: int) -> None:
         assert content(agents.result()) == content(gp.agents.run(RING, ring, aggregators=TOTAL, run_id="one"))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@FEW
 def test_a_run_cannot_continue_after_its_with_block(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value += 1
@@ -284,232 +231,6 @@ def test_a_run_cannot_continue_after_its_with_block(workers: int) -> None:
     assert agents.result().values == {0: 1, 1: 1, 2: 1}
     agents.stop()
     assert not agents.step()
-
-
-PROGRAM = """
-import os, signal, sys, time
-import gpu_pregel as gp
-
-def compute(ctx):
-    if ctx.superstep == 1:
-        with open(sys.argv[1], "a") as log:
-            log.write(f"{ctx.vertex_id} {ctx.attempt}\\n")
-        if ctx.vertex_id == 1:
-            time.sleep(float(sys.argv[2]))
-    ctx.value += 1
-
-result = gp.agents.run([gp.agents.Vertex(k, 0) for k in range(3)], compute, workers=int(sys.argv[3]))
-print(result.status, result.superstep, result.values)
-"""
-
-
-def run_with_interrupts(path: Path, seconds: float, workers: int, count: int) -> subprocess.CompletedProcess[str]:
-    """Run the program, and send it a number of SIGINTs once a vertex sleeps."""
-    log = path / "log"
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(log), str(seconds), str(workers)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    while not log.exists() or "1 1" not in log.read_text():
-        assert process.poll() is None
-        time.sleep(0.02)
-    for _ in range(count):
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_first_interrupt_stops_at_the_next_commit(workers: int, tmp_path: Path) -> None:
-    done = run_with_interrupts(tmp_path, 1.0, workers, 1)
-    assert done.stdout.split(None, 2) == ["stopped", "2", "{0: 2, 1: 2, 2: 2}\n"]
-    assert done.returncode == 0
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_second_interrupt_stops_immediately(workers: int, tmp_path: Path) -> None:
-    begin = time.monotonic()
-    done = run_with_interrupts(tmp_path, 600.0, workers, 2)
-    assert time.monotonic() - begin < 300
-    assert done.stderr.rstrip().endswith("KeyboardInterrupt")
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_an_interrupted_superstep_continues(workers: int, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-
-    def compute(ctx: Any) -> None:
-        with open(log, "a") as file:
-            file.write(f"{ctx.vertex_id} {ctx.attempt}\n")
-        if ctx.vertex_id == 1 and not os.path.exists(f"{log}.cut"):
-            Path(f"{log}.cut").touch()
-            if not workers:
-                raise KeyboardInterrupt
-            time.sleep(1.0)  # a worker continues meanwhile
-        ctx.value += 1
-        ctx.vote_to_halt()
-
-    def interrupt() -> None:
-        while not os.path.exists(f"{log}.cut"):
-            time.sleep(0.01)
-        time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, workers=workers, retry=ONCE) as agents:
-        thread = threading.Thread(target=interrupt if workers else lambda: None)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
-            agents.step()
-        thread.join()
-        assert agents.status == "running"
-        assert not agents.step()
-        assert agents.result().values == {0: 1, 1: 1, 2: 1}
-    assert {line.split()[1] for line in log.read_text().splitlines()} == {"1"}
-
-
-@pytest.mark.parametrize("in_loop", [False, True])
-def test_interrupted_async_attempts_do_not_fail(in_loop: bool) -> None:
-    attempts: list[Any] = []
-
-    async def compute(ctx: Any) -> None:
-        attempts.append((ctx.vertex_id, ctx.attempt))
-        if ctx.vertex_id == 1 and (1, 1) not in attempts[:-1]:
-            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
-            await asyncio.sleep(60)
-        ctx.value += 1
-        ctx.vote_to_halt()
-
-    def steps() -> None:
-        with gp.agents.start([Vertex(k, 0) for k in range(3)], compute, retry=ONCE) as agents:
-            with pytest.raises(KeyboardInterrupt):
-                agents.step()
-            assert not agents.step()
-            assert (agents.status, agents.result().values) == ("completed", {0: 1, 1: 1, 2: 1})
-
-    async def in_a_notebook() -> None:
-        steps()
-
-    if in_loop:
-        loop = asyncio.new_event_loop()
-        loop.run_until_complete(in_a_notebook())
-        loop.close()
-    else:
-        steps()
-    assert sorted(attempts) == [(0, 1), (1, 1), (1, 1), (2, 1)]
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_records_in_process_are_stored_while_others_are_computed(asynchronous: bool, tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-
-    def on_record() -> int:
-        with gp.SQLiteStore(path, read_only=True) as other:
-            return sum(len(Segment.unpack(data).records) for data in other.load("run").held())
-
-    def compute(ctx: Any) -> None:
-        if ctx.vertex_id == 2:
-            for _ in range(1000):
-                if on_record() == 2:
-                    break
-                time.sleep(0.01)
-            ctx.value = on_record()
-        elif ctx.vertex_id == 1:
-            time.sleep(0.05)
-        ctx.vote_to_halt()
-
-    async def compute_async(ctx: Any) -> None:
-        if ctx.vertex_id == 2:
-            for _ in range(1000):
-                await asyncio.sleep(0.01)
-                if on_record() == 2:
-                    break
-            ctx.value = on_record()
-        ctx.vote_to_halt()
-
-    with gp.SQLiteStore(path) as store:
-        chosen: Any = compute_async if asynchronous else compute
-        result = gp.agents.run([Vertex(k) for k in range(3)], chosen, store=store, run_id="run")
-    assert result.values[2] == 2
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_records_are_stored_when_the_with_block_is_left(workers: int, tmp_path: Path) -> None:
-    marks = tmp_path / "marks"
-
-    def compute(ctx: Any) -> None:
-        with open(marks, "a") as file:
-            file.write(f"{ctx.vertex_id}\n")
-        ctx.value = "computed"
-        ctx.vote_to_halt()
-
-    def observe(event: Any) -> None:
-        if event.kind == "attempt":
-            raise KeyboardInterrupt
-
-    with gp.MemoryStore() as store:
-        keeping: dict[str, Any] = {"store": store, "run_id": "run", "workers": workers}
-        with pytest.raises(KeyboardInterrupt):
-            gp.agents.run([Vertex(0)], compute, observer=observe, **keeping)
-        assert store.run("run").status == "stopped"
-        result = gp.agents.resume(store, "run", compute, workers=workers)
-        assert (result.status, result.values) == ("completed", {0: "computed"})
-        assert store.run("run").status == "completed"
-    assert marks.read_text() == "0\n"
-
-
-def test_a_repeated_answer_and_a_retry_are_durable_immediately() -> None:
-    begun: list[Any] = []
-
-    def compute(ctx: Any) -> None:
-        begun.append(ctx.vertex_id)
-        if ctx.vertex_id == "fails" and begun.count("fails") == 1:
-            raise ValueError
-        ctx.value = ctx.vertex_id if ctx.vertex_id == "fails" else ctx.interrupt()
-        ctx.vote_to_halt()
-
-    with gp.MemoryStore() as store:
-        options: dict[str, Any] = {"retry": ONCE}
-        with gp.agents.start(
-            [Vertex("asks"), Vertex("fails")], compute, store=store, run_id="run", **options
-        ) as agents:
-            agents.step()
-            agents.answer("asks", 1)
-            agents.retry()
-        result = gp.agents.resume(store, "run", compute, answers={"asks": 1}, **options)
-        assert (result.status, result.values) == ("completed", {"asks": 1, "fails": "fails"})
-        with gp.agents.start([Vertex("asks")], compute, store=store, run_id="other") as agents:
-            agents.step()
-            agents.answer("asks", 1)
-            with pytest.raises(ArgumentError, match="does not wait for an answer"):
-                agents.answer("asks", 2)
-
-
-def test_an_interrupt_between_the_commit_and_its_return_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def compute(ctx: Any) -> None:
-        ctx.value += 1
-
-    with gp.MemoryStore() as store:
-        commit = store.commit
-
-        def cut_off(claim: Any, step: int, *arguments: Any, **options: Any) -> None:
-            commit(claim, step, *arguments, **options)
-            if step == 1:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(store, "commit", cut_off)
-        with gp.agents.start([Vertex(0, 0)], compute, store=store, run_id="run", max_supersteps=4) as agents:
-            agents.step()
-            with pytest.raises(KeyboardInterrupt):
-                agents.step()
-            while agents.step():
-                pass
-            assert (agents.status, agents.result().values) == ("max_supersteps", {0: 4})
-        assert [row.step for row in store.history("run")] == [0, 1, 2, 3]
 
 
 def test_a_failure_of_an_unregistered_type_is_reported() -> None:

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import gc
-import logging
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,15 +13,19 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError, AgentsFailedError, ArgumentError
-from tests.host.agents.workers.worker_programs import children, final_bytes, growth, is_alive, pagerank, running, tokens
+from tests.agents import ONCE
+from tests.host.agents.workers.worker_programs import (
+    children,
+    final_bytes,
+    growth,
+    is_alive,
+    pagerank,
+    running,
+    tokens,
+    wait_for,
+)
 
-ONE_TRY = RetryPolicy(attempts=1)
-
-
-@pytest.fixture(autouse=True)
-def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all runs of a test the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
+pytestmark = pytest.mark.usefixtures("one_run_id")
 
 
 def halt(ctx: Any) -> None:
@@ -141,7 +140,7 @@ def test_exceptions_that_cannot_be_unpickled_are_reported() -> None:
         raise kinds[ctx.vertex_id]("\udc80 of a test")
 
     with pytest.raises(AgentsFailedError) as caught:
-        agents.run([Vertex(k) for k in range(6)], compute, workers=2, retry=ONE_TRY)
+        agents.run([Vertex(k) for k in range(6)], compute, workers=2, retry=ONCE)
     failed = caught.value.result.failed
     assert [one.type.rpartition(".")[2] for one in failed.values()] == [
         "LocalError", "NoTextError", "NoReduceError", "WrongTextError", "SystemExit", "GeneratorExit",
@@ -178,7 +177,7 @@ def test_a_worker_is_usable_after_an_error() -> None:
             ctx.send(1, 0)
         ctx.vote_to_halt()
 
-    with agents.start([Vertex(0), Vertex(1)], compute, workers=1, on_failure="continue", retry=ONE_TRY) as run:
+    with agents.start([Vertex(0), Vertex(1)], compute, workers=1, on_failure="continue", retry=ONCE) as run:
         [pid] = running(run)
         while run.step():
             pass
@@ -247,166 +246,3 @@ def test_garbage_collection_of_a_run_ends_its_workers() -> None:
     gc.collect()
     wait_for(lambda: not any(map(is_alive, pids)))
     assert not children()
-
-
-def test_output_and_log_lines_name_worker_vertex_and_attempt(
-    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    def compute(ctx: Any) -> None:
-        import logging
-        import subprocess
-        import sys
-
-        print("out", ctx.vertex_id, end="")
-        print("err", file=sys.stderr)
-        subprocess.run(["echo", "from a program"], check=True)
-        if ctx.vertex_id == "b":
-            logging.getLogger("of.a.test").info("logged %d", 7)
-            logging.getLogger("of.a.test").debug("not wanted")
-        if ctx.attempt == 1:
-            raise ValueError
-        ctx.vote_to_halt()
-
-    with caplog.at_level(logging.INFO, "of.a.test"):
-        agents.run([Vertex("a"), Vertex("b")], compute, workers=1, retry=RetryPolicy(wait=0))
-    captured = capsys.readouterr()
-    lines = captured.err.splitlines()
-    assert captured.out == ""
-    for vertex in "ab":
-        for attempt in (1, 2):
-            where = f"[worker 0, vertex {vertex!r}, attempt {attempt}]"
-            assert f"{where} out {vertex}" in lines
-            assert f"{where} err" in lines
-            assert f"{where} from a program" in lines
-    assert [record.getMessage() for record in caplog.records] == [
-        f"[worker 0, vertex 'b', attempt {attempt}] logged 7" for attempt in (1, 2)
-    ]
-
-
-def test_output_of_async_attempts_names_them(capsys: pytest.CaptureFixture[str]) -> None:
-    async def compute(ctx: Any) -> None:
-        import asyncio
-
-        await asyncio.sleep(0.01)
-        await asyncio.to_thread(print, "of", ctx.vertex_id)
-        print("begun ", end="")
-        await asyncio.sleep(0.01)
-        print("and ended, not yet ", end="")
-        if ctx.vertex_id == 0:
-            await asyncio.sleep(0.3)
-            print("but now", end="")
-        ctx.vote_to_halt()
-
-    agents.run([Vertex(k) for k in range(3)], compute, workers=1)
-    lines = capsys.readouterr().err.splitlines()
-    own = [f"[worker 0, vertex {k}, attempt 1]" for k in range(3)]
-    assert lines[-1] == f"{own[0]} begun and ended, not yet but now"
-    expected = [f"{own[k]} of {k}" for k in range(3)] + [f"{own[k]} begun and ended, not yet " for k in (1, 2)]
-    assert sorted(lines[:-1]) == sorted(expected)
-
-
-def test_much_output_does_not_block() -> None:
-    def compute(ctx: Any) -> None:
-        print("x" * 3_000_000)
-        ctx.vote_to_halt()
-
-    assert agents.run([Vertex(k) for k in range(2)], compute, workers=2).status == "completed"
-
-
-SCRIPT = """
-    import gpu_pregel.agents as agents
-
-    class Helper:
-        factor = 2
-
-    def compute(ctx):
-        ctx.value = Helper.factor * sum(ctx.messages)
-        if ctx.superstep == 0:
-            ctx.send_to_neighbors(21)
-        ctx.vote_to_halt()
-
-    print(agents.run([agents.Vertex("a", 0, ["b"]), agents.Vertex("b", 0)], compute, workers=2).values)
-"""
-
-
-@pytest.mark.parametrize("how", ["stdin", "script", "command"])
-def test_workers_start_from(how: str, tmp_path: Path) -> None:
-    text = textwrap.dedent(SCRIPT)
-    script = tmp_path / "script.py"
-    script.write_text(text)
-    command = {"stdin": [sys.executable, "-"], "script": [sys.executable, str(script)]}
-    done = subprocess.run(
-        command.get(how, [sys.executable, "-c", text]),
-        input=text if how == "stdin" else "",
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=True,
-        cwd=Path(__file__).parents[4],
-        env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[4])},
-    )
-    assert done.stdout == "{'a': 0, 'b': 42}\n"
-    assert done.stderr == ""
-
-
-def test_workers_have_the_environment_and_paths_of_the_master(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "module_of_a_test.py").write_text("ANSWER = 42\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", "/of/a/test")
-    monkeypatch.setenv("A_TEST", "yes")
-
-    def compute(ctx: Any) -> None:
-        import os
-        import signal
-        import sys
-
-        import module_of_a_test  # type: ignore[import-not-found]
-
-        ignores = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-        numeric = any(
-            name in sys.modules for name in ("numpy", "numba", "scipy", "pyarrow", "gpu_pregel.host.programs.compiler")
-        )
-        group = os.getpgid(0) == os.getpid()
-        environment = [os.environ[name] for name in ("PYTHONPATH", "A_TEST", "PYTHONHASHSEED")]
-        ctx.value = [module_of_a_test.ANSWER, sys.path, environment, os.getcwd(), ignores, numeric, group]
-        ctx.vote_to_halt()
-
-    [value] = agents.run([Vertex(0)], compute, workers=1).values.values()
-    assert value == [42, sys.path, ["/of/a/test", "yes", "0"], str(Path.cwd()), True, False, True]
-
-
-def test_max_memory_limits_a_worker() -> None:
-    def compute(ctx: Any) -> None:
-        if ctx.vertex_id == 1:
-            ctx.value = len(bytes(1 << 31))
-        ctx.vote_to_halt()
-
-    result = agents.run(
-        [Vertex(k) for k in range(3)], compute, workers=2, max_memory=1 << 30, on_failure="continue", retry=ONE_TRY
-    )
-    assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {1: ("limit", "MemoryError")}
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_max_record_limits_the_output_of_an_attempt(workers: int) -> None:
-    def compute(ctx: Any) -> None:
-        if ctx.vertex_id == 1:
-            ctx.value = "x" * 900
-            ctx.send(0, "x" * 200)
-        ctx.vote_to_halt()
-
-    result = agents.run([Vertex(k) for k in range(3)], compute, workers=workers, max_record=1000, on_failure="continue")
-    assert {key: one.kind for key, one in result.failed.items()} == {1: "limit"}
-    assert "1,000" in result.failed[1].text
-
-
-def test_max_memory_needs_workers() -> None:
-    with pytest.raises(ArgumentError, match="max_memory"):
-        agents.run([Vertex(0)], halt, max_memory=1 << 30)
-
-
-def wait_for(condition: Any, seconds: float = 2.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)

@@ -17,18 +17,23 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError, AgentsFailedError
-from tests.host.agents.workers.worker_programs import children, counting, final_bytes, growth, is_alive, running, tokens
+from tests.host.agents.workers.worker_programs import (
+    children,
+    counting,
+    final_bytes,
+    growth,
+    is_alive,
+    running,
+    tokens,
+    wait_for,
+)
 from tests.worker_faults import arm
 
 ONE_TRY = RetryPolicy(attempts=1)
 QUICK = RetryPolicy(attempts=3, wait=0.01)
 PLACES = ("loading", "idle", "computing", "marked", "torn", "committing")
 
-
-@pytest.fixture(autouse=True)
-def one_run_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give all runs of a test the same random numbers."""
-    monkeypatch.setattr("gpu_pregel.host.agents.recovery.new_run_id", lambda: "one")
+pytestmark = pytest.mark.usefixtures("one_run_id")
 
 
 @pytest.mark.parametrize("program", [tokens, growth])
@@ -382,10 +387,3 @@ def test_a_killed_master_leaves_no_worker_and_no_subprocess() -> None:
     wait_for(lambda: not any(map(is_alive, pids)), seconds=1.0)
     assert time.monotonic() - killed < 1.0
     master.stderr.close()
-
-
-def wait_for(condition: Any, seconds: float = 2.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)

@@ -1,8 +1,11 @@
-"""Small programs for tests of worker processes, defined inside functions so that they are pickled by value."""
+"""Small programs for tests of worker processes, defined inside functions so that they are pickled by value, and
+functions that observe processes.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +118,11 @@ def children() -> list[int]:
         started = [int(pid) for pid in file.read().split()]
     commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in started}
     return [pid for pid, command in commands.items() if not any(name in command for name in _OTHERS)]
+
+
+def wait_for(condition: Any, seconds: float = 2.0) -> None:
+    """Wait until a condition is true, and fail if it is not in time."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Stores of agents that are locked, full, damaged, or filled with data that is not a run.
+"""Damaged stores of agents and stores with planted data are read correctly or refused.
 
 ``GPU_PREGEL_CRASHES=all`` reads 500 damaged copies.
 """
@@ -10,7 +10,6 @@ import pickle
 import random
 import sqlite3
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -20,7 +19,6 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
@@ -29,148 +27,13 @@ from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import VertexData as StoredVertex
 from gpu_pregel.host.agents.state import State
 from tests import crashes as crashing
-from tests.agents import rows
-from tests.crashes import HELD, RUN, STEP, effects, recorded
-from tests.postgres import Cluster, Proxy
+from tests.agents import result_bytes
+from tests.conformance.agent_programs import GROWING, GROWING_VERTICES
+from tests.crashes import HELD, RUN, STEP
 from tests.stores import check_damaged_copies
 
 _DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
 """Number of damaged copies of a store."""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "runs.db"
-
-
-def left(result: gp.agents.AgentResult) -> bytes:
-    """The codec bytes of a result."""
-    return encode((rows(result), list(result.vertices), result.superstep, result.aggregates, result.status))
-
-
-def growing(ctx: Any) -> None:
-    """Each superstep doubles the data, and one of them takes long."""
-    import time
-
-    if ctx.superstep == 3:
-        time.sleep(0.03)
-    ctx.value = ctx.random.randbytes(3000)
-    ctx.send((ctx.vertex_id + 1) % 10, ctx.value[:300])
-    if ctx.superstep == 5:
-        ctx.vote_to_halt()
-
-
-GROWING = [Vertex(k, b"") for k in range(10)]
-OPTIONS: dict[str, Any] = {"compute": growing, "max_supersteps": 8}
-
-
-@pytest.fixture(scope="module")
-def grown() -> bytes:
-    return left(gp.agents.run(GROWING, **OPTIONS, run_id=RUN))
-
-
-# A store that is temporarily unavailable
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_run_waits_while_another_program_writes(path: Path, grown: bytes, workers: int) -> None:
-    def lock(event: Any) -> None:
-        if event.kind == "commit" and event.superstep == 2:
-            other.execute("BEGIN IMMEDIATE")
-            threading.Timer(0.5, other.rollback).start()
-
-    with (
-        closing(sqlite3.connect(path, check_same_thread=False)) as other,
-        gp.SQLiteStore(path) as store,
-    ):
-        result = gp.agents.run(GROWING, **OPTIONS, run_id=RUN, store=store, observer=lock, workers=workers)
-        assert left(result) == grown
-        assert left(gp.agents.state_at(store, RUN)) == grown
-
-
-@pytest.mark.parametrize("elsewhere", [False, True])
-@pytest.mark.parametrize("fault", ["locked", "full"])
-@pytest.mark.parametrize("step", [2, 3])  # detected at the commit, and by a flush before it
-def test_a_run_continues_when_the_store_is_available_again(
-    path: Path, grown: bytes, fault: str, step: int, elsewhere: bool
-) -> None:
-    problem = {"locked": "is in use by another program", "full": "has no space left"}[fault]
-    with gp.SQLiteStore(path, busy_timeout=0.05) as store, closing(sqlite3.connect(path)) as other:
-
-        def limit(pages: int) -> None:
-            store._database.query(f"PRAGMA max_page_count = {pages}", ())
-
-        with gp.agents.start(GROWING, **OPTIONS, run_id=RUN, store=store) as agents:
-            for _ in range(step):
-                agents.step()
-            if fault == "full":
-                limit(store._database.query("PRAGMA page_count", ())[0][0])
-            else:
-                other.execute("BEGIN IMMEDIATE")
-            for _ in range(2):
-                with pytest.raises(StoreError, match=problem):
-                    agents.step()
-                assert (agents.status, agents.result().superstep) == ("running", step)
-                assert store.run(RUN).head == step - 1
-            other.rollback()
-            limit(1 << 30)
-            while not elsewhere and agents.step():
-                pass
-        result = gp.agents.resume(store, RUN, **OPTIONS, takeover=elsewhere)
-        assert left(result) == grown
-        assert left(gp.agents.state_at(store, RUN)) == grown
-
-
-def test_a_run_does_not_start_in_a_full_store(path: Path) -> None:
-    with gp.SQLiteStore(path) as store:
-        store._database.query(f"PRAGMA max_page_count = {store._database.query('PRAGMA page_count', ())[0][0]}", ())
-        with pytest.raises(StoreError, match="has no space left"):
-            gp.agents.run([Vertex(1, bytes(1 << 20))], growing, store=store)
-        assert store.runs() == []
-
-
-# A server over an unreliable connection
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_connections_are_cut_before_and_after_commits(cluster: Cluster, tmp_path: Path, workers: int) -> None:
-    log = tmp_path / "log"
-    program = crashing.program(str(log), workers)
-    whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, **crashing.program(str(log))))
-    log.unlink()
-    commits, is_committing = 0, False
-
-    def watch(to_server: bool, data: bytes) -> bool:
-        """Cut before every fourth COMMIT arrives, and before the reply to another fourth."""
-        nonlocal commits, is_committing
-        if to_server and b"COMMIT\0" in data:
-            commits += 1
-            is_committing = commits % 4 == 0
-            return commits % 4 != 2
-        is_cut, is_committing = is_committing and not to_server, is_committing and to_server
-        return not is_cut
-
-    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema=f"cut_{workers}", patience=10) as store:
-        proxy.watch = watch
-        result = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id=RUN, store=store, **program))
-        assert left(result) == left(whole)
-        assert proxy.connections > 4
-        proxy.watch = lambda _to_server, _data: True
-        assert left(gp.agents.state_at(store, RUN)) == left(whole)
-        assert set(recorded(store).values()) == {1}
-    assert set(effects(log).values()) == {1}
-
-
-def test_a_server_is_unreachable_for_two_seconds(cluster: Cluster, grown: bytes) -> None:
-    def cut(event: Any) -> None:
-        if event.kind == "commit" and event.superstep == 2:
-            proxy.close()
-            threading.Timer(2.0, proxy.reopen).start()
-
-    with Proxy(cluster) as proxy, gp.PostgresStore(proxy.dsn, schema="away", patience=20) as store:
-        result = gp.agents.run(GROWING, **OPTIONS, run_id=RUN, store=store, observer=cut)
-        assert left(result) == grown
-        assert left(gp.agents.state_at(store, RUN)) == grown
 
 
 # Damage
@@ -254,7 +117,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[bytes
                 pass
             agents.send("a", "from outside")
             agents.answer("asks", "blue")
-        gp.agents.run(GROWING, **OPTIONS, run_id="grown", store=store, durability="process")
+        gp.agents.run(GROWING_VERTICES, **GROWING, run_id="grown", store=store, durability="process")
         gp.agents.fork(store, RUN, 2, "fork")
         expected = everything(store)
     return (folder / "runs.db").read_bytes(), expected
@@ -264,7 +127,7 @@ def everything(store: gp.SQLiteStore) -> list[bytes]:
     """Everything that can be read of all runs."""
     heads = {RUN: (-1, 5), "held": (-1, 2), "grown": (-1, 5), "fork": (2, 2)}
     return [
-        left(gp.agents.state_at(store, run_id, step))
+        result_bytes(gp.agents.state_at(store, run_id, step))
         for run_id, (first, head) in heads.items()
         for step in [None, *range(first, head + 1)]
     ]
@@ -287,21 +150,21 @@ def test_damaged_copies_resume_correctly_or_are_refused(path: Path) -> None:
         agents.answer("asks", "blue")
     whole = path.read_bytes()
     with gp.SQLiteStore(path) as store:
-        finished = left(crashing.run_to_end(gp.agents.reopen(store, "held", **program)))
-    gone_on = refused = 0
+        finished = result_bytes(crashing.run_to_end(gp.agents.reopen(store, "held", **program)))
+    resumed = refused = 0
     for _ in range(_DAMAGES // 5):
         damaged = bytearray(whole)
         damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
         try:
             with gp.SQLiteStore(path) as store:
-                assert left(crashing.run_to_end(gp.agents.reopen(store, "held", **program))) == finished
-                gone_on += 1
+                assert result_bytes(crashing.run_to_end(gp.agents.reopen(store, "held", **program))) == finished
+                resumed += 1
         except StoreError:
             refused += 1
         for leftover in path.parent.iterdir():
             leftover.unlink()
-    assert gone_on > 0
+    assert resumed > 0
     assert refused > 0
 
 

@@ -1,0 +1,119 @@
+"""Agent runs in all stores: past states, also of types that are no longer registered, and forks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.agents import Vertex
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, CodecError
+from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.codec import types as codec_types
+from gpu_pregel.host.stores.store import Store
+from tests import crashes as crashing
+from tests.agents import logged, result_bytes, rows, state_bytes
+from tests.conformance.agent_programs import COUNTING
+from tests.stores import Open
+
+# Past states and forks
+
+
+def test_past_states_can_be_read_while_the_run_continues(opened: Open, log: str) -> None:
+    options = {**crashing.program(log), "store": opened()}
+    with gp.agents.start(crashing.VERTICES, run_id="run", **options) as agents:
+        for step in range(2):
+            agents.step()
+            for seen in (gp.agents.state_at(opened(), "run"), gp.agents.state_at(opened(), "run", step)):
+                assert state_bytes(seen) == state_bytes(agents.result())
+        with pytest.raises(ArgumentError, match="run 'run' has no superstep 2 yet"):
+            gp.agents.state_at(opened(), "run", 2)
+
+
+@pytest.mark.parametrize("step", [-1, 2, crashing.STEPS - 1])
+@pytest.mark.parametrize("base_every", [2, 50])
+def test_a_fork_is_independent_of_its_parent(opened: Open, log: str, step: int, base_every: int) -> None:
+    options = {**crashing.program(log), "store": opened(), "base_every": base_every}
+    whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id="run", **options))
+    assert gp.agents.fork(opened(), "run", step, "fork") == "fork"
+    parent = gp.agents.state_at(opened(), "run", step)
+    assert state_bytes(gp.agents.state_at(opened(), "fork")) == state_bytes(parent)
+    row = opened().run("fork")
+    assert (row.branch, row.parent, row.head) == (1, ("run", step), step)
+    opened().delete("run")
+    keys = {line.split()[2] for line in logged(log)}
+    Path(log).unlink()
+    result = crashing.run_to_end(gp.agents.reopen(run_id="fork", **options))
+    if step == crashing.STEPS - 1:
+        assert result_bytes(result) == result_bytes(whole)
+        assert not Path(log).exists()
+        return
+    assert result.superstep == whole.superstep
+    assert list(result.vertices) == list(whole.vertices)
+    assert rows(result) != rows(whole)
+    assert not keys & {line.split()[2] for line in logged(log)}
+    again = gp.agents.fork(opened(), "fork", max(step, 0))
+    assert opened().run(again).branch == 2
+    assert crashing.run_to_end(gp.agents.reopen(run_id=again, **options)).superstep == whole.superstep
+    for one in ("fork", again):
+        assert result_bytes(gp.agents.resume(run_id=one, **options)) == result_bytes(gp.agents.state_at(opened(), one))
+
+
+def test_a_fork_of_a_held_superstep_starts_that_superstep_again(opened: Open, log: str) -> None:
+    options = {**crashing.program(log), "store": opened()}
+    with gp.agents.start(crashing.VERTICES, run_id="run", **options) as agents:
+        while agents.step():
+            pass
+        assert agents.status == "interrupted"
+        gp.agents.fork(opened(), "run", crashing.HELD - 1, "fork")
+        with gp.agents.reopen(run_id="fork", **options) as fork:
+            assert fork.status == "running"
+            assert not fork.step()
+            assert fork.result().interrupts == {"asks": "which?"}
+        agents.answer("asks", "blue")
+        agents.step()
+    assert opened().run("fork").head == crashing.HELD - 1
+
+
+def test_impossible_forks_are_refused(store: Store) -> None:
+    gp.agents.run([Vertex(1, 0)], **COUNTING, store=store, run_id="run", max_supersteps=2)
+    with pytest.raises(ArgumentError, match="run 'run' has no superstep 2 yet"):
+        gp.agents.fork(store, "run", 2)
+    with pytest.raises(ArgumentError, match="run 'run' already exists in"):
+        gp.agents.fork(store, "run", 1, "run")
+    with pytest.raises(ArgumentError, match="no run 'other'"):
+        gp.agents.fork(store, "other", 1)
+
+
+# Types that are no longer registered
+
+
+@dataclass
+class Point:
+    x: int
+
+
+def test_unregistered_types_are_named(opened: Open) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 1:
+            ctx.interrupt(ctx.value)
+        ctx.value = type(ctx.value)(ctx.value.x + 1)
+        ctx.vote_to_halt() if ctx.superstep else ctx.send(1, ctx.value)
+
+    gp.agents.register(Point, "a point of this test")
+    try:
+        gp.agents.run([Vertex(1, Point(1))], compute, store=opened(), run_id="run")
+        found = gp.agents.state_at(opened(), "run")
+        assert (found.values, found.interrupts) == ({1: Point(2)}, {1: Point(2)})
+        asked = encode(Point(2))
+    finally:
+        codec_types._remove(codec_types._by_name["a point of this test"])
+    found = gp.agents.state_at(opened(), "run")
+    assert found.interrupts == {1: asked}
+    with pytest.raises(CodecError, match="a point of this test"):
+        found.values  # noqa: B018
+    with pytest.raises((AgentsFailedError, CodecError), match="a point of this test"):
+        gp.agents.resume(opened(), "run", compute, answers={1: None})

@@ -1,0 +1,169 @@
+"""Agent runs in all stores: what is written, in how many transactions, and when."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.agents import RetryPolicy, Vertex
+from gpu_pregel.errors import AgentError, AgentsFailedError
+from gpu_pregel.host.agents import formats
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
+from gpu_pregel.host.agents.parts import FailedAttempts
+from gpu_pregel.host.agents.workers import transport
+from gpu_pregel.host.stores.store import Store
+from tests.agents import FEW, ONCE
+from tests.conformance.agent_programs import COUNTING
+from tests.stores import Open
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat supersteps in this process as quick, however slow the machine is."""
+    monkeypatch.setattr(transport, "_SLICE_SECONDS", 60)
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_quick_superstep_is_one_forced_transaction(store: Store) -> None:
+    with gp.agents.start([Vertex(k, 0) for k in range(100)], **COUNTING, store=store, run_id="run") as agents:
+        for _ in range(8):
+            before = store.counts.transactions, store.counts.forced
+            agents.step()
+            assert (store.counts.transactions, store.counts.forced) == (before[0] + 1, before[1] + 1)
+
+
+@pytest.mark.usefixtures("quick")
+def test_durability_decides_whether_a_quick_superstep_is_forced(store: Store) -> None:
+    options = {**COUNTING, "durability": "process", "store": store}
+    with gp.agents.start([Vertex(1, 0)], run_id="run", **options) as agents:
+        while agents.step():
+            pass
+    assert (store.counts.transactions, store.counts.forced) == (12, 0)  # create, 10 commits, release
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("count", "value", "rows"), [(1, 0, 0), (16, 0, 0), (17, 0, 1), (1, "x" * 4000, 1)])
+def test_a_small_last_segment_is_stored_inside_its_commit(opened: Open, count: int, value: Any, rows: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value *= 2
+        ctx.send((ctx.vertex_id + 1) % count, ctx.value) if ctx.superstep < 2 else ctx.vote_to_halt()
+
+    vertices = [Vertex(k, value or k) for k in range(count)]
+    result = gp.agents.run(vertices, compute, store=opened(), run_id="run")
+    commits = list(opened().load("run").commits())
+    assert [len(list(commit.segments())) for commit in commits] == [rows] * 3
+    for commit in commits:
+        segments = SavedSuperstep.unpack(commit.step, commit.segments(), commit.data).segments
+        assert [len(segment.records) for segment in segments] == [count]
+    assert gp.agents.state_at(opened(), "run").values == result.values == {k: (value or k) * 8 for k in range(count)}
+    gp.agents.fork(opened(), "run", 1, "fork")
+    assert gp.agents.resume(opened(), "fork", compute).values == result.values
+
+
+def test_segments_are_divided_and_a_record_too_large_for_one_is_named(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value = "x" * (200 if ctx.superstep == 0 else 2000 if ctx.vertex_id == 7 else 1)
+
+    monkeypatch.setattr(formats, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(formats, "MAX_BLOB", 1500)
+    with gp.agents.start([Vertex(k) for k in range(20)], compute, store=opened(), run_id="run") as agents:
+        agents.step()
+        segments = [Segment.unpack(one) for commit in opened().load("run").commits() for one in commit.segments()]
+        assert sorted(decode(vertex) for segment in segments for vertex, _ in segment.records) == list(range(20))
+        assert 4 < len(segments) <= 20
+        with pytest.raises(
+            AgentError, match=r"the record or message of vertex 7 takes 2,\d\d\d bytes, and a store holds"
+        ):
+            agents.step()
+    monkeypatch.undo()
+    assert gp.agents.resume(opened(), "run", compute, max_supersteps=2).values == {
+        k: "x" * (2000 if k == 7 else 1) for k in range(20)
+    }
+
+
+def test_a_record_that_is_too_large_is_named_among_other_events(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "large":
+            ctx.value = "x" * 4000
+        else:
+            raise OSError("x" * 300)
+
+    monkeypatch.setattr(formats, "_MAX_SEGMENT", 1000)
+    monkeypatch.setattr(formats, "MAX_BLOB", 3000)
+    options: dict[str, Any] = {"retry": ONCE, "store": opened()}
+    with (
+        gp.agents.start([Vertex("large"), Vertex("fails")], compute, run_id="large", **options) as agents,
+        pytest.raises(AgentError, match=r"the record or message of vertex 'large' takes 4,\d\d\d bytes"),
+    ):
+        agents.step()
+    names = [f"fails {k}" for k in range(20)]
+    with pytest.raises(AgentsFailedError):
+        gp.agents.run([Vertex(name) for name in names], compute, run_id="many", **options)
+    assert len(list(opened().load("many").held())) > 5
+    assert sorted(gp.agents.state_at(opened(), "many").failed) == sorted(names)
+
+
+@FEW
+def test_records_are_flushed_during_a_superstep(opened: Open, workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 1:
+            time.sleep(0.05)
+        if ctx.superstep:
+            ctx.vote_to_halt()
+
+    count, flushed = 12, []
+    store = opened()
+    with gp.agents.start([Vertex(k) for k in range(count)], compute, workers=workers, store=store) as agents:
+        agents.step()
+        flush = store.flush
+
+        def watched(claim: Any, step: int, segments: Any, status: Any = None) -> None:
+            flush(claim, step, segments, status)
+            flushed.append((time.monotonic(), sum(len(Segment.unpack(one).records) for one in segments)))
+
+        store.flush = watched  # type: ignore[method-assign, assignment]
+        begin = time.monotonic()
+        agents.step()
+        del store.flush
+    on_record = 0
+    for at, records in flushed:
+        on_record += records
+        # Attempts that ended at least 20 ms and one attempt ago are on record; the margin is for a busy machine.
+        assert on_record >= (at - begin - 0.07) / 0.05 - 2
+    assert on_record >= count // 2
+    assert flushed[0][0] - begin < 0.5
+
+
+def test_a_failed_attempt_is_on_record_before_the_next_one(opened: Open) -> None:
+    store = opened()
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "fails" and ctx.attempt < 3:
+            raise ValueError
+        if ctx.attempt > 1:
+            others = [other for piece in opened().load("run").held() for other in Segment.unpack(piece).others]
+            failed = [(other.vertex, other.attempts) for other in others if isinstance(other, FailedAttempts)]
+            assert (encode("fails"), ctx.attempt - 1) in failed
+        ctx.vote_to_halt()
+
+    retry = RetryPolicy(attempts=3, wait=0)
+    result = gp.agents.run([Vertex("fails"), Vertex("b")], compute, retry=retry, store=store, run_id="run")
+    assert result.status == "completed"
+
+
+def test_an_answer_is_durable_before_the_vertex_runs(opened: Open) -> None:
+    def compute(ctx: Any) -> None:
+        answer = ctx.interrupt()
+        found = opened().answers("run", 0)
+        assert [(decode(one.vertex), one.number, decode(one.data)) for one in found] == [("a", 0, answer)]
+        ctx.vote_to_halt()
+
+    options: dict[str, Any] = {"compute": compute, "retry": ONCE}
+    gp.agents.run([Vertex("a")], **options, store=opened(), run_id="run")
+    assert gp.agents.resume(opened(), "run", **options, answers={"a": [1, "yes"]}).status == "completed"
