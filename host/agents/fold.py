@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
-from gpu_pregel.host.agents.state import Inbox, Records, State, route
+from gpu_pregel.host.agents.state import Inbox, Records, State
 
 
 @dataclass(slots=True)
@@ -76,6 +77,18 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     awake = _find_awake(records, mutated)
     active = awake.union(inbox)
     return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
+
+
+def route(records: Records, sent: Inbox) -> Inbox:
+    """The messages of each vertex for the next superstep: those of vertices, then those from outside."""
+    inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
+    for _, record in records:
+        for target, message in record.outbox:
+            inbox[target].append(message)
+    inbox.default_factory = None
+    for target, messages in sent.items():
+        inbox.setdefault(target, []).extend(messages)
+    return inbox
 
 
 def _find_awake(records: Records, mutated: Change) -> set[Id]:

@@ -12,11 +12,11 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.fold import AgentChange, state_after
+from gpu_pregel.host.agents.fold import AgentChange, route, state_after
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
-from gpu_pregel.host.agents.state import Inbox, Records, State, route
+from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import Folded, Written
 

@@ -1,8 +1,7 @@
-"""The state of a run of agents between two supersteps, and the routing of messages into it."""
+"""The state of a run of agents between two supersteps."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -48,15 +47,3 @@ class State:
             old = vertices[vertex]
             changed[vertex] = VertexData(old.value, old.edges, True)
         return changed
-
-
-def route(records: Records, sent: Inbox) -> Inbox:
-    """The messages of each vertex for the next superstep: those of vertices, then those from outside."""
-    inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
-    for _, record in records:
-        for target, message in record.outbox:
-            inbox[target].append(message)
-    inbox.default_factory = None
-    for target, messages in sent.items():
-        inbox.setdefault(target, []).extend(messages)
-    return inbox

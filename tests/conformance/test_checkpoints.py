@@ -206,7 +206,7 @@ def test_other_programs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
         replace(DISTANCES, aggregators={"count": gp.Aggregator("sum", lambda old, new, ctx: 1)}),
     ]
     for other in others:
-        with pytest.raises(CheckpointError, match=r"superstep \d+: is of another program .* name another run_id"):
+        with pytest.raises(CheckpointError, match=r"superstep \d+: is of another program .* choose another run_id"):
             gp.run(graph, other, checkpoint=tmp_path / "runs.db", resume=True)
 
 
