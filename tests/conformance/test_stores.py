@@ -198,7 +198,11 @@ def test_invalid_arguments_write_nothing(store: Store) -> None:
         (lambda: begin(store, 3), ArgumentTypeError, "run_id must be a string, not 3"),  # type: ignore[arg-type]
         (lambda: store.create("a", "else", b"", owner="o"), ArgumentError, "kind must be 'agents' or 'numeric'"),
         (lambda: begin(store, "a", durability="disk"), ArgumentError, "durability must be 'machine' or 'process'"),
-        (lambda: begin(store, "a", lease_seconds=0), ArgumentError, "lease_seconds must be a number of seconds above"),
+        (
+            lambda: begin(store, "a", lease_seconds=0),
+            ArgumentError,
+            "lease_seconds must be a finite number of seconds above 0",
+        ),
         (lambda: begin(store, "a", lease_seconds="1"), ArgumentTypeError, "lease_seconds must be a number, not '1'"),
         (lambda: begin(store, "a", meta="text"), ArgumentTypeError, "meta must be bytes or a contiguous buffer"),
         (lambda: begin(store, "a", blobs={"x": None}), ArgumentTypeError, "blob 'x' must be bytes"),

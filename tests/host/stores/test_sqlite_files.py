@@ -120,7 +120,7 @@ def test_paths_that_are_not_files_are_refused(tmp_path: Path, monkeypatch: pytes
     ):
         with pytest.raises(error, match="path must be the path of a file"):
             gp.SQLiteStore(given)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="busy_timeout must be a number of seconds above 0, not 0"):
+    with pytest.raises(ArgumentError, match="busy_timeout must be a finite number of seconds above 0, not 0"):
         gp.SQLiteStore(tmp_path / "runs.db", busy_timeout=0)
 
 
