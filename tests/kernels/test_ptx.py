@@ -145,6 +145,38 @@ def test_the_kernels_of_a_program(name: str, offset: Any) -> None:
     ] == []
 
 
+_EVENTS = {
+    "st.global": "store",
+    "ld.global": "load",
+    "atom.global.add.u64": "count",
+    "membar.gl": "fence",
+    "bar.sync": "barrier",
+}
+
+
+def events_of(ptx: str) -> list[str]:
+    """Return the accesses to global memory and what orders them, in the order of the code."""
+    lines = (line.strip() for line in ptx.splitlines())
+    return [name for line in lines for start, name in _EVENTS.items() if line.startswith(start)]
+
+
+@pytest.mark.parametrize("name", ["labels", "pagerank"])
+def test_fences_order_the_figures_of_all_blocks(name: str) -> None:
+    """The emulator's barriers order more than a GPU's, so it does not notice that a fence is missing."""
+    parts = dict(program_kernels(name, np.uint32))
+    for part in ("init", "apply"):
+        ptx, _ = examine(parts[f"{name} {part}"], ["sm_90"])["sm_90"]
+        events = events_of(ptx)
+        counted = events.index("count")
+        assert events.count("count") == 1
+        before, after = events[:counted], events[counted + 1 :]
+        assert before[-3:] == ["store", "fence", "barrier"]
+        assert "fence" in after[: after.index("load")]
+        assert after[: after.index("fence")] == ["barrier"]
+    # All lanes have read ``touched`` before lane 0 clears it.
+    assert "bar.warp.sync" in ptx
+
+
 def test_the_kernel_over_a_frontier() -> None:
     from gpu_pregel.host.programs.compiler import compile_function
 

@@ -43,6 +43,13 @@ def test_ranges_are_balanced_by_edges() -> None:
     assert cut_ranges(np.ones(64 * 100, np.int64), 4) == [0, 1600, 3200, 4800, 6400]
 
 
+def test_a_vertex_counts_as_eight_edges_for_each_additional_partition() -> None:
+    """The first 512 vertices have 24 edges each, and three times as many have none."""
+    degrees = np.repeat([24, 0], [512, 1536])
+    assert cut_ranges(degrees, 2) == [0, 448, 2048]
+    assert cut_ranges(degrees, 3) == [0, 384, 1088, 2048]
+
+
 @pytest.mark.parametrize(("n", "partitions"), [(64, 2), (0, 2), (129, 4), (10, 0)])
 def test_too_many_partitions_are_rejected(n: int, partitions: int) -> None:
     with pytest.raises(ArgumentError, match="partitions must be from 1 to"):
@@ -116,6 +123,31 @@ def test_pieces_of_hubs_name_the_words_of_their_sources(monkeypatch: pytest.Monk
         assert [part.sources.numbers[k] for k in part.hub_words] == [2] * len(part.out_hubs.rows)  # type: ignore[index]
         assert part.hub_bits.tolist() == [1 << 2] * len(part.out_hubs.rows)
         assert (part.out_hubs.ends - part.out_hubs.begins).sum() == part.last - part.first
+
+
+def test_a_hub_need_not_be_the_first_source_of_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words 0, 1 and 2 have sources, of which 66 and 130 are hubs; each hub follows another source."""
+    monkeypatch.setattr(host_partitions, "HUB_EDGES", 10)
+    hubs, sources = [66, 130], [0, 3, 65, 67, 128, 191]
+    src = np.concatenate([np.repeat(hubs, 192), np.repeat(sources, 3)])
+    dst = np.concatenate([np.tile(np.arange(192), 2), np.tile([1, 100, 150], 6)])
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=192, directed=True)
+    for part in partition_graph(graph.to_csr(), graph.csc, 3, threads=1):
+        rows, words = part.out_edges.rows, part.sources.numbers
+        assert rows is not None
+        assert words is not None
+        found = [
+            64 * int(words[k]) + int(b).bit_length() - 1 for k, b in zip(part.hub_words, part.hub_bits, strict=True)
+        ]
+        assert found == rows[part.out_hubs.rows].tolist() == np.repeat(hubs, 7).tolist()
+
+
+def test_a_row_of_exactly_the_length_of_a_piece_is_no_hub() -> None:
+    """As in the kernels' ``row_range``, which would otherwise read its edges twice or not at all."""
+    begins, ends = np.array([0, 10, 21]), np.array([10, 21, 30])
+    edges = PartitionEdges(None, begins, ends, np.zeros(30, np.uint32), None)
+    pieces = host_partitions.cut_hubs(edges, 10)
+    assert (pieces.rows.tolist(), pieces.begins.tolist(), pieces.ends.tolist()) == ([1, 1], [10, 20], [20, 21])
 
 
 def nbytes_of(part: Partition) -> int:

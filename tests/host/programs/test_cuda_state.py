@@ -64,6 +64,17 @@ def test_a_superstep_takes_few_launches_and_one_readback() -> None:
     assert device.memory.readbacks == 3
 
 
+@pytest.mark.parametrize("direction", ["push", "pull"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("emulated", marks=EMULATED)])
+def test_a_superstep_leaves_nothing_in_the_inboxes(device: str, direction: str) -> None:
+    """A set bit of ``touched`` without a message would make every later superstep visit the vertex."""
+    target = get_device(device)
+    run = begin(path(300), LABELS, target)
+    run.execute(direction, 1, run.initialise(), (), 1)
+    assert not target.download(run.vertices.touched).any()
+    assert (target.download(run.vertices.inbox[0]) == 2**32 - 1).all()
+
+
 @EMULATED
 def test_launches_for_long_rows_and_partitions() -> None:
     device, leaves = Recording(), np.arange(1, 2_000)
