@@ -19,7 +19,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError,
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
-from gpu_pregel.host.stores.rows import DURABILITIES
+from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
 from gpu_pregel.host.superstep.journal import Folded, Journal, Written
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Checkpoint:
         for name in ("every", "keep"):
             check_integer(name, getattr(self, name), 1)
         check_choice("durability", self.durability, DURABILITIES)
-        check_seconds("lease_seconds", self.lease_seconds)
+        check_seconds("lease_seconds", self.lease_seconds, MAX_SECONDS)
 
 
 def as_checkpoint(given: object) -> Checkpoint:
