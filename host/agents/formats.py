@@ -271,10 +271,12 @@ class AgentFormat:
         """Parts as segments."""
         return Segment.of_parts(parts).pack()
 
-    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Outcome | Part], *, with_base: bool) -> Written:
+    def pack_commit(
+        self, supersteps: Sequence[Folded[AgentChange]], parts: Sequence[Outcome | Part], *, with_base: bool
+    ) -> Written:
         """A superstep, whose last segment is inside the commit if it is small."""
         (folded,) = supersteps
-        change: AgentChange = folded.change
+        change = folded.change
         base = pack_state(state_after(self._state, change)) if with_base else None
         segment = Segment.of_parts(parts)
         if _is_small(segment):

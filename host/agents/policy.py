@@ -229,7 +229,7 @@ class AgentPolicy:
             )
         return chosen
 
-    def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded]:
+    def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded[AgentChange]]:
         """Fold aggregates, resolve mutations, route messages, and run master compute."""
         after = fold_superstep(self.state, reports, self._options)
         self._is_partial = bool(self.state.failed or after.failed)
@@ -244,10 +244,10 @@ class AgentPolicy:
         }
         return [Folded(reports.step, len(after.active), after.halted, after, row)]
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: Folded[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""
         state, ledger = self.state, self.ledger
-        after: AgentChange = folded.change
+        after = folded.change
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated

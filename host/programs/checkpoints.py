@@ -309,13 +309,19 @@ class NumericFormat:
         """Numeric supersteps have no segments."""
         raise NotImplementedError(parts)
 
-    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Any], *, with_base: bool) -> Written:  # noqa: ARG002
+    def pack_commit(
+        self,
+        supersteps: Sequence[Folded[NumericChange]],
+        parts: Sequence[Any],  # noqa: ARG002
+        *,
+        with_base: bool,  # noqa: ARG002
+    ) -> Written:
         """The state after the last of the supersteps."""
         for folded in supersteps:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
-        change: NumericChange = supersteps[-1].change
+        change = supersteps[-1].change
         sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
         arrays = {**self._run.snapshot(), **sums}
         header = {

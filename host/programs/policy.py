@@ -83,11 +83,11 @@ class NumericPolicy:
         """Commit every superstep: kernels do not fail one by one."""
         return COMMIT
 
-    def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[Folded]:
+    def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[Folded[NumericChange]]:
         """Make a row of the trace for each superstep."""
         direction, sent, superstep = self._direction, self._activity, self._superstep
         seconds /= len(reports)
-        result = []
+        result: list[Folded[NumericChange]] = []
         for activity, applied, totals in reports:
             row = {
                 "superstep": superstep,
@@ -108,7 +108,7 @@ class NumericPolicy:
         """Whether the program's ``halt`` ends the run after a superstep."""
         return superstep > 0 and self._halt is not None and bool(self._halt(totals))
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: Folded[NumericChange]) -> None:
         """Start the next superstep from here; values and frontier are in place already."""
         self._activity, self._totals = folded.change
 

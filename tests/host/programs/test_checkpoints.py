@@ -42,7 +42,7 @@ def row(step: int) -> dict[str, Any]:
     return {"superstep": step, "direction": "pull", "seconds": 0.1 + step}
 
 
-def folded(supersteps: int) -> Folded:
+def folded(supersteps: int) -> Folded[NumericChange]:
     """The last of a number of supersteps."""
     change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
     return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
