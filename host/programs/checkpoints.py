@@ -20,7 +20,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
-from gpu_pregel.host.superstep.journal import Folded, Journal, Written
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PackedCommit
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved_run import SavedRun
@@ -311,11 +311,11 @@ class NumericFormat:
 
     def pack_commit(
         self,
-        supersteps: Sequence[Folded[NumericChange]],
+        supersteps: Sequence[FoldedSuperstep[NumericChange]],
         parts: Sequence[Any],  # noqa: ARG002
         *,
         with_base: bool,  # noqa: ARG002
-    ) -> Written:
+    ) -> PackedCommit:
         """The state after the last of the supersteps."""
         for folded in supersteps:
             if folded.superstep >= self._encoded:
@@ -330,7 +330,7 @@ class NumericFormat:
             "arrays": {name: array.dtype.str for name, array in arrays.items()},
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        return Written(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
+        return PackedCommit(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
 
 
 def _difference(saved: Identity, own: Identity) -> str:

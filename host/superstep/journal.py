@@ -22,7 +22,7 @@ FLUSH_AFTER = 0.02
 PolicyChange = TypeVar("PolicyChange")
 
 
-class Folded(NamedTuple, Generic[PolicyChange]):
+class FoldedSuperstep(NamedTuple, Generic[PolicyChange]):
     """The outcome of a superstep once all reports are folded; it is committed as a whole.
 
     Attributes
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     data: bytes
 
 
-class Written(NamedTuple):
+class PackedCommit(NamedTuple):
     """A commit as bytes.
 
     Attributes
@@ -80,7 +80,9 @@ class Format(Protocol):
     def pack(self, parts: Sequence[Any]) -> list[bytes]:
         """Parts as segments."""
 
-    def pack_commit(self, supersteps: Sequence[Folded[Any]], parts: Sequence[Any], *, with_base: bool) -> Written:
+    def pack_commit(
+        self, supersteps: Sequence[FoldedSuperstep[Any]], parts: Sequence[Any], *, with_base: bool
+    ) -> PackedCommit:
         """Supersteps as one commit, the one of the last, with the parts that are not in the store yet."""
 
 
@@ -127,7 +129,7 @@ class Journal:
         self._parts: list[Any] = []
         self._oldest: float | None = None
         self._urgent = False
-        self._supersteps: list[Folded[Any]] = []
+        self._supersteps: list[FoldedSuperstep[Any]] = []
         """Supersteps since the last commit."""
 
     # While a superstep runs.
@@ -188,7 +190,7 @@ class Journal:
 
     # Between supersteps.
 
-    def commit(self, folded: Folded[Any], status: str) -> None:
+    def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
         """Make a superstep durable, after which the run has ``status``; repeating it changes nothing."""
         step = folded.superstep
         if step <= self._head:

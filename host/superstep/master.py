@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from gpu_pregel.host.superstep.journal import Folded, Journal, PolicyChange
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PolicyChange
 
 COMMIT, AGAIN = "commit", "again"
 ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped"})
@@ -57,10 +57,10 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
     def judge(self, reports: Reports, journal: Journal | None) -> str:
         """``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
 
-    def fold(self, reports: Reports, seconds: float) -> Iterable[Folded[PolicyChange]]:
+    def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""
 
-    def commit(self, folded: Folded[PolicyChange]) -> None:
+    def commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
         """Make a superstep visible to the partitions; repeating it changes nothing."""
 
     def receive(self, part: Any) -> None:
@@ -195,7 +195,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
             return self._policy.status_of("max_supersteps")
         return "stopped" if self._stopping else None
 
-    def _commit(self, folded: Folded[PolicyChange]) -> None:
+    def _commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
         """Make a superstep durable, then visible to the partitions, then known to the observers."""
         self.superstep = folded.superstep + 1
         end = self._find_end(folded.active, folded.halted)
