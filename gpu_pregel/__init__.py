@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from gpu_pregel.host.graphs.writers import register_writer
-
 TYPE_CHECKING = False
 """Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package."""
 
@@ -60,8 +58,11 @@ _HOMES = {
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-register_writer("graph", "gpu_pregel.io", "save_graph")
-register_writer("result", "gpu_pregel.io", "save_result")
+_WRITERS = {
+    "graph": ("gpu_pregel.io", "save_graph"),
+    "result": ("gpu_pregel.io", "save_result"),
+}
+"""The module and the name of the functions that write graphs and results, for ``gpu_pregel.host.graphs.writers``."""
 
 
 def _algorithms() -> dict[str, str]:

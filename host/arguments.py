@@ -38,8 +38,8 @@ def check_flag(name: str, value: object) -> bool:
     raise ArgumentTypeError(f"{name} must be True or False, not {value!r:.80}")
 
 
-def check_seconds(name: str, value: Any) -> float:
-    """Return ``value`` as a float, or raise unless it is a number of seconds above 0."""
+def check_seconds(name: str, value: Any, limit: float = math.inf) -> float:
+    """Return ``value`` as a float, or raise unless it is a number of seconds above 0 and below ``limit``."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     try:
@@ -48,6 +48,8 @@ def check_seconds(name: str, value: Any) -> float:
         seconds = math.inf
     if not 0 < seconds < math.inf:
         raise ArgumentError(f"{name} must be a finite number of seconds above 0, not {value!r:.80}")
+    if seconds >= limit:
+        raise ArgumentError(f"{name} must be below {limit:,} seconds, not {value!r:.80}")
     return seconds
 
 

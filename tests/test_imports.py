@@ -51,6 +51,9 @@ def imports(path: Path, names: set[str]) -> set[str]:
             # ``from package import module`` imports the module, any other name the package.
             full = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in names else str(node.module) for name in full}
+    # A checkout has the floors as folders, too; an import by that name would load a module twice.
+    short = {name for name in found if name.split(".")[0] in ("host", "kernels")}
+    assert not short, f"{path} imports {', '.join(sorted(short))} without gpu_pregel"
     return found & names
 
 
@@ -65,6 +68,7 @@ def room(module: str) -> tuple[int, str]:
     for level, prefixes in enumerate(ROOMS):
         for prefix in prefixes:
             if f"{module}.".startswith(f"{prefix}."):
+                assert prefix != PACKAGE.name or not module.startswith("gpu_pregel.host."), f"{module} is in no room"
                 return level, prefix
     raise AssertionError(f"{module} is in no room")
 
@@ -95,6 +99,20 @@ def test_public_classes_have_distinct_names() -> None:
                 homes.setdefault(node.name, []).append(module)
     repeated = {name: found for name, found in homes.items() if len(found) > 1}
     assert not repeated
+
+
+def test_a_module_of_the_engine_outside_its_rooms_is_an_error() -> None:
+    assert room("gpu_pregel.cli.run") == room("gpu_pregel.host")
+    with pytest.raises(AssertionError, match=r"gpu_pregel\.host\.new is in no room"):
+        room("gpu_pregel.host.new")
+
+
+@pytest.mark.parametrize("source", ["import host.agents.policy", "def f():\n    from kernels.graphs import csr_cpu"])
+def test_imports_without_the_name_of_the_package_are_errors(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(source)
+    with pytest.raises(AssertionError, match="without gpu_pregel"):
+        imports(path, set())
 
 
 @pytest.mark.parametrize(

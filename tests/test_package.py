@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,19 @@ def run_python(program: str) -> str:
 )
 def test_importing_the_package_imports_nothing_heavy(module: str) -> None:
     assert run_python(f"import sys, gpu_pregel; print({module!r} in sys.modules)") == "False"
+
+
+def test_importing_the_package_loads_no_other_module_of_it() -> None:
+    program = "import sys, gpu_pregel; print([name for name in sys.modules if name.startswith('gpu_pregel')])"
+    assert run_python(program) == "['gpu_pregel']"
+
+
+def test_graphs_from_another_process_can_be_saved(tmp_path: Path) -> None:
+    """Unpickling one loads its class, but no public name."""
+    pickled, saved = tmp_path / "graph.pickle", tmp_path / "graph.el"
+    pickled.write_bytes(pickle.dumps(gp.Graph.from_edgelist([0], [1])))
+    run_python(f"import pickle; pickle.loads(open({str(pickled)!r}, 'rb').read()).save({str(saved)!r})")
+    assert saved.read_text() == "0 1\n"
 
 
 def test_agents_import_nothing_heavy() -> None:

@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMess
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
-from gpu_pregel.host.superstep.journal import Folded, Written
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 2
 """The version of these formats."""
@@ -271,17 +271,19 @@ class AgentFormat:
         """Parts as segments."""
         return Segment.of_parts(parts).pack()
 
-    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Outcome | Part], *, with_base: bool) -> Written:
+    def pack_commit(
+        self, supersteps: Sequence[FoldedSuperstep[AgentChange]], parts: Sequence[Outcome | Part], *, with_base: bool
+    ) -> PackedCommit:
         """A superstep, whose last segment is inside the commit if it is small."""
         (folded,) = supersteps
-        change: AgentChange = folded.change
+        change = folded.change
         base = pack_state(state_after(self._state, change)) if with_base else None
         segment = Segment.of_parts(parts)
         if _is_small(segment):
             data = _pack_commit(change, folded.row, segment)
             if len(data) <= _LARGEST_INSIDE:
-                return Written(data, [], base)
-        return Written(_pack_commit(change, folded.row, None), segment.pack(), base)
+                return PackedCommit(data, [], base)
+        return PackedCommit(_pack_commit(change, folded.row, None), segment.pack(), base)
 
 
 def _is_small(segment: Segment) -> bool:

@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.partition_options import PartitionOptions, is_async
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
-from gpu_pregel.host.stores.rows import DURABILITIES
+from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class RunOptions:
             check_store(self.store)
         check_choice("durability", self.durability, DURABILITIES)
         check_integer("base_every", self.base_every, 1, 1 << 62)
-        check_seconds("lease_seconds", self.lease_seconds)
+        check_seconds("lease_seconds", self.lease_seconds, MAX_SECONDS)
         if self.run_id is not None:
             if not isinstance(self.run_id, str):
                 raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")

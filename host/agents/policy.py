@@ -20,7 +20,7 @@ from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
-from gpu_pregel.host.superstep.journal import Answer, Folded, Journal
+from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
 
@@ -229,7 +229,7 @@ class AgentPolicy:
             )
         return chosen
 
-    def fold(self, reports: Ledger, seconds: float) -> Iterable[Folded]:
+    def fold(self, reports: Ledger, seconds: float) -> Iterable[FoldedSuperstep[AgentChange]]:
         """Fold aggregates, resolve mutations, route messages, and run master compute."""
         after = fold_superstep(self.state, reports, self._options)
         self._is_partial = bool(self.state.failed or after.failed)
@@ -242,12 +242,12 @@ class AgentPolicy:
             "retries": reports.retries(),
             "seconds": seconds,
         }
-        return [Folded(reports.step, len(after.active), after.halted, after, row)]
+        return [FoldedSuperstep(reports.step, len(after.active), after.halted, after, row)]
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: FoldedSuperstep[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""
         state, ledger = self.state, self.ledger
-        after: AgentChange = folded.change
+        after = folded.change
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated

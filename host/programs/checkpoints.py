@@ -19,8 +19,8 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CheckpointError,
 from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
-from gpu_pregel.host.stores.rows import DURABILITIES
-from gpu_pregel.host.superstep.journal import Folded, Journal, Written
+from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PackedCommit
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved_run import SavedRun
@@ -79,7 +79,7 @@ class Checkpoint:
         for name in ("every", "keep"):
             check_integer(name, getattr(self, name), 1)
         check_choice("durability", self.durability, DURABILITIES)
-        check_seconds("lease_seconds", self.lease_seconds)
+        check_seconds("lease_seconds", self.lease_seconds, MAX_SECONDS)
 
 
 def as_checkpoint(given: object) -> Checkpoint:
@@ -309,13 +309,19 @@ class NumericFormat:
         """Numeric supersteps have no segments."""
         raise NotImplementedError(parts)
 
-    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Any], *, with_base: bool) -> Written:  # noqa: ARG002
+    def pack_commit(
+        self,
+        supersteps: Sequence[FoldedSuperstep[NumericChange]],
+        parts: Sequence[Any],  # noqa: ARG002
+        *,
+        with_base: bool,  # noqa: ARG002
+    ) -> PackedCommit:
         """The state after the last of the supersteps."""
         for folded in supersteps:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
                 self._encoded = folded.superstep + 1
-        change: NumericChange = supersteps[-1].change
+        change = supersteps[-1].change
         sums = {f"total{k}": np.asarray(total).reshape(1) for k, total in enumerate(change.totals)}
         arrays = {**self._run.snapshot(), **sums}
         header = {
@@ -324,7 +330,7 @@ class NumericFormat:
             "arrays": {name: array.dtype.str for name, array in arrays.items()},
         }
         blobs = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        return Written(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
+        return PackedCommit(b"", (), json.dumps(header).encode(), {**blobs, _TRACE: self._rows})
 
 
 def _difference(saved: Identity, own: Identity) -> str:

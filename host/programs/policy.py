@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
-from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start
 
 
@@ -83,11 +83,11 @@ class NumericPolicy:
         """Commit every superstep: kernels do not fail one by one."""
         return COMMIT
 
-    def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[Folded]:
+    def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[FoldedSuperstep[NumericChange]]:
         """Make a row of the trace for each superstep."""
         direction, sent, superstep = self._direction, self._activity, self._superstep
         seconds /= len(reports)
-        result = []
+        result: list[FoldedSuperstep[NumericChange]] = []
         for activity, applied, totals in reports:
             row = {
                 "superstep": superstep,
@@ -100,7 +100,9 @@ class NumericPolicy:
                 "bytes": self._state.bytes_moved(direction, sent),
             }
             halted = self._halt is not None and self._is_halted(superstep, totals)
-            result.append(Folded(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row))
+            result.append(
+                FoldedSuperstep(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row)
+            )
             superstep, sent = superstep + 1, activity
         return result
 
@@ -108,7 +110,7 @@ class NumericPolicy:
         """Whether the program's ``halt`` ends the run after a superstep."""
         return superstep > 0 and self._halt is not None and bool(self._halt(totals))
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: FoldedSuperstep[NumericChange]) -> None:
         """Start the next superstep from here; values and frontier are in place already."""
         self._activity, self._totals = folded.change
 

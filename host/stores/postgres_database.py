@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds, require
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
+from gpu_pregel.host.stores.rows import MAX_SECONDS
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class PostgresDatabase(Database):
                 f"schema must be a name of up to 63 letters, digits and underscores, not {schema!r:.80}"
             )
         self._schema = schema
-        self._patience = check_seconds("patience", patience)
+        self._patience = check_seconds("patience", patience, MAX_SECONDS)
         self._create = create
         self._is_open = True
         self._asynchronous = False

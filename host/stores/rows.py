@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 DURABILITIES = ("machine", "process")
+MAX_SECONDS = 1_000_000
+"""Leases and timeouts are shorter: longer ones would overflow dates and the clocks of databases."""
 KINDS = ("agents", "numeric")
 
 

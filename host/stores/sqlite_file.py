@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, StoreError
 from gpu_pregel.host.arguments import check_seconds
+from gpu_pregel.host.stores.rows import MAX_SECONDS
 from gpu_pregel.host.stores.schema import MIGRATIONS, Dialect, check_version
 
 APPLICATION_ID = 0x67507265
@@ -73,7 +74,7 @@ class SQLiteFile:
             )
         self.path = Path(name).absolute()
         self.name = str(self.path)
-        self._busy_timeout = check_seconds("busy_timeout", busy_timeout)
+        self._busy_timeout = check_seconds("busy_timeout", busy_timeout, MAX_SECONDS)
         self._read_only = read_only
         self._create = create and not read_only
         self._identity = (0, 0)

@@ -15,7 +15,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.reader import RunReader
-from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, Claim, CommitRow, RunRow, StoredAnswer
+from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, MAX_SECONDS, Claim, CommitRow, RunRow, StoredAnswer
 from gpu_pregel.host.stores.run_table import new_row
 from gpu_pregel.host.stores.saved_run import SavedRun
 from gpu_pregel.host.stores.transactions import RunTransactions
@@ -98,7 +98,7 @@ class Store:
             With epoch 1.
         """
         check_choice("durability", durability, DURABILITIES)
-        seconds = check_seconds("lease_seconds", lease_seconds)
+        seconds = check_seconds("lease_seconds", lease_seconds, MAX_SECONDS)
         now = self._database.exact_now()
         row = new_row(
             check_text("run_id", run_id),
@@ -146,14 +146,16 @@ class Store:
         """
         check_text("owner", owner)
         check_choice("durability", durability, DURABILITIES)
-        seconds = check_seconds("lease_seconds", lease_seconds)
+        seconds = check_seconds("lease_seconds", lease_seconds, MAX_SECONDS)
         forced = durability == "machine"
         row = self._transactions.claim(run_id, owner, seconds, forced=forced, takeover=takeover, gone=gone)
         return Claim(run_id, row.epoch, owner, seconds, durability, row.key)
 
     def renew(self, claim: Claim, lease_seconds: float | None = None) -> None:
         """Extend a claim to ``lease_seconds`` from now, by default those of the claim."""
-        seconds = claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds)
+        seconds = (
+            claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds, MAX_SECONDS)
+        )
         self._transactions.renew(claim, seconds)
 
     def release(self, claim: Claim, status: str | None = None) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.stores.leases import Lease
@@ -19,7 +19,10 @@ FLUSH_AFTER = 0.02
 """Seconds that a part may wait for others."""
 
 
-class Folded(NamedTuple):
+PolicyChange = TypeVar("PolicyChange")
+
+
+class FoldedSuperstep(NamedTuple, Generic[PolicyChange]):
     """The outcome of a superstep once all reports are folded; it is committed as a whole.
 
     Attributes
@@ -38,7 +41,7 @@ class Folded(NamedTuple):
     superstep: int
     active: int
     halted: bool
-    change: Any
+    change: PolicyChange
     row: dict[str, Any]
 
 
@@ -50,7 +53,7 @@ class Answer(NamedTuple):
     data: bytes
 
 
-class Written(NamedTuple):
+class PackedCommit(NamedTuple):
     """A commit as bytes.
 
     Attributes
@@ -77,7 +80,9 @@ class Format(Protocol):
     def pack(self, parts: Sequence[Any]) -> list[bytes]:
         """Parts as segments."""
 
-    def pack_commit(self, supersteps: Sequence[Folded], parts: Sequence[Any], *, with_base: bool) -> Written:
+    def pack_commit(
+        self, supersteps: Sequence[FoldedSuperstep[Any]], parts: Sequence[Any], *, with_base: bool
+    ) -> PackedCommit:
         """Supersteps as one commit, the one of the last, with the parts that are not in the store yet."""
 
 
@@ -124,7 +129,7 @@ class Journal:
         self._parts: list[Any] = []
         self._oldest: float | None = None
         self._urgent = False
-        self._supersteps: list[Folded] = []
+        self._supersteps: list[FoldedSuperstep[Any]] = []
         """Supersteps since the last commit."""
 
     # While a superstep runs.
@@ -185,7 +190,7 @@ class Journal:
 
     # Between supersteps.
 
-    def commit(self, folded: Folded, status: str) -> None:
+    def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
         """Make a superstep durable, after which the run has ``status``; repeating it changes nothing."""
         step = folded.superstep
         if step <= self._head:

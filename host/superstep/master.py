@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PolicyChange
 
 COMMIT, AGAIN = "commit", "again"
 ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped"})
@@ -42,7 +42,7 @@ class Start(NamedTuple, Generic[Order]):
     status: str = "running"
 
 
-class Policy(Protocol[Order, Reports]):
+class Policy(Protocol[Order, Reports, PolicyChange]):
     """What the master asks of a kind of vertices."""
 
     def begin(self, superstep: int) -> Start[Order]:
@@ -57,10 +57,10 @@ class Policy(Protocol[Order, Reports]):
     def judge(self, reports: Reports, journal: Journal | None) -> str:
         """``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
 
-    def fold(self, reports: Reports, seconds: float) -> Iterable[Folded]:
+    def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
         """Make a superstep visible to the partitions; repeating it changes nothing."""
 
     def receive(self, part: Any) -> None:
@@ -77,7 +77,7 @@ Observe = Callable[[str, dict[str, Any]], None]
 """Called with "superstep" (one begins, or continues), "commit" (with its row), "hold" and "end" (with the status)."""
 
 
-class Master(Generic[Order, Reports]):
+class Master(Generic[Order, Reports, PolicyChange]):
     """Runs supersteps until no vertex is active, the program ends the run, or a limit is reached.
 
     Parameters
@@ -96,7 +96,7 @@ class Master(Generic[Order, Reports]):
 
     def __init__(
         self,
-        policy: Policy[Order, Reports],
+        policy: Policy[Order, Reports, PolicyChange],
         *,
         max_supersteps: int | None,
         observe: Observe,
@@ -195,7 +195,7 @@ class Master(Generic[Order, Reports]):
             return self._policy.status_of("max_supersteps")
         return "stopped" if self._stopping else None
 
-    def _commit(self, folded: Folded) -> None:
+    def _commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
         """Make a superstep durable, then visible to the partitions, then known to the observers."""
         self.superstep = folded.superstep + 1
         end = self._find_end(folded.active, folded.halted)

@@ -59,6 +59,7 @@ REFUSED: list[Any] = [
         {"timeout": 0}, ArgumentError, "timeout must be a finite number of seconds above 0, not 0", id="timeout"
     ),
     pytest.param({"timeout": math.nan}, ArgumentError, "timeout must be", id="timeout NaN"),
+    pytest.param({"lease_seconds": 1e9}, ArgumentError, "lease_seconds must be below 1,000,000", id="lease too long"),
     pytest.param({"timeout": math.inf}, ArgumentError, "timeout must be", id="timeout infinite"),
     pytest.param({"timeout": 10**400}, ArgumentError, "timeout must be.*, not 1000", id="timeout too long"),
     pytest.param({"timeout": True}, ArgumentTypeError, "timeout must be.*, not True", id="timeout True"),

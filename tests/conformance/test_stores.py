@@ -203,6 +203,12 @@ def test_invalid_arguments_write_nothing(store: Store) -> None:
             ArgumentError,
             "lease_seconds must be a finite number of seconds above 0",
         ),
+        (
+            lambda: begin(store, "a", lease_seconds=10**9),
+            ArgumentError,
+            "lease_seconds must be below 1,000,000 seconds",
+        ),
+        (lambda: store.renew(claim, 1e300), ArgumentError, "lease_seconds must be below 1,000,000 seconds, not 1e"),
         (lambda: begin(store, "a", lease_seconds="1"), ArgumentTypeError, "lease_seconds must be a number, not '1'"),
         (lambda: begin(store, "a", meta="text"), ArgumentTypeError, "meta must be bytes or a contiguous buffer"),
         (lambda: begin(store, "a", blobs={"x": None}), ArgumentTypeError, "blob 'x' must be bytes"),

@@ -19,17 +19,17 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.devices.threads import _wait, available_threads, parallel, thread_count
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.jit_cpu import inline
-from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, WORK_LENGTH, claim, worker_number
+from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, WORK_LENGTH, claim
 
 
 @inline
-def visit(work: Any, visits: Any, workers: Any) -> None:
-    number = worker_number(work)
+def visit(work: Any, visits: Any, started: Any, chunks: Any) -> None:
+    number = fetch_and_add(started, 0, 1)
     first, last = claim(work)
     while first < last:
         for i in range(first, last):
             visits[i] += 1
-        fetch_and_add(workers, number, 1)
+        fetch_and_add(chunks, number, 1)
         first, last = claim(work)
 
 
@@ -38,10 +38,10 @@ def visit(work: Any, visits: Any, workers: Any) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_every_item_is_visited_once(size: int, chunk: int, threads: int) -> None:
     visits = np.zeros(size, np.int64)
-    workers = np.zeros(threads, np.int64)
-    parallel(visit, size, chunk, visits, workers, threads=threads)
+    chunks = np.zeros(threads, np.int64)
+    parallel(visit, size, chunk, visits, np.zeros(1, np.int64), chunks, threads=threads)
     assert (visits == 1).all()
-    assert workers.sum() == -(-size // chunk)
+    assert chunks.sum() == -(-size // chunk)
 
 
 def test_regions_of_several_python_threads_are_independent() -> None:
@@ -50,7 +50,7 @@ def test_regions_of_several_python_threads_are_independent() -> None:
     def run(number: int) -> None:
         visits = np.zeros(10_000, np.int64)
         for _ in range(20):
-            parallel(visit, len(visits), 64, visits, np.zeros(3, np.int64), threads=3)
+            parallel(visit, len(visits), 64, visits, np.zeros(1, np.int64), np.zeros(3, np.int64), threads=3)
         totals[number] = int(visits.min() + visits.max())
 
     callers = [threading.Thread(target=run, args=(number,)) for number in range(4)]
@@ -69,7 +69,7 @@ def test_an_error_in_a_kernel_is_raised_and_the_next_region_works() -> None:
     with pytest.raises(ZeroDivisionError, match="planted"):
         parallel(fail, 100, 1, [], threads=3)
     visits = np.zeros(100, np.int64)
-    parallel(visit, 100, 1, visits, np.zeros(3, np.int64), threads=3)
+    parallel(visit, 100, 1, visits, np.zeros(1, np.int64), np.zeros(3, np.int64), threads=3)
     assert (visits == 1).all()
 
 

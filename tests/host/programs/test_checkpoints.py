@@ -18,7 +18,7 @@ from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.checkpoints import CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity
-from gpu_pregel.host.superstep.journal import Folded
+from gpu_pregel.host.superstep.journal import FoldedSuperstep
 
 IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
 
@@ -42,10 +42,10 @@ def row(step: int) -> dict[str, Any]:
     return {"superstep": step, "direction": "pull", "seconds": 0.1 + step}
 
 
-def folded(supersteps: int) -> Folded:
+def folded(supersteps: int) -> FoldedSuperstep[NumericChange]:
     """The last of a number of supersteps."""
     change = NumericChange(Activity(supersteps, 2 * supersteps), (np.float32(supersteps / 3),))
-    return Folded(supersteps - 1, supersteps, False, change, row(supersteps - 1))
+    return FoldedSuperstep(supersteps - 1, supersteps, False, change, row(supersteps - 1))
 
 
 def start(supersteps: int) -> ResumePoint:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpu_pregel.host.superstep.journal import Folded, Journal
+from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Master, Start
 
 
@@ -43,12 +43,12 @@ class Countdown:
         self.note("judge")
         return next(self.verdicts, COMMIT)
 
-    def fold(self, reports: list[str], seconds: float) -> list[Folded]:
+    def fold(self, reports: list[str], seconds: float) -> list[FoldedSuperstep[str]]:
         self.note("fold")
         step = int(reports[0].split()[1])
-        return [Folded(step, self.active[step + 1], step == self.halts, f"change {step}", {"superstep": step})]
+        return [FoldedSuperstep(step, self.active[step + 1], step == self.halts, f"change {step}", {"superstep": step})]
 
-    def commit(self, folded: Folded) -> None:
+    def commit(self, folded: FoldedSuperstep[str]) -> None:
         self.note("commit", folded.change)
 
     def receive(self, part: int) -> None:
@@ -74,14 +74,14 @@ class Notes(Journal):
     def close(self) -> None:
         self.policy.note("journal closes")
 
-    def commit(self, folded: Folded, status: str) -> None:
+    def commit(self, folded: FoldedSuperstep[str], status: str) -> None:
         self.policy.note("journal", folded.superstep, status)
 
     def hold(self, superstep: int, status: str) -> None:
         self.policy.note("journal holds", superstep, status)
 
 
-def master_of(policy: Countdown, limit: int | None = None) -> Master[str, list[str]]:
+def master_of(policy: Countdown, limit: int | None = None) -> Master[str, list[str], str]:
     return Master(
         policy,
         max_supersteps=limit,

@@ -13,24 +13,12 @@ import numpy as np
 import pytest
 
 from gpu_pregel.errors import EmulationError
+from gpu_pregel.host.emulator.compile.intrinsic_calls import HOOKS
 from gpu_pregel.host.emulator.machine import runtime
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel, Site
 from gpu_pregel.host.emulator.machine.regions import Region
 
-HOOKS = {
-    "emu_load": 4,
-    "emu_store": 5,
-    "emu_rmw": 6,
-    "emu_cas": 6,
-    "emu_fence": 3,
-    "emu_sync": 7,
-    "emu_sreg": 2,
-    "emu_shared": 2,
-    "emu_check_division": 6,
-    "emu_check_shift": 4,
-    "emu_check_float": 5,
-}
 Value = str | int
 
 
