@@ -60,7 +60,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
         A function cannot be compiled, or its result cannot be stored in the declared dtype.
     """
     has_weights = has_weights and program.sends_per_edge
-    fingerprint = fingerprint_program(program, has_weights=has_weights)
+    fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         return {
@@ -85,7 +85,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     from gpu_pregel.kernels.programs import array_types_cuda, program_cuda, pull_cuda, push_cuda
 
     weight = weight if program.sends_per_edge else None
-    fingerprint = fingerprint_program(program, has_weights=weight is not None)
+    fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
@@ -176,11 +176,14 @@ def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[d
     return {role: device_function(function, jit) for role, function in plain.items()}, contributions
 
 
-def fingerprint_program(program: VertexProgram, *, has_weights: bool) -> Fingerprint:
-    """Digest everything that a program's vertices compute with; ``halt`` is left out, as it only ends a run."""
+def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_package: bool = False) -> Fingerprint:
+    """Digest everything that a program's vertices compute with; ``halt`` is left out, as it only ends a run.
+
+    ``with_package`` is for keys of compiled code, as in ``Fingerprint``; checkpoints store the digest without it.
+    """
     value, message = _fields(program)
     has_weights = has_weights and program.sends_per_edge
-    fingerprint = Fingerprint()
+    fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
@@ -207,7 +210,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
 
     ``arrays`` are arrays of the device on which the kernel will run, "cpu" or "cuda"; each has a ``dtype``.
     """
-    fingerprint = Fingerprint()
+    fingerprint = Fingerprint(with_package=True)
     fingerprint.add(function)
     on_host = target == "cpu"
     kinds = tuple(numba.typeof(array) if on_host else numba.from_dtype(array.dtype)[::1] for array in arrays)

@@ -7,6 +7,7 @@ code after an edit of either.
 from __future__ import annotations
 
 import builtins
+import enum
 import functools
 import hashlib
 from collections.abc import Callable, Iterable
@@ -26,8 +27,9 @@ class Fingerprint:
     Parameters
     ----------
     with_package : bool
-        Follow calls into this package too, as the key of compiled code requires. Without it, the package's functions
-        are identified by name: the digest of a user's program then survives an update of the package.
+        Digest the package's functions too, and all that compiled code depends on, as its key requires. Without it, the
+        package's functions are identified by name, and names of fields, values of enumerations and the content of
+        submodules are left out: checkpoints store this digest, which survives an update of the package.
 
     Attributes
     ----------
@@ -45,6 +47,7 @@ class Fingerprint:
         self._content = bytearray()
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []
+        self._modules: set[tuple[int, frozenset[str]]] = set()
         self.names: set[str] = set()
         self.is_complete = True
         self.unknown: list[str] = []
@@ -69,6 +72,8 @@ class Fingerprint:
             self._note(type(thing).__name__, repr(thing))
         elif isinstance(thing, (tuple, list)):
             self._visit_all(type(thing).__name__, thing)
+            if self._with_package and hasattr(thing, "_fields"):
+                self._visit(thing._fields)
         elif isinstance(thing, (set, frozenset)):
             self._visit_all(type(thing).__name__, sorted(thing, key=repr))
         elif isinstance(thing, dict):
@@ -82,16 +87,22 @@ class Fingerprint:
         """Add an array, a type or a module; return False for anything else."""
         if isinstance(thing, np.dtype):
             self._note("dtype", thing.str)
+            self._note_fields(thing)
         elif isinstance(thing, types.Type):
             self._note("numba type", repr(thing.key))
         elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
             array = np.asarray(thing)
             self._note("array", array.dtype.str, array.shape, array.tobytes())
+            self._note_fields(array.dtype)
         elif isinstance(thing, ModuleType):
             self._note("module", thing.__name__, getattr(thing, "__version__", ""))
         else:
             return False
         return True
+
+    def _note_fields(self, dtype: np.dtype[Any]) -> None:
+        if self._with_package and dtype.names is not None:
+            self._note("fields", repr(dtype))
 
     def _visit_all(self, kind: str, things: Iterable[Any]) -> None:
         parts = list(things)
@@ -119,6 +130,8 @@ class Fingerprint:
             )
             if self._with_package and isinstance(thing, type):
                 self._visit(getattr(thing, "_fields", None))
+                if issubclass(thing, enum.Enum):
+                    self._visit({name: member.value for name, member in thing.__members__.items()})
         else:
             self.is_complete = False
             self.unknown.append(type(thing).__qualname__)
@@ -145,11 +158,23 @@ class Fingerprint:
         value = namespace[name]
         self._note("global", name)
         self._visit(value)
-        if isinstance(value, ModuleType) and value.__name__.split(".")[0] not in self._libraries:
-            for attribute in sorted(attributes):
-                if attribute in vars(value):
-                    self._note("attribute", attribute)
-                    self._visit(vars(value)[attribute])
+        if isinstance(value, ModuleType):
+            self._visit_module(value, attributes)
+
+    def _visit_module(self, module: ModuleType, attributes: frozenset[str]) -> None:
+        """Add those attributes of a module that the code may use."""
+        if module.__name__.split(".")[0] in self._libraries:
+            return
+        if self._with_package:
+            if (id(module), attributes) in self._modules:
+                return
+            self._modules.add((id(module), attributes))
+        for attribute in sorted(attributes & vars(module).keys()):
+            value = vars(module)[attribute]
+            self._note("attribute", attribute)
+            self._visit(value)
+            if self._with_package and isinstance(value, ModuleType):
+                self._visit_module(value, attributes)
 
     def _visit_code(self, code: CodeType) -> None:
         self.names |= all_names(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from enum import Enum
 from types import ModuleType
 from typing import Any
 
@@ -119,3 +120,38 @@ def test_compiler_options_and_fields_of_named_tuples_are_part_of_compiled_code()
 def test_types_of_numba_are_told_apart() -> None:
     one, two = (defined("f = lambda x: T(x)", T=kind) for kind in (numba.float32, numba.float64))
     assert digest(one) != digest(two)
+
+
+def module(name: str, **content: Any) -> ModuleType:
+    result = ModuleType(name)
+    vars(result).update(content)
+    return result
+
+
+POINT = "f = make('Point', '{}')(1, 2)"
+STRUCTURE, SWAPPED = np.dtype([("a", "i8"), ("b", "i8")]), np.dtype([("b", "i8"), ("a", "i8")])
+
+
+@pytest.mark.parametrize(
+    ("code", "one", "two"),
+    [
+        ("c.A.value", Enum("Color", {"A": 1}), Enum("Color", {"A": 2})),
+        ("c.a", defined(POINT.format("a b"), make=namedtuple), defined(POINT.format("b a"), make=namedtuple)),
+        ("c[0].a", np.array([(1, 2)], STRUCTURE), np.array([(1, 2)], SWAPPED)),
+        ("c", STRUCTURE, SWAPPED),
+        ("c.sub.K", module("pack", sub=module("pack.sub", K=1)), module("pack", sub=module("pack.sub", K=2))),
+    ],
+    ids=["enumeration", "named tuple", "structured array", "structured dtype", "submodule"],
+)
+def test_a_change_of_a_compiled_constant_changes_the_key_of_compiled_code(code: str, one: Any, two: Any) -> None:
+    digests = [digest(defined(f"f = lambda: {code}", c=constant), with_package=True) for constant in (one, two, one)]
+    assert digests[0] == digests[2] != digests[1]
+
+
+def test_modules_that_contain_each_other() -> None:
+    outer, inner = module("outer", K=1), module("outer.inner", K=2)
+    outer.inner, inner.outer = inner, outer  # type: ignore[attr-defined]
+    function = defined("f = lambda: c.inner.outer.inner.K", c=outer)
+    before = digest(function, with_package=True)
+    inner.K = 3  # type: ignore[attr-defined]
+    assert digest(function, with_package=True) != before
