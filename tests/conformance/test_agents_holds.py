@@ -67,7 +67,7 @@ def test_a_held_superstep_resumes_and_computes_only_the_rest(opened: Open, log: 
     found = gp.agents.state_at(opened(), "run")
     assert (found.status, found.interrupts, found.failed) == ("interrupted", {"asks": "really?"}, {})
     with pytest.raises(
-        ArgumentError, match="vertex 'good' does not wait for an answer; waiting vertices: \\['asks'\\]"
+        ArgumentError, match="vertex 'good' is not waiting for an answer; waiting vertices: \\['asks'\\]"
     ):
         gp.agents.resume(opened(), "run", **options, answers={"good": 1})
     with gp.agents.reopen(opened(), "run", **options) as agents:  # the claim was released
@@ -212,7 +212,7 @@ def test_an_answer_may_be_repeated_after_the_vertex_has_continued(opened: Open) 
         for _ in range(2):
             assert gp.agents.resume(opened(), "run", compute, answers=answers).interrupts == waiting
         for wrong in ({"a": "another"}, {"nobody": "to a"}):
-            with pytest.raises(ArgumentError, match="does not wait for an answer"):
+            with pytest.raises(ArgumentError, match="is not waiting for an answer"):
                 gp.agents.resume(opened(), "run", compute, answers=wrong)
     assert gp.agents.state_at(opened(), "run").values == answers
 

@@ -144,7 +144,7 @@ def test_interrupts_hold_the_superstep_until_they_are_answered() -> None:
         assert not agents.step()
         assert agents.status == "interrupted"
         assert agents.result().interrupts == {"a": {"ask": "name"}}
-        with pytest.raises(ArgumentError, match="vertex 'b' does not wait for an answer"):
+        with pytest.raises(ArgumentError, match="vertex 'b' is not waiting for an answer"):
             agents.answer("b", 1)
         agents.answer("a", "Ada")
         assert not agents.step()
