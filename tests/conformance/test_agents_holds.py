@@ -180,13 +180,15 @@ def test_an_answer_that_another_program_has_given_is_reported(opened: Open, monk
         ctx.value = ctx.interrupt()
         ctx.vote_to_halt()
 
-    def reopened(*arguments: Any, **options: Any) -> gp.agents.AgentRun:
-        agents = gp.agents.reopen(*arguments, **options)
+    reopen = _stored._reopen
+
+    def reopened(*arguments: Any) -> gp.agents.AgentRun:
+        agents = reopen(*arguments)
         opened().answer("run", 0, encode("asks"), 0, encode("yes"))
         return agents
 
     gp.agents.run([Vertex("asks")], compute, store=opened(), run_id="run")
-    monkeypatch.setattr(_stored, "reopen", reopened)
+    monkeypatch.setattr(_stored, "_reopen", reopened)
     with pytest.raises(ArgumentError, match="has an answer"):
         gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
     monkeypatch.undo()
