@@ -6,6 +6,7 @@ Every import counts, including those under ``TYPE_CHECKING`` and in functions.
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -95,6 +96,14 @@ def test_public_classes_have_distinct_names() -> None:
                 homes.setdefault(node.name, []).append(module)
     repeated = {name: found for name, found in homes.items() if len(found) > 1}
     assert not repeated
+
+
+def test_docstrings_name_existing_modules_of_kernels() -> None:
+    files = modules()
+    names = {name.rpartition(".")[2] for name in files}
+    for name, path in files.items():
+        mentioned = set(re.findall(r"``(\w+_(?:cpu|cuda))``", path.read_text())) - {"name_cpu", "name_cuda"}
+        assert mentioned <= names, name
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 Each ``make_…`` returns a kernel that calls the program's compiled functions; how these were compiled does not matter
 here. Values and messages are stored as one array per field and passed to kernels as tuples of arrays. The kernels
-over edges are in ``edges_cpu``.
+over edges are in ``push_cpu`` and ``pull_cpu``.
 """
 
 from __future__ import annotations
