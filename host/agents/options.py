@@ -196,7 +196,7 @@ def show_options(function: Function) -> Function:
 def takes_options(
     constructor: Callable[Parameters, RunOptions],  # noqa: ARG001
 ) -> Callable[[Callable[..., Returned]], OptionsFunction[Parameters, Returned]]:
-    """Apply ``show_options`` to a function of vertices and options, and show the fields to type checkers, too."""
+    """Apply ``show_options`` to a function of vertices and options, and show the fields to type checkers as well."""
     return show_options
 
 
