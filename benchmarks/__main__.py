@@ -24,10 +24,10 @@ SUBCOMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand and return the exit status: 0, 1 for a wrong or failed result, 2 for a usage error."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Benchmarks of gpu_pregel and its peers.")
     subparsers = parser.add_subparsers(dest="subcommand", required=True)
     for name, module in SUBCOMMANDS.items():
-        subparser = subparsers.add_parser(name, help=module.HELP, description=module.__doc__)
+        subparser = subparsers.add_parser(name, help=module.HELP, description=(module.__doc__ or "").replace("``", ""))
         module.add_arguments(subparser)
         subparser.add_argument(
             "--threads", type=_positive, default=available_threads(), help="number of threads (default: all processors)"

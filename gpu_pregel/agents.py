@@ -3,8 +3,6 @@
 :func:`run` runs to the end; :func:`start` returns an :class:`AgentRun`, which runs step by step.
 """
 
-from __future__ import annotations
-
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.combiners import TopK

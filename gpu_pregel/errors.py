@@ -84,7 +84,7 @@ class CheckpointError(GpuPregelError, ValueError):
     Parameters
     ----------
     path : path
-        The checkpoint, or the folder of checkpoints.
+        The store, the run and the superstep of the checkpoint, or the store alone.
     problem : str
         What is wrong or different, and how to fix it.
     """
@@ -224,7 +224,8 @@ class AgentsFailedError(AgentError):
         shown = [f"vertex {vertex!r}: {one.type}: {one.text}" for vertex, one in list(failed.items())[:5]]
         more = f"\nand {len(failed) - 5:,} more" if len(failed) > 5 else ""
         text = "\n".join(shown) + more
-        super().__init__(f"{len(failed):,} vertices failed in superstep {result.superstep}, which is held: {text}")
+        count = "1 vertex" if len(failed) == 1 else f"{len(failed):,} vertices"
+        super().__init__(f"{count} failed in superstep {result.superstep}, which is held: {text}")
 
 
 class DeviceError(GpuPregelError, RuntimeError):

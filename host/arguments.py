@@ -15,7 +15,9 @@ MAX_INTEGER = (1 << 63) - 1
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     """Return ``value``, or raise ``ArgumentError`` unless it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
-        raise ArgumentError(f"{name} must be {' or '.join(map(repr, choices))}, not {value!r:.80}")
+        *others, last = map(repr, choices)
+        listed = f"{', '.join(others)} or {last}" if others else last
+        raise ArgumentError(f"{name} must be {listed}, not {value!r:.80}")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Helpers of the tests of agent vertices: numbers of workers, checks of results, marks in a folder and lines in a log.
+"""Helpers for tests of agent vertices: numbers of workers, checks of results, marks in a folder and lines in a log.
 
 Compute functions of tests are defined inside functions, so that they are pickled by value.
 """

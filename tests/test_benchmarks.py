@@ -19,7 +19,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from benchmarks import _graphs, _measure, build, peers, plot  # noqa: E402
-from benchmarks.__main__ import main  # noqa: E402
+from benchmarks.__main__ import SUBCOMMANDS, main  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, Loading, PythonContestant, Trial  # noqa: E402
 from benchmarks.peers.gapbs import Gapbs  # noqa: E402
 from benchmarks.peers.gemini import Gemini  # noqa: E402
@@ -111,6 +111,13 @@ def test_directed_graph_is_read_as_undirected(tmp_path: Path) -> None:
     status, report = run_cc(tmp_path, "--graphs", str(path), "--peers", "scipy")
     assert status == 0
     assert (report["graphs"][0]["stored_edges"], report["graphs"][0]["components"]) == (6, 2)
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)], ids=lambda arguments: "".join(arguments))
+def test_help_pages_have_no_markup(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([*arguments, "--help"])
+    assert "`" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

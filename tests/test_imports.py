@@ -6,6 +6,7 @@ Every import counts, including those under ``TYPE_CHECKING`` and in functions.
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -113,6 +114,14 @@ def test_imports_without_the_name_of_the_package_are_errors(source: str, tmp_pat
     path.write_text(source)
     with pytest.raises(AssertionError, match="without gpu_pregel"):
         imports(path, set())
+
+
+def test_docstrings_name_existing_modules_of_kernels() -> None:
+    files = modules()
+    names = {name.rpartition(".")[2] for name in files}
+    for name, path in files.items():
+        mentioned = set(re.findall(r"``(\w+_(?:cpu|cuda))``", path.read_text())) - {"name_cpu", "name_cuda"}
+        assert mentioned <= names, name
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,12 @@ def test_public_names_are_few_loaded_lazily_and_documented() -> None:
         _ = gp.nothing
 
 
+def test_public_names_of_agents_are_documented_and_are_all_that_the_module_shows() -> None:
+    assert sorted(name for name in dir(gp.agents) if not name.startswith("_")) == gp.agents.__all__
+    for name in gp.agents.__all__:
+        assert getattr(gp.agents, name).__doc__, f"{name} has no docstring"
+
+
 def test_names_for_type_checkers_are_the_names_at_run_time() -> None:
     tree = ast.parse(Path(gp.__file__).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))

@@ -27,7 +27,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="gpu-pregel",
         description="Process graphs with Pregel supersteps.",
-        epilog="exit status: 0 on success, 1 on failure, 2 on a usage error, 130 by Ctrl-C",
+        epilog="exit status: 0 on success, 1 on failure, 2 on a usage error, 130 after Ctrl-C",
     )
     parser.add_argument("--version", action="version", version=f"gpu-pregel {__version__}")
     names = [entry.command for entry in ALGORITHMS] + list(_COMMANDS)

@@ -21,8 +21,10 @@ def add_parser(commands: Any) -> None:
     _common.add_read_options(parser)
     _common.add_run_options(parser)
     parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
-    for kind in ("duplicates", "self-loops"):
-        parser.add_argument(f"--drop-{kind}", action="store_true", help=f"drop {kind.replace('-', ' ')}")
+    parser.add_argument(
+        "--drop-duplicates", action="store_true", help="of several equal edges, keep the one with the smallest weight"
+    )
+    parser.add_argument("--drop-self-loops", action="store_true", help="drop edges from a vertex to itself")
     parser.set_defaults(run=run)
 
 

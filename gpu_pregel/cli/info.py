@@ -28,7 +28,9 @@ _PACKAGES = (
 def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
-        "info", help="print versions, devices, threads and memory; clear the cache", description=__doc__
+        "info",
+        help="print versions, devices, threads and memory; clear the cache",
+        description="Print versions, devices, threads, memory, and the cache of compiled kernels.",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--clear-cache", action="store_true", help="delete all cached kernels")

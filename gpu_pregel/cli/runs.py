@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "runs",
         help="list, show, fork, prune and delete runs in a store",
-        description=__doc__,
+        description="List, show, fork, prune and delete the runs in a store.",
         epilog="Without an action, list the runs.",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
@@ -42,13 +42,13 @@ def add_parser(commands: Any) -> None:
     which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least this many of the newest supersteps")
     which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this superstep and later ones")
     delete = _add(actions, "delete", _delete, "delete a run", "run_id", writes=True)
-    delete.add_argument("--force", action="store_true", help="delete it even while a program has claimed it")
+    delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
 
 def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
-    parser = actions.add_parser(name, help=text, description=text)
+    parser = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     for positional in positionals:
-        parser.add_argument(positional)
+        parser.add_argument(positional, help="id of the run")
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
     parser.set_defaults(action=action, writes=writes)
     return parser

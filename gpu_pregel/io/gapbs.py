@@ -44,7 +44,7 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _has_weights(path: str, otherwise: bool) -> bool:
-    """Return whether the suffix stands for weights; ``otherwise`` if it is not one of the format."""
+    """Return whether files with this suffix have weights; ``otherwise`` if the format has no such suffix."""
     return {".sg": False, ".wsg": True}.get(suffixes(path)[0], otherwise)
 
 

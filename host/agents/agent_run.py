@@ -125,7 +125,7 @@ class AgentRun:
             return
         if entry is None or entry.status != "interrupted":
             raise ArgumentError(
-                f"vertex {vertex!r} does not wait for an answer; waiting vertices: {list(self.result().interrupts)}"
+                f"vertex {vertex!r} is not waiting for an answer; waiting vertices: {list(self.result().interrupts)}"
             )
         self._master.receive(Answer(key, len(entry.answers), data))
 
@@ -142,7 +142,7 @@ class AgentRun:
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside for the next superstep; a completed run continues.
 
-        It is delivered after the messages of vertices. While a superstep is held, it is for the one after that.
+        It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that.
         """
         if self.status in ENDED - {"completed", "partial"}:
             raise ArgumentError(

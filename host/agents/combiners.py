@@ -56,7 +56,7 @@ class Reduction:
     ----------
     combine : str, TopK or callable
     identity : data
-        The aggregate without contributions; None for none.
+        The aggregate if there are no contributions; None if there is no such aggregate.
     """
 
     combine: Any
@@ -122,7 +122,7 @@ class Reduction:
         return self.total([*before, *parts] if makes_lists and isinstance(before, list) else [before, *parts])
 
     def fold_outbox(self, outbox: list[tuple[Id, bytes]]) -> list[tuple[Id, bytes]]:
-        """Fold the messages to each target into one. Messages that cannot be folded stay, so that the target fails."""
+        """Fold the messages to each target into one. Others are kept, so that the target fails."""
         by_target: dict[Id, list[bytes]] = {}
         for target, message in outbox:
             by_target.setdefault(target, []).append(message)

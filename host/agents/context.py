@@ -24,7 +24,7 @@ class AttemptInterrupt(BaseException):
 
 
 class _ClosedList(list[Any]):
-    """Takes the place of the outbox and requests of an attempt that has ended."""
+    """Replaces the outbox and the requests of an attempt that has ended."""
 
     def append(self, _: Any) -> NoReturn:
         raise RuntimeError(

@@ -18,25 +18,25 @@ from gpu_pregel.host.agents.state import Inbox, Records, State
 
 @dataclass(slots=True)
 class AgentChange:
-    """What a superstep of agents changes, as a whole.
+    """All changes that a superstep of agents makes.
 
     Attributes
     ----------
     records : list of (Id, Record)
     failed : dict
-        Failed vertices without which the run continues, as in ``State``.
+        Failed vertices that the run continues without, as in ``State``.
     changed : dict of Id to VertexData
-        All vertices that differ from before, mutated ones included.
+        All vertices that differ from before, including mutated ones.
     mutated : Change
         Vertices that mutation requests and ``on_missing`` add, replace and remove.
     inbox, aggregates, function
         As in ``State``.
     halted : bool
-        By master compute.
+        Whether master compute has ended the run.
     awake : set of Id
         Vertices that have not voted to halt.
     active : set of Id
-        Those, and vertices that have messages.
+        Vertices that have not voted to halt or have messages.
     """
 
     records: Records
@@ -80,7 +80,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
 
 
 def route(records: Records, sent: Inbox) -> Inbox:
-    """The messages of each vertex for the next superstep: those of vertices, then those from outside."""
+    """Return each vertex's messages for the next superstep: those from vertices, then those from outside."""
     inbox: defaultdict[Id, list[bytes]] = defaultdict(list)
     for _, record in records:
         for target, message in record.outbox:
@@ -92,7 +92,7 @@ def route(records: Records, sent: Inbox) -> Inbox:
 
 
 def _find_awake(records: Records, mutated: Change) -> set[Id]:
-    """The vertices that have not voted to halt; all that were awake were computed."""
+    """Return the vertices that have not voted to halt; every vertex that was awake has been computed."""
     awake = {vertex for vertex, record in records if not record.halted}
     if mutated is not NO_CHANGE:
         for vertex, one in mutated.set.items():
@@ -102,7 +102,7 @@ def _find_awake(records: Records, mutated: Change) -> set[Id]:
 
 
 def state_after(state: State, after: AgentChange) -> State:
-    """The state after a superstep; ``state`` itself is not changed."""
+    """Return the state after a superstep; ``state`` itself is not changed."""
     vertices = state.vertices | after.changed
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
@@ -155,7 +155,7 @@ def _find_recipients(
 
 
 def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]:
-    """The targets of messages that do not exist after the mutations."""
+    """Return the targets of messages that do not exist after the mutations."""
     if not mutated.remove and inbox.keys() <= state.vertices.keys():
         return []
     vertices, added, removed = state.vertices, mutated.set, set(mutated.remove)
@@ -163,7 +163,7 @@ def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]
 
 
 def _missing_recipient_error(step: int, records: Records, target: Id) -> AgentError:
-    """The error for a message to a vertex that does not exist."""
+    """Return the error for a message to a vertex that does not exist."""
     sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
     who = "the program" if sender is None else f"vertex {decode(sender)!r}"
     return AgentError(
@@ -175,7 +175,7 @@ def _missing_recipient_error(step: int, records: Records, target: Id) -> AgentEr
 def _ask_master(
     options: RunOptions, step: int, count: int, aggregates: dict[str, Any], function: str
 ) -> tuple[str, bool]:
-    """The next superstep's compute function, and whether the run ends."""
+    """Return the next superstep's compute function, and whether the run ends."""
     if options.master is None:
         return function, False
     context = MasterContext(step, count, aggregates, options.functions_by_name)

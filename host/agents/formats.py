@@ -1,6 +1,6 @@
 """The formats in which a run of agents is stored: its state, the segments of a superstep, and its commits.
 
-All are codec bytes in columns, which is fastest for many small vertices and records.
+Each is encoded column by column, which is fastest for many small vertices and records.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SCHEMA = 2
 _SNAPSHOT = "gpu-pregel agents 1"
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
-"""A commit contains its last segment if that has at most this many events and both take at most this many bytes: this
-saves a row."""
+"""A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
+then takes at most this many bytes."""
 _KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
@@ -45,14 +45,14 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
 
 @dataclass
 class Segment:
-    """What happened in a superstep, in part or as a whole.
+    """The events of a superstep, or of a part of it.
 
     Attributes
     ----------
     records : list of (Id, Record)
-        Of attempts that completed.
+        The records of completed attempts.
     others : list of Part
-        All else, in order.
+        All other events, in order.
     """
 
     records: list[tuple[Id, Record]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Segment:
 
     @classmethod
     def of_parts(cls, parts: Iterable[Outcome | Part]) -> Segment:
-        """Completed outcomes and other parts, as the journal has them."""
+        """Return a segment of completed outcomes and other parts, as they are in the journal."""
         records: list[tuple[Id, Record]] = []
         others: list[Part] = []
         for part in parts:
@@ -75,7 +75,7 @@ class Segment:
 
     @property
     def halves(self) -> tuple[Segment, Segment]:
-        """Two segments that have the effect of this one, one after the other."""
+        """Two segments that together, in this order, have the effect of this one."""
         if self.records and self.others:
             return Segment([], self.others), Segment(self.records)
         records, others = len(self.records) // 2, len(self.others) // 2
@@ -83,7 +83,7 @@ class Segment:
         return Segment(*first), Segment(*second)
 
     def pack(self) -> list[bytes]:
-        """As bytes, divided where one row of a store would be too large."""
+        """Encode the segment, divided if it is too large for one row of a store."""
         if not len(self):
             return []
         data = encode(self.columns())
@@ -100,7 +100,7 @@ class Segment:
         return [data]
 
     def columns(self) -> tuple[Any, ...]:
-        """As data."""
+        """Return the columns that are encoded."""
         ids, records = [vertex for vertex, _ in self.records], [record for _, record in self.records]
         sent = [one for record in records for one in record.outbox]
         return (
@@ -117,12 +117,12 @@ class Segment:
 
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
-        """From bytes."""
+        """Decode a segment."""
         return cls.of_columns(_columns(data, 9, "a segment"))
 
     @classmethod
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
-        """From data."""
+        """Restore a segment from its columns."""
         ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
         contributions, requests = dict(aggregates), dict(mutations)
         sent = list(zip(targets, messages, strict=True))
@@ -134,7 +134,7 @@ class Segment:
 
     @classmethod
     def of(cls, ledger: Ledger) -> Segment:
-        """All that a ledger has; messages received before the superstep are in its input."""
+        """Return all events in a ledger; messages that arrived before the superstep are part of its input."""
         others: list[Part] = []
         for vertex in ledger.vertices:
             entry = ledger.find_entry(vertex)
@@ -150,17 +150,17 @@ class Segment:
 
     @property
     def is_begun(self) -> bool:
-        """Whether it has more than messages that came before the superstep."""
+        """Whether the superstep has begun: there are events besides messages that arrived before it."""
         return bool(self.records) or any(not isinstance(part, EarlyMessage) for part in self.others)
 
     def receive(self, inbox: Inbox) -> None:
-        """Add messages from outside to the superstep's input."""
+        """Add messages from outside that arrived before the superstep to its input."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
                 inbox.setdefault(part.target, []).append(part.message)
 
     def replay(self, ledger: Ledger) -> None:
-        """Apply it to a ledger."""
+        """Apply the events to a ledger."""
         for part in self.others:
             if isinstance(part, FailedAttempts):
                 ledger.set_failed(part.vertex, part.attempts, part.failure, again=part.again)
@@ -175,7 +175,7 @@ class Segment:
 
 @dataclass
 class BegunSuperstep:
-    """What is on record of a superstep that is not committed: its segments, and answers to its interrupts, in order."""
+    """The recorded part of an uncommitted superstep: its segments, and answers to its interrupts, in order."""
 
     segments: list[Segment] = field(default_factory=list)
     answers: list[tuple[Id, bytes]] = field(default_factory=list)
@@ -196,7 +196,7 @@ class BegunSuperstep:
 
 @dataclass
 class RunSnapshot:
-    """A run in one piece, as ``checkpoint_data`` gives it: its state, and what there is of the running superstep."""
+    """A whole run, as ``checkpoint_data`` returns it: its state, and the recorded part of the running superstep."""
 
     run_id: str
     superstep: int
@@ -206,28 +206,30 @@ class RunSnapshot:
 
     @classmethod
     def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> RunSnapshot:
-        """Of a run as it is."""
+        """Return a snapshot of a run."""
         if ledger is None:
             return cls(run_id, superstep, state, None, [])
         return cls(run_id, superstep, state, Segment.of(ledger), ledger.answers())
 
     def pack(self) -> bytes:
-        """As bytes."""
+        """Encode the snapshot."""
         segment = None if self.segment is None else encode(self.segment.columns())
         return encode((_SNAPSHOT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
 
     @classmethod
     def unpack(cls, data: bytes) -> RunSnapshot:
-        """From bytes."""
+        """Decode a snapshot."""
         name, run_id, superstep, state, segment, answers = _columns(data, 6, "the checkpoint data of a run of agents")
         if name != _SNAPSHOT:
-            raise CodecError(f"is not the checkpoint data of a run of agents, or of another version: {name!r}", "data")
+            raise CodecError(
+                f"is not the checkpoint data of a run of agents, or was written by another version: {name!r}", "data"
+            )
         unpacked = None if segment is None else Segment.unpack(segment)
         return cls(run_id, superstep, unpack_state(state), unpacked, answers)
 
 
 def pack_state(state: State) -> bytes:
-    """A state as bytes."""
+    """Encode a state."""
     vertices = list(state.vertices.values())
     edges = [edge for vertex in vertices for edge in vertex.edges]
     content = (
@@ -248,7 +250,7 @@ def pack_state(state: State) -> bytes:
 
 
 def unpack_state(data: bytes) -> State:
-    """A state from bytes."""
+    """Decode a state."""
     ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = _columns(data, 12, "a state")
     aggregates, function, failed = rest
     edges = list(zip(targets, weights, strict=True))
@@ -262,19 +264,19 @@ def unpack_state(data: bytes) -> State:
 
 
 class AgentFormat:
-    """How the journal writes a run of agents, whose state is ``state``."""
+    """The format in which the journal writes a run of agents, whose state is ``state``."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     def pack(self, parts: Sequence[Outcome | Part]) -> list[bytes]:
-        """Parts as segments."""
+        """Encode parts as segments."""
         return Segment.of_parts(parts).pack()
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[AgentChange]], parts: Sequence[Outcome | Part], *, with_base: bool
     ) -> PackedCommit:
-        """A superstep, whose last segment is inside the commit if it is small."""
+        """Encode a superstep; its last segment is stored inside the commit if it is small."""
         (folded,) = supersteps
         change = folded.change
         base = pack_state(state_after(self._state, change)) if with_base else None
@@ -294,7 +296,7 @@ def _is_small(segment: Segment) -> bool:
 
 
 def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
-    """What a commit needs beside its segments, as bytes; it may contain the last of them."""
+    """Encode the contents of a commit besides its segments, and the last segment if one is given."""
     mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in change.mutated.set.items()]
     columns = None if last is None else last.columns()
     return encode(
@@ -318,7 +320,7 @@ class SavedSuperstep:
 
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
-        """From bytes."""
+        """Decode a superstep."""
         *rest, last = _columns(commit, 7, "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
@@ -326,7 +328,7 @@ class SavedSuperstep:
         return cls(step, unpacked, *rest)
 
     def advance(self, state: State) -> None:
-        """Apply it to a state."""
+        """Apply the superstep to a state."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
             segment.receive(state.inbox)
@@ -344,19 +346,19 @@ class SavedSuperstep:
 
 
 def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
-    """The entries that are not empty, each with its position."""
+    """Return the entries that are not empty, each with its position."""
     return [(k, tuple(entry)) for k, entry in enumerate(columns) if entry]
 
 
 def _plain(part: Part) -> tuple[Any, ...]:
-    """The fields of a part as data."""
+    """Return the fields of a part as plain data."""
     if isinstance(part, FailedAttempts):
         return part._replace(failure=tuple(part.failure))  # type: ignore[arg-type]
     return part
 
 
 def _part(code: int, *fields: Any) -> Part:
-    """A part from data, checked."""
+    """Restore a part from its code and fields, after a check."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
     if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
         raise CodecError("contains an impossible event", "a segment")
@@ -374,5 +376,5 @@ def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
 
 
 def _cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
-    """Consecutive pieces with the given numbers of items."""
+    """Return consecutive pieces with the given numbers of items."""
     return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

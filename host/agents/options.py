@@ -1,4 +1,4 @@
-"""The options of a run of agents: the list of fields that also defines the signatures of ``run`` and the like."""
+"""The options of a run of agents; their fields also define the signatures of ``run`` and similar functions."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def show_options(function: Function) -> Function:
 def takes_options(
     constructor: Callable[Parameters, RunOptions],  # noqa: ARG001
 ) -> Callable[[Callable[..., Returned]], OptionsFunction[Parameters, Returned]]:
-    """Apply ``show_options`` to a function of vertices and options, and show the fields to type checkers, too."""
+    """Apply ``show_options`` to a function of vertices and options, and show the fields to type checkers as well."""
     return show_options
 
 
@@ -221,7 +221,9 @@ def _observers(given: Any) -> list[Observer]:
     observers = [given] if callable(given) or not isinstance(given, Iterable) or isinstance(given, str) else list(given)
     for observer in observers:
         if not callable(observer):
-            raise ArgumentTypeError(f"observer must be a function of (event), or a sequence of such, not {observer!r}")
+            raise ArgumentTypeError(
+                f"observer must be a function of (event), or a sequence of such functions, not {observer!r}"
+            )
     return observers
 
 

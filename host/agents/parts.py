@@ -1,4 +1,4 @@
-"""What a superstep of agents contributes to the journal beside the records of completed attempts."""
+"""The parts that a superstep of agents adds to the journal, besides the records of completed attempts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpu_pregel.host.agents.records import Failure, Id
 
 
 class FailedAttempts(NamedTuple):
-    """Attempts at a vertex failed, ``attempts`` so far; ``again`` says whether another follows."""
+    """An attempt at a vertex has failed, the last of ``attempts`` so far; ``again``: whether another follows."""
 
     vertex: Id
     attempts: int
@@ -17,7 +17,7 @@ class FailedAttempts(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A vertex is interrupted and waits for the answer of this number."""
+    """A vertex waits for an answer to its interrupt with this number."""
 
     vertex: Id
     attempts: int
@@ -26,20 +26,20 @@ class Question(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """A failed vertex gets a fresh set of attempts."""
+    """A failed vertex receives a fresh set of attempts."""
 
     vertex: Id
 
 
 class LaterMessage(NamedTuple):
-    """A message from outside that came while the superstep ran or was held: for the next superstep."""
+    """A message from outside that arrived while the superstep was running or held, for the next superstep."""
 
     target: Id
     message: bytes
 
 
 class EarlyMessage(NamedTuple):
-    """A message from outside that came before the superstep began: for this superstep."""
+    """A message from outside that arrived before the superstep began, for this superstep."""
 
     target: Id
     message: bytes

@@ -1,4 +1,4 @@
-"""The policy of agent vertices: which are computed, in which attempt, what a failure means, what is committed."""
+"""The policy of agent vertices: which ones are computed and retried, the effect of failures, and the commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
 
 
 class AgentPolicy:
-    """The policy of a run of agents; an order is a ledger, into which the partitions' reports go too.
+    """The policy of a run of agents; a ledger serves as the order of a superstep and collects the partitions' reports.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class AgentPolicy:
     state : State
     transport : Transport
     begun : BegunSuperstep, optional
-        What another program computed of the next superstep.
+        The part of the next superstep that another program has computed.
     halted : bool
         Whether master compute has ended the run.
     """
@@ -50,7 +50,7 @@ class AgentPolicy:
     ) -> None:
         self.state = state
         self.ledger: Ledger | None = None
-        """Of the superstep that is running or held."""
+        """The ledger of the superstep that is running or held."""
         self._options, self._partition_options, self._transport = options, partition_options, transport
         self._observers = options.observers
         self._begun, self._halted = begun, halted
@@ -60,7 +60,7 @@ class AgentPolicy:
         self._arrivals: deque[Arrival] = deque()
         self._events: deque[Event] = deque()
         self._sorted: list[Id] = []
-        """All vertices in order; empty if not known."""
+        """All vertices in order; empty until they have been sorted."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
@@ -71,11 +71,11 @@ class AgentPolicy:
         transport.start(parts, self._committed)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
-        """The committed vertices of a partition, for a replacement worker."""
+        """Return the committed vertices of a partition, for a replacement worker."""
         return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
 
     def begin(self, superstep: int) -> Start[Ledger]:
-        """Vertices are active that have messages or have not voted to halt."""
+        """Return where the run stands; vertices that have messages or have not voted to halt are active."""
         self._superstep = superstep
         self._active = active = self._awake | self.state.inbox.keys()
         begun, self._begun = self._begun, None
@@ -87,7 +87,7 @@ class AgentPolicy:
     # Order.
 
     def order(self, superstep: int) -> Ledger:
-        """A ledger of the active vertices."""
+        """Return a ledger of the active vertices."""
         self._superstep = superstep
         active, state = self._active, self.state
         if 4 * len(active) < len(state.vertices):
@@ -101,7 +101,7 @@ class AgentPolicy:
     # Execute.
 
     def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
-        """Let the partitions compute until no attempt is running or due."""
+        """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
         count = len(state.vertices)
@@ -119,7 +119,7 @@ class AgentPolicy:
         return order
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
-        """Queue all vertices for their first attempts or, in a superstep that is resumed, the rest."""
+        """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
         place, due = self._place, self._queue.due
         if not ledger.has_begun:
             if len(due) == 1:
@@ -178,7 +178,7 @@ class AgentPolicy:
             self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
     def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
-        """Charge the death of a worker to its only running vertex; of several, make each a suspect."""
+        """Charge the death of a worker to its only running vertex; if several were running, make each a suspect."""
         self._generation[death.partition] = death.generation + 1
         self._queue_event("death", partition=death.partition, reason=death.reason)
         self._queue.reset(death.partition)
@@ -218,7 +218,7 @@ class AgentPolicy:
         return "interrupted" if reports.with_status("interrupted") else COMMIT
 
     def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
-        """The vertices that ``on_failure`` retries."""
+        """Return the vertices that ``on_failure`` selects for a retry."""
         try:
             chosen = [] if isinstance(decision, (str, bytes)) else [encode(vertex) for vertex in decision]
         except TypeError:
@@ -253,7 +253,7 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            for vertex, _ in after.records:  # computed by workers that are gone
+            for vertex, _ in after.records:  # computed by former workers
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
@@ -284,13 +284,13 @@ class AgentPolicy:
             self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
-        """A run that completed without its failed vertices is partial."""
+        """Return the final status: a run that completed without its failed vertices is partial."""
         return "partial" if end == "completed" and self._is_partial else end
 
     # Between two supersteps, or while one is held.
 
     def receive(self, part: Part | Answer) -> None:
-        """Apply a retry, an answer or a message from outside, which comes after the messages of vertices."""
+        """Apply a retry, an answer or a message from outside; such messages come after those of vertices."""
         ledger = self.ledger
         if isinstance(part, EarlyMessage):
             self.state.inbox.setdefault(part.target, []).append(part.message)
@@ -304,7 +304,7 @@ class AgentPolicy:
             ledger.answer(part.vertex, part.data)
 
     def _take_over(self, begun: BegunSuperstep) -> Ledger:
-        """The ledger of a superstep that another program began."""
+        """Return the ledger of a superstep that another program began."""
         ledger = self.order(self._superstep)
         begun.replay(ledger)
         ledger.has_begun = True
@@ -350,7 +350,7 @@ class AgentPolicy:
 
 
 def _status_of(ledger: Ledger) -> str:
-    """The status of a run whose superstep another program began."""
+    """Return the status of a run whose superstep another program began."""
     if ledger.with_status("pending"):
         return "running"
     if ledger.with_status("failed"):

@@ -1,4 +1,4 @@
-"""What a run of agents starts from: vertices as given, checkpoint data, or a run in a store."""
+"""Where a run of agents starts: from the given vertices, from checkpoint data, or from a run in a store."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class RecoveredRun:
-    """A run's state, and what is on record of its next superstep.
+    """The state of a run, and the recorded part of its next superstep.
 
     Attributes
     ----------
     run_id : str
     branch : int
     superstep : int
-        The next one.
+        The next superstep.
     state : State
     begun : BegunSuperstep
         Empty if that superstep has not begun.
     status : str
     rows : list of dict
-        Of the trace.
+        The rows of the trace.
     journal : Journal or None
     """
 
@@ -60,7 +60,7 @@ class RecoveredRun:
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
-        """The failures, interrupts and completed vertices of that superstep."""
+        """Return a ledger with the failures, interrupts and completed vertices of that superstep."""
         ledger = Ledger(self.superstep, [], self.state.inbox)
         self.begun.replay(ledger)
         self.begun.give_answers(ledger)
@@ -68,7 +68,7 @@ class RecoveredRun:
 
 
 def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
-    """A new run of vertices or from checkpoint data, in a store if the options name one."""
+    """Begin a run with new vertices or from checkpoint data, in a store if the options name one."""
     if isinstance(given, bytes):
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
@@ -94,7 +94,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
 
 
 def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover: bool) -> RecoveredRun:
-    """Claim a run, and read it."""
+    """Claim a run in a store and read it."""
     claim = claim_run(
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
@@ -116,9 +116,9 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
 
 
 def read_run(store: Store, run_id: str, superstep: int | None = None) -> RecoveredRun:
-    """A run of agents as a store has it after a superstep; its rows are those of the commits since the base.
+    """Read a run of agents after a superstep from a store; its rows are those of the commits since the base.
 
-    It is read again where the run changed between two of its parts.
+    It is read again if the run changed in the meantime.
     """
     saved = store.load(run_id, superstep)
     try:
@@ -136,7 +136,9 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
     if run.schema != SCHEMA:
         raise StoreError(
-            store.name, f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that one", run.id
+            store.name,
+            f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that version",
+            run.id,
         )
 
     def reading(step: int, read: Callable[[], Any]) -> Any:
@@ -145,7 +147,9 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         except (CodecError, ValueError, TypeError, KeyError, IndexError) as error:
             if isinstance(error, StoreError):
                 raise
-            problem = f"holds what cannot be read ({error}): register the types that the run uses, or restore a copy"
+            problem = (
+                f"holds data that cannot be read ({error}): register the types that the run uses, or restore a copy"
+            )
             raise StoreError(store.name, problem, run.id, step) from error
 
     state: State = reading(saved.base_step, lambda: unpack_state(saved.base()))

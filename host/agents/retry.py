@@ -20,7 +20,7 @@ class RetryPolicy:
     wait : float
         Seconds before the second attempt.
     factor : float
-        Each further wait is longer by this factor.
+        Each further wait is this many times as long as the previous one.
     max_wait : float
         Maximum seconds of a wait.
     jitter : float

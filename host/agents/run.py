@@ -36,7 +36,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``master(m)``, called after each superstep with a :class:`MasterContext`: it reads aggregates and may call
         ``m.halt()`` or ``m.use(name)``.
     functions : mapping of str to callable, optional
-        Further compute functions, by the names that ``m.use`` takes; ``compute`` is "compute".
+        Further compute functions by name, for ``m.use``; the name of ``compute`` is "compute".
     retry : RetryPolicy, optional
     on_failure : {"raise", "continue"} or callable
         What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
@@ -51,7 +51,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         cancelled at its next ``await``. One that still runs a second later fails and is abandoned; one that blocks the
         event loop cannot be interrupted.
     max_supersteps : int, default 100
-        3 runs supersteps 0, 1 and 2.
+        Maximum number of supersteps; 3 runs supersteps 0, 1 and 2.
     max_concurrency : int, optional
         Maximum number of concurrent attempts of an ``async`` function in each worker; default 64.
     max_message, max_outbox : int, optional
@@ -101,7 +101,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     >>> result.values, result.status
     ({'a': None, 'b': ['a']}, 'completed')
     """
-    return finish(start(vertices, compute, **options))
+    return finish(_start("run", vertices, compute, options))
 
 
 def finish(agents: AgentRun) -> AgentResult:
@@ -139,7 +139,7 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
                 pass
             return agents.result()
 
-    agents = await asyncio.to_thread(lambda: start(vertices, compute, **options))
+    agents = await asyncio.to_thread(_start, "arun", vertices, compute, options)
     running = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         result = await asyncio.shield(running)
@@ -155,5 +155,11 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
 @takes_options(RunOptions)
 def start(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentRun:
     """Start a run without computing anything yet; the parameters are those of :func:`run`."""
-    checked = make_options("start", compute, options)
+    return _start("start", vertices, compute, options)
+
+
+def _start(
+    caller: str, vertices: Iterable[Vertex] | bytes, compute: Compute | None, options: dict[str, Any]
+) -> AgentRun:
+    checked = make_options(caller, compute, options)
     return AgentRun(checked, begin(vertices, checked))

@@ -60,7 +60,7 @@ def resume(
     StoreError
         The store cannot be read or is damaged; names run, superstep and segment.
     AgentsFailedError, AgentError, ArgumentError
-        As from :func:`run`.
+        As for :func:`run`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def resume(
     >>> gp.agents.resume(store, "tuesday", compute, answers={"a": 42}).values
     {'a': 42}
     """
-    agents = reopen(store, run_id, compute, takeover=takeover, **options)
+    agents = _reopen("resume", store, run_id, compute, takeover, options)
     try:
         for vertex, answer in (answers or {}).items():
             if agents._is_asking(vertex) or not _was_given(store, run_id, vertex, answer):
@@ -98,7 +98,13 @@ def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
     """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
-    checked = make_options("reopen", compute, {**options, "store": check_store(store), "run_id": run_id})
+    return _reopen("reopen", store, run_id, compute, takeover, options)
+
+
+def _reopen(
+    caller: str, store: Store, run_id: str, compute: Compute | None, takeover: bool, options: dict[str, Any]
+) -> AgentRun:
+    checked = make_options(caller, compute, {**options, "store": check_store(store), "run_id": run_id})
     return AgentRun(checked, begin_from_store(store, run_id, checked, takeover=takeover))
 
 

@@ -88,7 +88,9 @@ def decode_vertex(vertex_id: Any, vertex: VertexData) -> Vertex:
 def edge_pairs(edges: Any) -> list[tuple[Any, Any]]:
     """Return (target, weight) of the edges that a user has passed: ``Edge`` objects, or targets with the weight 1."""
     if isinstance(edges, (str, bytes)):
-        raise ArgumentTypeError(f"edges must be several targets, not {edges!r}: for one, pass [{edges!r}]")
+        raise ArgumentTypeError(
+            f"edges must be a sequence of targets, not {edges!r}: for a single target, pass [{edges!r}]"
+        )
     if isinstance(edges, Mapping):
         raise ArgumentTypeError(
             "edges must be targets or Edge objects, not a mapping: pass [Edge(target, weight), ...]"

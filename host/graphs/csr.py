@@ -170,7 +170,7 @@ def _stage(tick: Tick | None, before: int, share: int) -> Tick | None:
 
 
 def _require_sorting_memory(n: int, edges: int, sizes: Array, weight_bytes: int, threads: int) -> None:
-    """Require memory for the buckets that are sorted at the same time too: a hub's may hold half of all edges."""
+    """Also require memory for buckets that are sorted at the same time: that of a hub may hold half of all edges."""
     sorted_at_once = int(np.sort(sizes)[-threads:].sum())
     each = _SORTING_BYTES + (8 + weight_bytes if weight_bytes else 0)
     needed = building_memory(n, edges, weight_bytes) + sorted_at_once * each

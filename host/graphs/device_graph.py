@@ -123,7 +123,7 @@ class DeviceGraph:
         return self._missing(wanted)
 
     def _prepare(self, edges: PartitionEdges, hub_edges: int, sparse: bool) -> _HostEdges:
-        """Derive the arrays that kernels need beside the edges themselves, once."""
+        """Derive the arrays that kernels need besides the edges themselves, once."""
         key = (id(edges), hub_edges, sparse)
         if key not in self._host_edges:
             self._host_edges[key] = _HostEdges.derive(edges, hub_edges, sparse)

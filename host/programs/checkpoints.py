@@ -83,7 +83,7 @@ class Checkpoint:
 
 
 def as_checkpoint(given: object) -> Checkpoint:
-    """The value of ``checkpoint=``; a path or a store stands for ``Checkpoint(path)``."""
+    """Return the checkpoint given as ``checkpoint=``; a path or a store stands for ``Checkpoint(path)``."""
     if isinstance(given, Checkpoint):
         return given
     if not isinstance(given, (str, os.PathLike)) and not hasattr(given, "commit"):
@@ -103,7 +103,7 @@ class Identity(NamedTuple):
 
 
 class ResumePoint(NamedTuple):
-    """The starting point of a resumed run, beside the arrays in its state.
+    """The starting point of a resumed run, besides the arrays in its state.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class CheckpointedRun:
     ----------
     checkpoint : Checkpoint
     identity : Identity
-        Of the run's graph and program.
+        Identifies the run's graph and program.
     resume : bool
         Start from the newest checkpoint; if False, the store must have no such run.
     max_supersteps : int, optional
@@ -139,7 +139,7 @@ class CheckpointedRun:
     Raises
     ------
     CheckpointError
-        The newest checkpoint is of another graph or program, or there is one and ``resume`` is False.
+        The newest checkpoint belongs to another graph or program, or there is one and ``resume`` is False.
     ClaimedError
         Another program has the run.
     StoreError
@@ -156,7 +156,7 @@ class CheckpointedRun:
         """Supersteps of the checkpoints that are kept, oldest first."""
         self._saved: SavedRun | None = None
         self._header: dict[str, Any] = {}
-        """Of the newest checkpoint, or of the run where there is none yet."""
+        """The header of the newest checkpoint, or of the run if there is no checkpoint yet."""
 
     def __enter__(self) -> CheckpointedRun:
         with self._exit:
@@ -202,11 +202,11 @@ class CheckpointedRun:
         """Refuse a checkpoint of another graph, program, kind or version."""
         run = saved.run
         if run.kind != "numeric":
-            raise self._error(run.head, f"is of a run of {run.kind}: choose another run_id")
+            raise self._error(run.head, f"belongs to a run of {run.kind}: choose another run_id")
         if run.schema != SCHEMA:
             raise self._error(
                 run.head,
-                f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that one, or start a "
+                f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that version, or start a "
                 f"new run with another run_id",
             )
         self._header = self._read_header(saved)
@@ -216,7 +216,7 @@ class CheckpointedRun:
         if self._max_supersteps is not None and run.head + 1 > self._max_supersteps:
             raise self._error(
                 run.head,
-                f"holds {run.head + 1:,} supersteps, more than max_supersteps={self._max_supersteps}: raise that, or "
+                f"holds {run.head + 1:,} supersteps, more than max_supersteps={self._max_supersteps}: raise it, or "
                 f"start a new run with another run_id",
             )
 
@@ -290,7 +290,7 @@ class CheckpointedRun:
 
 
 class NumericFormat:
-    """How the journal writes a run of a vertex program: each commit is a base with a JSON header and arrays.
+    """The format of a vertex program's run in a journal: each commit is a base with a JSON header and arrays.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ class NumericFormat:
         self._encoded = rows.count(b"\n")
 
     def pack(self, parts: Sequence[Any]) -> list[bytes]:
-        """Numeric supersteps have no segments."""
+        """Raise an error, as numeric supersteps have no segments."""
         raise NotImplementedError(parts)
 
     def pack_commit(
@@ -316,7 +316,7 @@ class NumericFormat:
         *,
         with_base: bool,  # noqa: ARG002
     ) -> PackedCommit:
-        """The state after the last of the supersteps."""
+        """Encode the state after the last of the supersteps."""
         for folded in supersteps:
             if folded.superstep >= self._encoded:
                 self._rows += json.dumps(folded.row, default=lambda number: number.item()).encode() + b"\n"
@@ -334,12 +334,12 @@ class NumericFormat:
 
 
 def _difference(saved: Identity, own: Identity) -> str:
-    """How the identities of a checkpoint and of this run differ, and the remedy."""
+    """Return how the identities of a checkpoint and of this run differ, and the remedy."""
     remedy = "choose another run_id, or pass the graph and program that it was made with"
     if saved[:-1] == own[:-1]:
         return (
-            f"is of another program (functions, constants they use, dtypes, or the versions of Python or a library): "
-            f"{remedy}"
+            f"belongs to another program (functions, constants they use, dtypes, or the versions of Python or a "
+            f"library): {remedy}"
         )
 
     def size(identity: Identity) -> str:
@@ -348,5 +348,5 @@ def _difference(saved: Identity, own: Identity) -> str:
         return f"{identity.vertices:,} vertices and {identity.edges:,} stored edges, {kind}, {weights}"
 
     if saved[:4] == own[:4]:
-        return f"is of another graph (as large, but its edges or weights differ): {remedy}"
-    return f"is of another graph (it has {size(saved)}; this one {size(own)}): {remedy}"
+        return f"belongs to another graph (as large, but its edges or weights differ): {remedy}"
+    return f"belongs to another graph (it has {size(saved)}; this one {size(own)}): {remedy}"

@@ -12,7 +12,7 @@ from gpu_pregel.host.superstep.master import COMMIT, Start
 
 
 class NumericChange(NamedTuple):
-    """What a numeric superstep commits beside the arrays of the state.
+    """What a numeric superstep commits besides the arrays of the state.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class NumericPolicy:
         return self._state.execute(order, superstep, self._activity, self._totals, limit)
 
     def judge(self, reports: list[SuperstepFigures], journal: Journal | None) -> str:  # noqa: ARG002
-        """Commit every superstep: kernels do not fail one by one."""
+        """Commit every superstep: the kernels of single vertices cannot fail."""
         return COMMIT
 
     def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[FoldedSuperstep[NumericChange]]:
@@ -111,7 +111,7 @@ class NumericPolicy:
         return superstep > 0 and self._halt is not None and bool(self._halt(totals))
 
     def commit(self, folded: FoldedSuperstep[NumericChange]) -> None:
-        """Start the next superstep from here; values and frontier are in place already."""
+        """Start the next superstep from here; values and frontier are already in place."""
         self._activity, self._totals = folded.change
 
     def receive(self, part: Any) -> None:

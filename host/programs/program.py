@@ -153,7 +153,7 @@ def _check_function(role: str, function: object, arities: tuple[int, ...], wante
     count = _positional(getattr(function, "py_func", function))
     if count not in arities:
         place = f"{code.co_filename}, line {code.co_firstlineno}"
-        given = "a variable number of arguments" if count is None else f"{count}"
+        given = "a variable number of arguments" if count is None else f"{count} argument{'s' * (count != 1)}"
         raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
 
 

@@ -40,7 +40,7 @@ class Cipher(Protocol):
 
 
 class DamagedError(Exception):
-    """A blob differs from what was written; internal, callers get a ``StoreError`` that names the position."""
+    """A blob differs from what was written. Internal: callers get a ``StoreError`` that names the position."""
 
 
 def context_of(kind: str, run_id: str, *place: object) -> bytes:

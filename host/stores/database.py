@@ -18,7 +18,7 @@ from gpu_pregel.host.stores.schema import Dialect
 Write = tuple[str, Sequence[Any]]
 """A statement and its parameters."""
 MAX_ATTEMPTS = 100
-"""How often an operation is attempted while connections are lost or other programs write to the same run."""
+"""Maximum number of attempts at an operation while connections are lost or other programs write to the same run."""
 _INHERITED: list[Any] = []
 """Connections of the process that this one was forked from; a reference here keeps them from being closed."""
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 _COMMITS, _SEGMENTS = 64, 8
 """Maximum rows per query."""
 _MAX_READS = 20
-"""How often a run is read again while other programs prune it."""
+"""Maximum number of times that a run is read again while other programs prune it."""
 
 
 class RunReader:
@@ -77,7 +77,7 @@ class RunReader:
     def _public(self, row: StoredRow) -> RunRow:
         found = self._database.query(self._sql.meta, (row.key,))
         if not found:
-            raise self.table.damage(row.id, "has lost its meta", kind=MissingRowsError)
+            raise self.table.damage(row.id, "has lost its metadata", kind=MissingRowsError)
         header, data = found[0]
         is_hidden = not self._format.is_readable(header)
         meta = self._content(row.id, context_of("meta", row.id), header, data, verify_only=is_hidden)

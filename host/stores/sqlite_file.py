@@ -55,7 +55,7 @@ _PROBLEMS = {
     sqlite3.SQLITE_IOERR: "cannot be read or written ({error}): check its disk; committed data are safe",
     sqlite3.SQLITE_CORRUPT: "is damaged ({error}): restore a copy",
     sqlite3.SQLITE_NOTADB: "is not a SQLite database, or its header is damaged: give another path, or restore a copy",
-    sqlite3.SQLITE_TOOBIG: "cannot hold this ({error})",
+    sqlite3.SQLITE_TOOBIG: "cannot hold data of this size ({error})",
 }
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Python's module raises the latter for text or messages that are not UTF-8, which damage can cause."""

@@ -18,9 +18,9 @@ from gpu_pregel.host.stores.rows import Claim
 from gpu_pregel.host.stores.run_table import StoredRow
 
 Revision = Callable[[StoredRow], tuple[StoredRow, list[Write]]]
-"""From the run's row to its next version, and the other statements of the transaction; may be called several times."""
+"""Maps the run's row to its next version and the transaction's other statements; may be called several times."""
 IsCommitted = Callable[[StoredRow, StoredRow], bool]
-"""Whether the run's present row shows that an attempted one was committed, even though it has changed since."""
+"""Whether the run's current row shows that an attempted version was committed, even if it has changed since."""
 _TOKEN_SIZE = 16
 
 

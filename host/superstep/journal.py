@@ -33,9 +33,9 @@ class FoldedSuperstep(NamedTuple, Generic[PolicyChange]):
     halted : bool
         Whether the user's program ends the run here.
     change : object
-        What the policy commits; each policy has a class of its own for it.
+        What the policy commits; each policy has its own class for it.
     row : dict
-        Of the trace.
+        The row of the trace.
     """
 
     superstep: int
@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 
 class PackedCommit(NamedTuple):
-    """A commit as bytes.
+    """An encoded commit.
 
     Attributes
     ----------
@@ -75,15 +75,15 @@ class PackedCommit(NamedTuple):
 
 
 class Format(Protocol):
-    """How a kind of vertices writes its parts and its commits."""
+    """The format in which the parts and commits of one kind of vertices are stored."""
 
     def pack(self, parts: Sequence[Any]) -> list[bytes]:
-        """Parts as segments."""
+        """Encode parts as segments."""
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[Any]], parts: Sequence[Any], *, with_base: bool
     ) -> PackedCommit:
-        """Supersteps as one commit, the one of the last, with the parts that are not in the store yet."""
+        """Encode supersteps as one commit, that of the last one, with the parts that are not in the store yet."""
 
 
 class Journal:
@@ -94,13 +94,13 @@ class Journal:
     lease : Lease
     format : Format
     head : int
-        The superstep committed last, -1 before the first.
+        The last committed superstep; -1 before the first.
     status : str
         The status of the run in the store.
     every : int
         Commit after this many supersteps, and when the run ends.
     base_every : int
-        Write a base with every commit of this number.
+        Number of commits between bases, counting the one that has the base.
     since_base : int
         Commits since the last base.
     keep : int, optional
@@ -135,7 +135,7 @@ class Journal:
     # While a superstep runs.
 
     def add(self, parts: Sequence[Any], *, urgent: bool = False) -> None:
-        """Take parts of the superstep that runs; urgent ones are durable before further attempts begin."""
+        """Add parts of the running superstep; urgent ones become durable before further attempts begin."""
         self._parts += parts
         self._urgent |= urgent
         if self._oldest is None and parts:
@@ -143,7 +143,7 @@ class Journal:
 
     @property
     def due(self) -> float | None:
-        """When the parts are to be flushed, by the monotonic clock; None if there are none."""
+        """When the parts must be flushed, on the monotonic clock; None if there are none."""
         return None if self._oldest is None else self._oldest + FLUSH_AFTER
 
     def flush_if_due(self, at_once: bool = False) -> None:
@@ -165,7 +165,7 @@ class Journal:
             raise
 
     def record(self, *parts: Any) -> None:
-        """Make parts from outside durable before this returns; what cannot be written is dropped."""
+        """Make parts from outside durable before this returns; they are dropped if they cannot be written."""
         for part in parts:
             if isinstance(part, Answer):
                 self._store.answer(self._claim.run_id, self._head + 1, *part)
@@ -191,7 +191,7 @@ class Journal:
     # Between supersteps.
 
     def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
-        """Make a superstep durable, after which the run has ``status``; repeating it changes nothing."""
+        """Make a superstep durable and set the status of the run; repeating this changes nothing."""
         step = folded.superstep
         if step <= self._head:
             return
@@ -244,15 +244,15 @@ class Journal:
         return False
 
     def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
-        """Write the parts of a superstep that is held, and the run's status."""
+        """Write the parts of a held superstep, and the run's status."""
         self.flush(status)
         self._status = status
 
     def close(self) -> None:
-        """Write the parts and release the claim, so that any program may resume the run at once."""
+        """Write the parts and release the claim, so that any program may resume the run immediately."""
         try:
             if not self._lease.is_released:
-                # Another program has the run, or the store cannot take the parts: they are computed again.
+                # Another program has the run, or the store rejects the parts: their vertices are computed again.
                 with suppress(FencedError, StoreError, AgentError):
                     self.flush("stopped" if self._status == "running" else None)
         finally:

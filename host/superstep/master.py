@@ -27,7 +27,7 @@ class Start(NamedTuple, Generic[Order]):
     Attributes
     ----------
     active : int or None
-        Active vertices, None if superstep 0 finds out.
+        Number of active vertices; None before superstep 0, which determines it.
     halted : bool
         Whether the program has ended the run.
     order : object, optional
@@ -43,10 +43,10 @@ class Start(NamedTuple, Generic[Order]):
 
 
 class Policy(Protocol[Order, Reports, PolicyChange]):
-    """What the master asks of a kind of vertices."""
+    """The decisions that the master leaves to a kind of vertices."""
 
     def begin(self, superstep: int) -> Start[Order]:
-        """Where the run stands before a superstep."""
+        """Return where the run stands before a superstep."""
 
     def order(self, superstep: int) -> Order:
         """Decide what the partitions do: in which direction, or which vertices are computed."""
@@ -55,7 +55,7 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
         """Let the partitions execute one superstep or, where that is faster, up to ``limit``."""
 
     def judge(self, reports: Reports, journal: Journal | None) -> str:
-        """``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
+        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
 
     def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""
@@ -64,10 +64,10 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
         """Make a superstep visible to the partitions; repeating it changes nothing."""
 
     def receive(self, part: Any) -> None:
-        """Apply a part from outside; it is durable already."""
+        """Apply a part from outside, which is already durable."""
 
     def status_of(self, end: str) -> str:
-        """The final status of a run that ends as "completed", "halted" or "max_supersteps"."""
+        """Return the final status of a run that ends as "completed", "halted" or "max_supersteps"."""
 
     def close(self) -> None:
         """Release what the partitions hold, such as worker processes."""
@@ -84,14 +84,14 @@ class Master(Generic[Order, Reports, PolicyChange]):
     ----------
     policy : Policy
     max_supersteps : int or None
-        3 runs the supersteps 0, 1 and 2.
+        Maximum number of supersteps; 3 runs supersteps 0, 1 and 2.
     observe : callable
     journal : Journal, optional
         Makes commits durable before they become visible.
     superstep : int
-        The next superstep, for a run that is resumed.
+        The first superstep to run, if the run is resumed.
     trace : list of dict
-        The rows so far.
+        The rows of the supersteps so far.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self._stopping = True
 
     def receive(self, *parts: Any) -> None:
-        """Take answers, retries or messages from outside, between two calls of :meth:`step`.
+        """Accept answers, retries or messages from outside, between two calls of :meth:`step`.
 
         They are durable when this returns. A run that had completed continues if a vertex becomes active.
         """
@@ -180,13 +180,13 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self.close()
 
     def _limit(self) -> int:
-        """Supersteps that may be executed together: one where each commit is journalled."""
+        """Return how many supersteps may be executed together: one if each commit is journalled."""
         if self._journal is not None:
             return 1
         return sys.maxsize if self._max is None else self._max - self.superstep
 
     def _find_end(self, active: int | None, halted: bool) -> str | None:
-        """The status of a run that ends before the next superstep, or None if it continues."""
+        """Return the status of a run that ends before the next superstep, or None if it continues."""
         if halted:
             return self._policy.status_of("halted")
         if active == 0:
@@ -214,7 +214,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
             self._observe("end", {"status": end})
 
     def _rest(self, status: str) -> bool:
-        """Hold the superstep that is running, or end the run before the next one."""
+        """Hold the running superstep, or end the run before the next one."""
         if self._journal is not None:
             self._journal.hold(self.superstep, status)
         self.status = status

@@ -40,7 +40,7 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 @jit
 def initialise(work: Any, indptr: Any, indices: Any, labels: Any) -> None:
-    """Make every vertex a tree of its own; the CUDA version reads the edges."""
+    """Make every vertex the root of its own tree; unlike the CUDA version, this reads no edges."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
@@ -66,7 +66,7 @@ def link_sampled(work: Any, indptr: Any, indices: Any, rounds: Any, labels: Any)
             end = indptr[u + 1]
             if begin == end:
                 continue
-            # In most cases u is a tree of its own and its smallest neighbour is smaller, so that one swap links them.
+            # In most cases u is alone in its tree and its smallest neighbour is smaller, so that one swap links them.
             v = indices[begin]
             if v > u or not compare_and_swap(labels, u, u, load(labels, v)):
                 _link(labels, u, v)

@@ -5,7 +5,7 @@ has another name, and the least recently used entries are deleted when the cache
 ``gpu_pregel`` in ``NUMBA_CACHE_DIR``, ``XDG_CACHE_HOME`` or ``~/.cache``, and never in the installed package.
 
 Comments and line numbers are not part of a digest. Kernels have no debug information and raise no exceptions; if a
-user's function raises one, its traceback shows the line at which the function was when it was compiled.
+user's function raises one, its traceback shows the function's line at the time of compilation.
 """
 
 from __future__ import annotations

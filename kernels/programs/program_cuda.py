@@ -20,7 +20,7 @@ from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_contex
 from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
 
 MAX_BLOCKS = 1024
-"""Most blocks of a kernel over all vertices; each processes a range of them, the same on every chip."""
+"""Maximum number of blocks of a kernel over all vertices, the same on every chip; each processes a range of them."""
 
 
 @device

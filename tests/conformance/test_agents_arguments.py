@@ -76,7 +76,7 @@ REFUSED: list[Any] = [
     pytest.param(
         {"vertices": [Vertex("a", 0, "abc")]},
         ArgumentTypeError,
-        r"vertex 'a': edges must be several targets, not 'abc': for one, pass \['abc'\]",
+        r"vertex 'a': edges must be a sequence of targets, not 'abc': for a single target, pass \['abc'\]",
         id="edges of text",
     ),
     pytest.param(
@@ -209,7 +209,7 @@ def test_invalid_calls_of_a_run(workers: int) -> None:
     with agents.start([Vertex("bad"), Vertex("good")], compute, workers=workers, retry=ONCE) as run:
         with pytest.raises(ArgumentError, match="'bad' has not failed in a held superstep"):
             run.retry(["bad"])
-        with pytest.raises(ArgumentError, match="'bad' does not wait for an answer"):
+        with pytest.raises(ArgumentError, match="'bad' is not waiting for an answer"):
             run.answer("bad", 1)
         assert not run.step()
         with pytest.raises(

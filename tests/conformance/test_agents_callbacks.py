@@ -19,7 +19,7 @@ class OurError(Exception):
 
 
 def wrong(*_: Any) -> Any:
-    raise OurError("of a function of the user")
+    raise OurError("raised by the user's function")
 
 
 @FEW
@@ -39,7 +39,7 @@ def test_exceptions_of_functions_in_the_master(what: str, workers: int) -> None:
     aggregators = {"figure": options.pop("aggregator", "sum")}
     options.setdefault("resolve", lambda vertex, existing, requested, messages: requested[0])
     before = children()
-    with pytest.raises(Exception, match="of a function of the user"):
+    with pytest.raises(Exception, match="raised by the user's function"):
         agents.run([Vertex(0), Vertex(1)], compute, workers=workers, aggregators=aggregators, retry=ONCE, **options)
     assert children() == before
 
@@ -50,7 +50,7 @@ def test_exceptions_of_functions_in_the_master(what: str, workers: int) -> None:
     [
         ("min", "cannot fold the contributions: TypeError: '<' not supported"),
         ("sum", "cannot fold the contributions: TypeError"),
-        (wrong, "cannot fold the contributions: OurError: of a function of the user"),
+        (wrong, "cannot fold the contributions: OurError: raised by the user's function"),
         (lambda a, b: object(), "has a result that is not data: its result is of type object"),
     ],
     ids=["min", "sum", "raises", "no data"],

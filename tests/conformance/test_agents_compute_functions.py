@@ -20,7 +20,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     # Mistake, which is the name of the vertex: kind, type and text of the failure.
     "returns": ("exception", "TypeError", "compute must return None, but returned int: set ctx.value"),
     "returns ctx": ("exception", "TypeError", "compute must return None, but returned Context"),
-    "yields": ("exception", "TypeError", "compute must return None, but returned generator.*has a yield"),
+    "yields": ("exception", "TypeError", "compute must return None, but returned generator.*contains yield: remove it"),
     "does not await": ("exception", "TypeError", "compute must return None, but returned coroutine.*async function"),
     "value": ("data", "CodecError", "the value: value.*function"),
     "part of a value": ("data", "CodecError", r"the value: value\['part'\]\[0\] is of type object"),
@@ -30,7 +30,11 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "message to neighbors": ("data", "CodecError", "a message: value is of type object"),
     "aggregate": ("data", "CodecError", "a contribution to 'sum': value is of type object"),
     "value of a vertex": ("data", "CodecError", "a vertex's value: value is of type object"),
-    "edges of a vertex": ("exception", "ArgumentTypeError", r"edges must be several.*for one, pass \['fine'\]"),
+    "edges of a vertex": (
+        "exception",
+        "ArgumentTypeError",
+        r"edges must be a sequence.*for a single target, pass \['fine'\]",
+    ),
     "weight of a vertex": ("data", "CodecError", "an edge's weight: value is of type object"),
     "weight": ("data", "CodecError", "an edge's weight: value is of type object"),
     "payload": ("data", "CodecError", "an interrupt's payload: value is of type object"),

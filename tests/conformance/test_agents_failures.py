@@ -113,7 +113,7 @@ def test_failures_and_interrupts_in_one_superstep(workers: int, tmp_path: Path) 
         assert not run.step()
         run.answer("asks 1", [1])
         run.answer("asks 2", [2])
-        with pytest.raises(ArgumentError, match="vertex 'asks 2' does not wait for an answer"):
+        with pytest.raises(ArgumentError, match="vertex 'asks 2' is not waiting for an answer"):
             run.answer("asks 2", "again")
         assert not run.step()
         assert run.result().aggregates == {"count": 4}

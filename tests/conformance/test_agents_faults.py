@@ -17,7 +17,7 @@ from tests.host.agents.workers.worker_programs import counting, final_bytes, is_
 from tests.worker_faults import arm, disarm
 
 PLACES = {"loading": 1, "idle": 70, "computing": 1400, "marked": 70, "torn": 120, "committing": 70}
-"""Maximum number of times that a worker comes to a place before it dies; it computes 20 vertices in a superstep."""
+"""Maximum number of times that a worker reaches a place before it dies; it computes 20 vertices in a superstep."""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -34,7 +34,7 @@ def test_workers_die_repeatedly_at_a_place_during_200_supersteps(
     deaths = 0
 
     def rearm() -> None:
-        """Kill the first of the following workers that comes to the place often enough."""
+        """Kill the first of the following workers that reaches the place often enough."""
         count = draw.randint((PLACES[place] + 1) // 2, PLACES[place])
         arm(monkeypatch, place, count, tmp_path / str(deaths))
 

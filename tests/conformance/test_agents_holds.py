@@ -67,7 +67,7 @@ def test_a_held_superstep_resumes_and_computes_only_the_rest(opened: Open, log: 
     found = gp.agents.state_at(opened(), "run")
     assert (found.status, found.interrupts, found.failed) == ("interrupted", {"asks": "really?"}, {})
     with pytest.raises(
-        ArgumentError, match="vertex 'good' does not wait for an answer; waiting vertices: \\['asks'\\]"
+        ArgumentError, match="vertex 'good' is not waiting for an answer; waiting vertices: \\['asks'\\]"
     ):
         gp.agents.resume(opened(), "run", **options, answers={"good": 1})
     with gp.agents.reopen(opened(), "run", **options) as agents:  # the claim was released
@@ -180,13 +180,15 @@ def test_an_answer_that_another_program_has_given_is_reported(opened: Open, monk
         ctx.value = ctx.interrupt()
         ctx.vote_to_halt()
 
-    def reopened(*arguments: Any, **options: Any) -> gp.agents.AgentRun:
-        agents = gp.agents.reopen(*arguments, **options)
+    reopen = _stored._reopen
+
+    def reopened(*arguments: Any) -> gp.agents.AgentRun:
+        agents = reopen(*arguments)
         opened().answer("run", 0, encode("asks"), 0, encode("yes"))
         return agents
 
     gp.agents.run([Vertex("asks")], compute, store=opened(), run_id="run")
-    monkeypatch.setattr(_stored, "reopen", reopened)
+    monkeypatch.setattr(_stored, "_reopen", reopened)
     with pytest.raises(ArgumentError, match="has an answer"):
         gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
     monkeypatch.undo()
@@ -212,7 +214,7 @@ def test_an_answer_may_be_repeated_after_the_vertex_has_continued(opened: Open) 
         for _ in range(2):
             assert gp.agents.resume(opened(), "run", compute, answers=answers).interrupts == waiting
         for wrong in ({"a": "another"}, {"nobody": "to a"}):
-            with pytest.raises(ArgumentError, match="does not wait for an answer"):
+            with pytest.raises(ArgumentError, match="is not waiting for an answer"):
                 gp.agents.resume(opened(), "run", compute, answers=wrong)
     assert gp.agents.state_at(opened(), "run").values == answers
 

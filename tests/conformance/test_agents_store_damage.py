@@ -226,7 +226,7 @@ def test_planted_data_in_a_store_is_refused(tmp_path: Path) -> None:
                 store.commit(claim, 0, commits[place], [data] if place == "segment" else [])
             store.release(claim)
             for read in (gp.agents.state_at, partial(gp.agents.resume, compute=compute)):
-                with pytest.raises(StoreError, match="holds what cannot be read") as caught:
+                with pytest.raises(StoreError, match="holds data that cannot be read") as caught:
                     read(store, run_id)
                 assert caught.value.run == run_id
             modules = modules or set(sys.modules)
@@ -261,7 +261,7 @@ def test_impossible_events_are_refused(event: Any) -> None:
     store.flush(claim, 0, [encode((*Segment().columns()[:-1], [event]))])
     store.release(claim)
     for read in (gp.agents.state_at, partial(gp.agents.resume, compute=lambda ctx: None)):
-        with pytest.raises(StoreError, match="superstep 0: holds what cannot be read"):
+        with pytest.raises(StoreError, match="superstep 0: holds data that cannot be read"):
             read(store, "run")
 
 

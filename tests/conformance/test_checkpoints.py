@@ -190,7 +190,7 @@ def test_other_graphs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
         (gp.Graph.from_edgelist(src, dst, num_vertices=200), "no weights"),
     ]
     for other, problem in others:
-        with pytest.raises(CheckpointError, match=rf"superstep \d+: is of another graph \(.*{problem}"):
+        with pytest.raises(CheckpointError, match=rf"superstep \d+: belongs to another graph \(.*{problem}"):
             gp.run(other, DISTANCES, checkpoint=tmp_path / "runs.db", resume=True)
     same = gp.Graph.from_edgelist(src[::-1], dst[::-1], weight[::-1], num_vertices=200)
     assert gp.run(same, DISTANCES, checkpoint=tmp_path / "runs.db", resume=True).supersteps > 8
@@ -206,7 +206,9 @@ def test_other_programs_are_refused(graph: gp.Graph, tmp_path: Path) -> None:
         replace(DISTANCES, aggregators={"count": gp.Aggregator("sum", lambda old, new, ctx: 1)}),
     ]
     for other in others:
-        with pytest.raises(CheckpointError, match=r"superstep \d+: is of another program .* choose another run_id"):
+        with pytest.raises(
+            CheckpointError, match=r"superstep \d+: belongs to another program .* choose another run_id"
+        ):
             gp.run(graph, other, checkpoint=tmp_path / "runs.db", resume=True)
 
 

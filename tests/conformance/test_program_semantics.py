@@ -235,7 +235,7 @@ def test_an_impossible_push_is_rejected(device: str) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"mode": "sideways"}, ArgumentError, "mode must be 'auto' or 'push' or 'pull'"),
+        ({"mode": "sideways"}, ArgumentError, "mode must be 'auto', 'push' or 'pull'"),
         ({"on_limit": "ignore"}, ArgumentError, "on_limit must be 'raise' or 'return'"),
         ({"max_supersteps": 0}, ArgumentError, "max_supersteps must be from 1"),
         ({"partitions": 0}, ArgumentError, "partitions must be from 1"),

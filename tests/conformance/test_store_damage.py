@@ -91,7 +91,7 @@ DAMAGES = [
     ("UPDATE @runs SET head = head + 1", "run 'run': its row is damaged"),
     ("UPDATE @runs SET status = 'completed'", "run 'run': its row is damaged"),
     ("UPDATE @runs SET lease = 1", "run 'run': its row is damaged"),
-    ("DELETE FROM @metas", "run 'run': has lost its meta"),
+    ("DELETE FROM @metas", "run 'run': has lost its metadata"),
     ("UPDATE @metas SET data = seal", r"run 'run': is damaged \(its checksum"),
     ("UPDATE @bases SET data = seal", "run 'run', superstep -1: is damaged"),
     ("UPDATE @bases SET data = seal WHERE part = 2", "run 'run', superstep -1: is damaged"),

@@ -9,7 +9,7 @@ import pytest
 
 
 def arm(monkeypatch: pytest.MonkeyPatch, place: str, count: int, mark: Path, how: str = "kill") -> None:
-    """Let the worker that first creates ``mark`` end when it comes to ``place`` for the ``count``-th time.
+    """End the worker that first creates ``mark`` when it reaches ``place`` for the ``count``-th time.
 
     Places are "loading", "idle" (a batch has arrived), "computing", "marked" (a frame is written, and its mark not
     cleared), "torn" (half a frame is written) and "committing". With ``how="stop"`` the worker stops instead.
@@ -21,5 +21,5 @@ def arm(monkeypatch: pytest.MonkeyPatch, place: str, count: int, mark: Path, how
 
 
 def disarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start further workers without a fault."""
+    """Start later workers without a fault."""
     monkeypatch.delenv("GPU_PREGEL_WORKER_FAULT")

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def install(place: str, count: int, mark: str, how: str) -> None:
-    """Wrap a function, so that the process ends in its ``count``-th call that comes to ``place``."""
+    """Wrap a function, so that the process ends in its ``count``-th call that reaches ``place``."""
     from gpu_pregel.host.agents.context import Context
     from gpu_pregel.host.agents.workers import pipes
     from gpu_pregel.host.agents.workers.executor import Executor

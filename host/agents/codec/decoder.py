@@ -263,7 +263,7 @@ def _parse_keys(data: bytes, i: int, end: int, n: int, depth: int) -> tuple[Any,
         raise
     keys = tuple(items)
     if stop != end:
-        raise InvalidDataError("has keys of another size than stated")
+        raise InvalidDataError("has keys that do not take the stated size")
     if count_distinct(keys) != n:
         raise InvalidDataError("has a duplicate key")
     if n <= 64 and end - i <= MAX_KEY_BYTES and list(map(type, keys)).count(str) == n:
@@ -299,7 +299,7 @@ def _set_reader(cls: type[set[Any]] | type[frozenset[Any]]) -> Reader:
                 raise
             latest = data[start:i]
             if latest <= last:
-                raise InvalidDataError("is a set whose elements are not sorted, or duplicate")
+                raise InvalidDataError("is a set with unsorted or duplicate elements")
             last = latest
             elements.append(element)
         if count_distinct(elements) != n:

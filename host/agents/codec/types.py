@@ -65,7 +65,7 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     Raises
     ------
     ArgumentTypeError
-        ``cls`` is of another kind.
+        ``cls`` is not a type that can be registered.
     ArgumentError
         Another type has this name.
 
@@ -352,7 +352,9 @@ def _unknown(head: bytes) -> InvalidDataError:
         return InvalidDataError(f"has a field {unexpected[0][:80]!r} that {type_name(kind.type)} does not have")
     if missing:
         return InvalidDataError(f"has no field {missing[0]!r}, which {type_name(kind.type)} has")
-    return InvalidDataError(f"is of another kind than {type_name(kind.type)}, or has its fields in another order")
+    return InvalidDataError(
+        f"is of a different kind than {type_name(kind.type)}, or has its fields in a different order"
+    )
 
 
 readers[OBJECT] = _read_object

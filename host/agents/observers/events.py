@@ -77,7 +77,7 @@ def _plain(fact: Any) -> str:
 
 
 class ProgressObserver:
-    """Shows the superstep and the number of its completed vertices on stderr by tqdm, once a run is long.
+    """Shows the superstep and the number of its completed vertices on stderr with tqdm, once a run takes long.
 
     The bar is removed when a superstep is held, and when the run ends or its ``with`` block is left.
 

@@ -125,7 +125,7 @@ class AsyncAttempts:
                 async with asyncio.timeout(seconds):
                     await self._wakeup
             self._wakeup = None
-        await asyncio.sleep(0)  # let attempts end that are about to
+        await asyncio.sleep(0)  # let attempts that are about to end do so
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:

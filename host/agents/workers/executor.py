@@ -176,7 +176,7 @@ def _refuse_result(result: Any) -> None:
         result.close()
         remedy = "make compute itself an async function that awaits it"
     elif isgenerator(result) or isasyncgen(result):
-        remedy = "its body did not run, as it has a yield: remove that"
+        remedy = "its body did not run, because it contains yield: remove it"
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 

@@ -15,6 +15,8 @@ import gpu_pregel as gp
 from benchmarks.peers import PEERS
 from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, exported_names
 from gpu_pregel.host.graphs.results import VertexResult
+from tests.gpu_pregel.algorithms.hops import check_hops, hops
+from tests.graphs import KNOWN, arrays
 
 PACKAGE = Path(gp.__file__).parent
 
@@ -56,6 +58,13 @@ PROGRAM = """if True:
         assert type(found) is gp.Hops
         assert found.to_dict() == {0: 0, 1: 1, 2: 2, 3: -1, 4: -1}
 """
+
+
+@pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
+def test_the_example_passes_on_the_graphs_of_the_conformance_tests(directed: bool) -> None:
+    for known in KNOWN:
+        graph = gp.Graph.from_edgelist(*arrays(known.edges), num_vertices=known.n, directed=directed)
+        check_hops(graph, hops(graph, device="cpu").to_numpy())
 
 
 def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.cli import main
+from gpu_pregel.cli import main, make_parser
 
 
 @pytest.fixture
@@ -153,7 +156,7 @@ def test_exit_status_and_message(
         (["-f", "nowhere.el"], 1, "nowhere.el: no such file"),
         (["-f", "FOLDER"], 1, "is a folder"),
         (["-f", "FOLDER/graph.docx"], 1, "unknown suffix '.docx'"),
-        (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist' or"),
+        (["-f", "FOLDER/graph.docx", "--format", "word"], 2, "format must be 'edgelist', 'matrix-market', "),
         (["-g", "4", "--num-vertices", "3"], 2, "require -f"),
         (["-g", "4", "-o", "-", "--json"], 2, "both write to stdout"),
     ],
@@ -194,7 +197,25 @@ def test_ctrl_c_ends_with_the_documented_status(
     assert capsys.readouterr().err == "gpu-pregel: interrupted\n"
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "130 by Ctrl-C" in " ".join(capsys.readouterr().out.split())
+    assert "130 after Ctrl-C" in " ".join(capsys.readouterr().out.split())
+
+
+def command_parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """Yield the parser and those of all its commands and actions."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from command_parsers(command)
+
+
+def test_help_pages_are_sentences_and_explain_every_argument() -> None:
+    parsers = list(command_parsers(make_parser()))
+    assert len(parsers) >= 12
+    for parser in parsers:
+        assert re.fullmatch(r"[A-Z][^`]*\.", parser.description or ""), parser.prog
+        for action in parser._actions:
+            assert action.help or isinstance(action, argparse._SubParsersAction), f"{parser.prog}: {action.dest}"
 
 
 def test_bad_data_is_reported_with_file_and_line_and_leaves_no_output(

@@ -76,6 +76,14 @@ def test_failures_are_reported_together_and_siblings_keep_their_records() -> Non
     assert calls == ["a", "b", "c", "d", "b", "c"]
 
 
+def test_a_single_failure_is_reported_in_the_singular() -> None:
+    def fails(ctx: Any) -> None:
+        raise OSError("no such place")
+
+    with pytest.raises(AgentsFailedError, match=r"^1 vertex failed in superstep 0, which is held: vertex 'a': OSError"):
+        gp.agents.run([Vertex("a")], fails, retry=gp.agents.RetryPolicy(attempts=1))
+
+
 def test_continue_without_failed_vertices() -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 1 and ctx.vertex_id == "b":
@@ -144,7 +152,7 @@ def test_interrupts_hold_the_superstep_until_they_are_answered() -> None:
         assert not agents.step()
         assert agents.status == "interrupted"
         assert agents.result().interrupts == {"a": {"ask": "name"}}
-        with pytest.raises(ArgumentError, match="vertex 'b' does not wait for an answer"):
+        with pytest.raises(ArgumentError, match="vertex 'b' is not waiting for an answer"):
             agents.answer("b", 1)
         agents.answer("a", "Ada")
         assert not agents.step()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -323,8 +326,20 @@ def test_bad_input_is_refused_before_work() -> None:
         run([Vertex("a")], never, combiner="median")
     with pytest.raises(ArgumentError, match="on_failure"):
         run([Vertex("a")], never, on_failure="ignore")
-    with pytest.raises(ArgumentTypeError, match="start has no parameter spam"):
-        gp.agents.start([Vertex("a")], never, spam=1)  # type: ignore[call-overload]
+
+
+def test_an_unknown_option_is_refused_by_the_function_that_was_called() -> None:
+    store = gp.MemoryStore()
+    calls: dict[str, Callable[..., Any]] = {
+        "run": partial(gp.agents.run, []),
+        "arun": lambda *args, **options: asyncio.run(gp.agents.arun([], *args, **options)),
+        "start": partial(gp.agents.start, []),
+        "resume": partial(gp.agents.resume, store, "run"),
+        "reopen": partial(gp.agents.reopen, store, "run"),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ArgumentTypeError, match=f"^{name} has no parameter spam$"):
+            call(lambda ctx: None, spam=1)
 
 
 def test_signatures_show_all_options() -> None:

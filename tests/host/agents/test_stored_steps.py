@@ -102,7 +102,7 @@ def test_a_repeated_answer_and_a_retry_are_durable_immediately() -> None:
         with gp.agents.start([Vertex("asks")], compute, store=store, run_id="other") as agents:
             agents.step()
             agents.answer("asks", 1)
-            with pytest.raises(ArgumentError, match="does not wait for an answer"):
+            with pytest.raises(ArgumentError, match="is not waiting for an answer"):
                 agents.answer("asks", 2)
 
 

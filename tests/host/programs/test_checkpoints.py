@@ -134,7 +134,7 @@ def test_a_new_file_starts_a_new_run(path: Path) -> None:
     assert restore(path)[0] is None
     assert path.is_file()
     assert restore(path)[0] is None
-    with pytest.raises(CheckpointError, match="is of another graph"):
+    with pytest.raises(CheckpointError, match="belongs to another graph"):
         restore(path, IDENTITY._replace(edges=9))
 
 
@@ -167,8 +167,8 @@ def test_two_programs_cannot_write_the_same_run(path: Path) -> None:
 @pytest.mark.parametrize(
     "changes, problem",
     [
-        ({"program": "b" * 64}, "is of another program"),
-        ({"content": "1" * 16}, "is of another graph (as large, but its edges or weights differ)"),
+        ({"program": "b" * 64}, "belongs to another program"),
+        ({"content": "1" * 16}, "belongs to another graph (as large, but its edges or weights differ)"),
         ({"vertices": 5}, "(it has 3 vertices and 4 stored edges, directed, no weights; this one 5 vertices and 4"),
         ({"edges": 5}, "this one 3 vertices and 5 stored edges"),
         ({"directed": False}, "4 stored edges, undirected, no weights)"),
@@ -195,14 +195,14 @@ def test_another_version_and_another_kind_are_refused(path: Path, monkeypatch: p
         restore(path)
     with gp.MemoryStore() as store:
         gp.agents.run([], lambda ctx: None, store=store, run_id="run")
-        with pytest.raises(CheckpointError, match="is of a run of agents: choose another run_id"):
+        with pytest.raises(CheckpointError, match="belongs to a run of agents: choose another run_id"):
             restore(store)
 
 
 def test_more_supersteps_than_the_limit_are_refused(path: Path) -> None:
     write(path, 3)
     assert restore(path, max_supersteps=3)[0] == start(3)
-    with pytest.raises(CheckpointError, match="holds 3 supersteps, more than max_supersteps=2: raise that"):
+    with pytest.raises(CheckpointError, match="holds 3 supersteps, more than max_supersteps=2: raise it"):
         restore(path, max_supersteps=2)
 
 

@@ -96,6 +96,7 @@ def test_damaged_bytes_are_decoded_correctly_or_refused(x: Any) -> None:
     data = encode(x)
     assert check(data)
     r = random.Random(7)
+    decode(encode([date(2026, 1, 1), np.zeros(1)]))  # loads the codec's own modules for these types
     modules = set(sys.modules)
     start = time.perf_counter()
     read = sum(check(damaged(data, r)) for _ in range(2000))
@@ -202,8 +203,8 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (b"\1\xa1" + struct.pack(">Q", 9) + b"\xff" * 9, "value", "canonical form"),
     (b"\1\xb1\7" + bytes(56), "value", "canonical form"),
     (b"\1\xb0\x08" + b"\x31" * 8, "value", "canonical form"),
-    (b"\1\xb4\2\x32\x31", "value", "not sorted"),
-    (b"\1\xb4\2\x31\x31", "value", "not sorted"),
+    (b"\1\xb4\2\x32\x31", "value", "unsorted or duplicate elements"),
+    (b"\1\xb4\2\x31\x31", "value", "unsorted or duplicate elements"),
     (b"\1\xb4\2" + min(item(1), item(1.0)) + max(item(1), item(1.0)), "value", "duplicate elements"),
     (b"\1\xb4\1" + item([1]), "value", "unhashable"),
     (b"\1\xb4\1\xfe", "value{0}", "unknown tag"),
@@ -213,7 +214,7 @@ REFUSED: list[tuple[bytes, str, str]] = [
     (b"\1\xb3\1\2" + item([]) + b"\1", "value", "unhashable"),
     (b"\1\xb3\1\3" + item("a") + b"\xfe", "value['a']", "unknown tag"),
     (b"\1\xb3\1\1\xfe\1", "value.keys()[0]", "unknown tag"),
-    (b"\1\xb3\1\2" + item(1) + b"\1\1", "value", "keys of another size"),
+    (b"\1\xb3\1\2" + item(1) + b"\1\1", "value", "keys that do not take the stated size"),
     (b"\1\xb3\1\x09" + item(1) + b"\1\1", "value", "truncated"),
     (b"\1\xc0" + struct.pack(">HBB", 2023, 2, 29), "value", "is not a date: day is out of range"),
     (b"\1\xc0" + struct.pack(">HBB", 0, 2, 29), "value", "is not a date: year 0"),
