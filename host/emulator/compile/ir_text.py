@@ -6,6 +6,7 @@ Numba-CUDA emits the typed pointers of LLVM 7 for NVVM (``i32*``); llvmlite read
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 NAME = r'(?:"[^"]*"|[\w.$-]+)'
 """A name without its % or @ prefix."""
@@ -14,6 +15,7 @@ VALUE = rf"(?:[%@]{NAME}|[\w.+-]+)"
 
 _TOKEN = re.compile(r'[%@]?"[^"]*"|addrspace\(\d+\)|[\w.$%@!#+-]+|\s+|.')
 _OPENING, _CLOSING = frozenset("{[<("), frozenset("}]>)")
+_QUOTE_BRACKET_OR_COMMA = re.compile(r'"[^"]*"?|[{\[<(}\]>),]')
 _SHARED = "addrspace(3)"
 
 
@@ -66,21 +68,25 @@ def _is_address_space_of_global(tokens: list[str], token: str) -> bool:
     return "=" in tokens and tokens[0].startswith("@")
 
 
-def split(text: str) -> list[str]:
-    """Split at the commas outside brackets and quotes."""
-    parts: list[str] = []
-    depth = begin = 0
-    quoted = False
-    for position, character in enumerate(text):
-        if character == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif character in _OPENING:
+def _brackets_and_commas(text: str, begin: int = 0) -> Iterator[tuple[int, str, int]]:
+    """Yield the position of each bracket and comma outside quotes, it, and the number of brackets open after it."""
+    depth = 0
+    for match in _QUOTE_BRACKET_OR_COMMA.finditer(text, begin):
+        character = match[0]
+        if character in _OPENING:
             depth += 1
         elif character in _CLOSING:
             depth -= 1
-        elif character == "," and not depth:
+        if character[0] != '"':
+            yield match.start(), character, depth
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas outside brackets and quotes."""
+    parts: list[str] = []
+    begin = 0
+    for position, character, depth in _brackets_and_commas(text):
+        if character == "," and not depth:
             parts.append(text[begin:position].strip())
             begin = position + 1
     last = text[begin:].strip()
@@ -89,20 +95,9 @@ def split(text: str) -> list[str]:
 
 def closing(text: str, begin: int) -> int:
     """Return the position of the bracket that closes the one at ``begin``."""
-    depth = 0
-    quoted = False
-    for position in range(begin, len(text)):
-        character = text[position]
-        if character == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif character in _OPENING:
-            depth += 1
-        elif character in _CLOSING:
-            depth -= 1
-            if not depth:
-                return position
+    for position, character, depth in _brackets_and_commas(text, begin):
+        if character in _CLOSING and not depth:
+            return position
     raise ValueError(f"unbalanced brackets: {text}")
 
 
