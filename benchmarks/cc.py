@@ -50,20 +50,25 @@ class Entry:
             self.median, self.minimum, self.quartiles = summary.median, summary.minimum, summary.quartiles
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the subcommand's options."""
-    parser.add_argument("--graphs", default=DEFAULT_GRAPHS, help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
-    parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
+def add_contest(parser: argparse.ArgumentParser, *, graphs: str, runs: int, budget: int) -> None:
+    """Declare the options of a comparison with peers, with these defaults."""
+    parser.add_argument("--graphs", default=graphs, help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
     parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
-    parser.add_argument("--runs", type=int, default=5, help="runs per turn; their median counts (default: 5)")
+    parser.add_argument("--runs", type=int, default=runs, help=f"runs per turn; their median counts (default: {runs})")
     parser.add_argument(
         "--budget",
         type=float,
-        default=300,
-        help="seconds after which a contestant takes no further turn (default: 300)",
+        default=budget,
+        help=f"seconds after which a contestant takes no further turn (default: {budget})",
     )
     parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder for graph files")
     add_device(parser)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommand's options."""
+    parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
+    add_contest(parser, graphs=DEFAULT_GRAPHS, runs=5, budget=300)
     parser.add_argument("--plot", type=Path, help="file for the chart, .svg or .png")
 
 

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import gpu_pregel as gp
-from benchmarks._device import add_device, format_device, set_device
-from benchmarks._graphs import DEFAULT_CACHE, prepare
+from benchmarks._device import format_device, set_device
+from benchmarks._graphs import prepare
 from benchmarks._measure import (
     Summary,
     format_ratio,
@@ -28,7 +28,7 @@ from benchmarks._measure import (
     timed,
     write_json,
 )
-from benchmarks.cc import measure_contestants, report_graph
+from benchmarks.cc import add_contest, measure_contestants, report_graph
 from benchmarks.peers._contestant import Contestant, ProgramContestant
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.ours import GpuPregel
@@ -105,17 +105,7 @@ class GapbsPageRank(ProgramContestant):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
-    parser.add_argument("--graphs", default="kron:20,uniform:20", help="kron:SCALE, uniform:SCALE, grid:SCALE or files")
-    parser.add_argument("--trials", type=int, default=9, help="turns per contestant (default: 9)")
-    parser.add_argument("--runs", type=int, default=3, help="runs per turn; their median counts (default: 3)")
-    parser.add_argument(
-        "--budget",
-        type=float,
-        default=120,
-        help="seconds after which a contestant takes no further turn (default: 120)",
-    )
-    parser.add_argument("--cache", type=Path, default=DEFAULT_CACHE, help="folder for graph files")
-    add_device(parser)
+    add_contest(parser, graphs="kron:20,uniform:20", runs=3, budget=120)
 
 
 def run(arguments: argparse.Namespace) -> int:
