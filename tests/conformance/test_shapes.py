@@ -90,8 +90,22 @@ def test_a_hub_at_the_end_of_the_graph(device: str) -> None:
     assert run(star, HOPS, device).to_numpy().tolist() == [0] + [2] * (n - 2) + [1]
 
 
+@ways(mode=["push", "pull"], partitions=[1, 2])
+def test_hubs_beside_full_warps_of_rows(device: str, way: dict[str, Any]) -> None:
+    """The rows fill the warps, and on a GPU the two hubs' eight pieces fill the last block."""
+    n, length = 4_096, 70_000 if device == "cpu" else 3_500
+    ring, hubs = np.arange(n), [77, 4_000]
+    leaves = np.arange(length) % n
+    src = np.concatenate([ring, ring, *(np.full(length, hub) for hub in hubs), *([leaves] * len(hubs))])
+    dst = np.concatenate(
+        [(ring + 1) % n, (ring + n // 2) % n, *([leaves] * len(hubs)), *(0 * leaves + h for h in hubs)]
+    )
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=n, directed=True)
+    assert np.array_equal(run(graph, SUMS, device, **way).to_numpy(), sums_of(graph))
+
+
 @pytest.mark.parametrize("mode", ["push", "pull"])
-@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 513])
+@pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 513, 2_049])
 @DEVICES
 def test_numbers_of_vertices_around_block_boundaries(device: str, n: int, mode: str) -> None:
     random = np.random.default_rng(n)
@@ -150,10 +164,11 @@ def test_batches_of_supersteps_end_at_the_limit(device: str, limit: int) -> None
     assert [row["superstep"] for row in result.trace] == list(range(result.supersteps))
 
 
+@pytest.mark.parametrize("tail", [0, 1, 50])
 @DEVICES
-def test_the_direction_can_change_within_a_batch(device: str) -> None:
-    """A path ends in a dense part; pushes that were launched beyond it must not run."""
-    tail, dense = 50, 120
+def test_the_direction_can_change_within_a_batch(device: str, tail: int) -> None:
+    """A path ends in a dense part; pushes that were launched beyond it must not run, not even the second one."""
+    dense = 120
     u, v = np.triu_indices(dense, 1)
     src, dst = np.append(np.arange(tail), tail + u), np.append(np.arange(1, tail + 1), tail + v)
     graph = gp.Graph.from_edgelist(src, dst)
