@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 import gpu_pregel as gp
@@ -63,4 +66,27 @@ SUMS = gp.VertexProgram(
     combine="sum",
     apply=lambda value, incoming, ctx: incoming,
     active=lambda old, new, ctx: False,
+)
+
+
+def describe(ctx: Any) -> int:
+    """A number that depends on every integer of ``ctx``."""
+    number = ctx.vertex * 3 + ctx.num_vertices * 5_000 + ctx.out_degree * 70 + ctx.in_degree * 1_100
+    return number + ctx.superstep * 13  # type: ignore[no-any-return]
+
+
+# In superstep 0 all vertices but one are active, and later about two of three.
+CONTEXTS = gp.VertexProgram(
+    value=np.int64,
+    init=lambda ctx: describe(ctx),
+    initially_active=lambda ctx: ctx.vertex != 6,
+    message=lambda value, ctx: value % 1_000 + describe(ctx),
+    combine="sum",
+    apply=lambda value, incoming, ctx: (value + incoming * 7 + describe(ctx)) % 1_000_003,
+    active=lambda old, new, ctx: describe(ctx) % 3 != 0,
+    aggregators={"total": gp.Aggregator("sum", lambda old, new, ctx: new + describe(ctx))},
+)
+CONTEXTS_PER_EDGE = replace(
+    CONTEXTS,
+    message=lambda value, weight, ctx: value % 1_000 + np.int64(weight) * describe(ctx),
 )

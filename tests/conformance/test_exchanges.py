@@ -28,7 +28,7 @@ from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.master import Master
 from tests.devices import on
-from tests.programs import DISTANCES, HOPS, LABELS, PAIRS, RANKS, SUMS
+from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, HOPS, LABELS, PAIRS, RANKS, SUMS
 
 POISON = 0xAB
 """Fills what a partition must not read."""
@@ -167,6 +167,9 @@ def runs() -> Iterator[Any]:
         ("distances", DISTANCES, "pull"),
         ("ranks", RANKS, "pull"),
         ("pairs", PAIRS, "pull"),
+        ("contexts", CONTEXTS, "push"),
+        ("contexts per edge", CONTEXTS_PER_EDGE, "push"),
+        ("contexts per edge", CONTEXTS_PER_EDGE, "pull"),
     ):
         yield pytest.param(program, mode, id=f"{name}-{mode}")
 

@@ -92,9 +92,9 @@ def test_a_hub_at_the_end_of_the_graph(device: str) -> None:
 
 @ways(mode=["push", "pull"], partitions=[1, 2])
 def test_hubs_beside_full_warps_of_rows(device: str, way: dict[str, Any]) -> None:
-    """Every partition has a multiple of 32 rows, and its hubs are neither the first nor the last of their words."""
-    n, length = 4_096, 70_000 if device == "cpu" else 2_500
-    ring, hubs = np.arange(n), [5, 77, 4_000]
+    """The rows fill the warps, and on a GPU the two hubs' eight pieces fill the last block."""
+    n, length = 4_096, 70_000 if device == "cpu" else 3_500
+    ring, hubs = np.arange(n), [77, 4_000]
     leaves = np.arange(length) % n
     src = np.concatenate([ring, ring, *(np.full(length, hub) for hub in hubs), *([leaves] * len(hubs))])
     dst = np.concatenate(

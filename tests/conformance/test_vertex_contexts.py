@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from tests.devices import ways
+from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE
 
 N = 200
 STEPS = 4
@@ -20,26 +21,6 @@ def graph() -> gp.Graph:
     """A directed graph with weights, whose last vertices have no edges."""
     src, dst = np.random.default_rng(23).integers(0, N - 20, (2, 3 * N))
     return gp.Graph.from_edgelist(src, dst, np.arange(3 * N) % 11, num_vertices=N, directed=True)
-
-
-def describe(ctx: Any) -> int:
-    """A number that depends on every integer of ``ctx``."""
-    number = ctx.vertex * 3 + ctx.num_vertices * 5_000 + ctx.out_degree * 70 + ctx.in_degree * 1_100
-    return number + ctx.superstep * 13  # type: ignore[no-any-return]
-
-
-# In superstep 0 all vertices but one are active, and later about two of three.
-PER_SOURCE = gp.VertexProgram(
-    value=np.int64,
-    init=lambda ctx: describe(ctx),
-    initially_active=lambda ctx: ctx.vertex != 6,
-    message=lambda value, ctx: value % 1_000 + describe(ctx),
-    combine="sum",
-    apply=lambda value, incoming, ctx: (value + incoming * 7 + describe(ctx)) % 1_000_003,
-    active=lambda old, new, ctx: describe(ctx) % 3 != 0,
-    aggregators={"total": gp.Aggregator("sum", lambda old, new, ctx: new + describe(ctx))},
-)
-PER_EDGE = replace(PER_SOURCE, message=lambda value, weight, ctx: value % 1_000 + np.int64(weight) * describe(ctx))
 
 
 class Context:
@@ -76,7 +57,7 @@ def expected(graph: gp.Graph, program: Any) -> tuple[list[int], list[tuple[int, 
     return values, figures, totals
 
 
-@pytest.mark.parametrize("program", [PER_SOURCE, PER_EDGE], ids=["per source", "per edge"])
+@pytest.mark.parametrize("program", [CONTEXTS, CONTEXTS_PER_EDGE], ids=["per source", "per edge"])
 @ways(mode=["push", "pull"], partitions=[1, 3])
 def test_ctx_is_that_of_the_vertex(
     graph: gp.Graph, program: gp.VertexProgram, device: str, way: dict[str, Any]

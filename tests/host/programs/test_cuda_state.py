@@ -105,6 +105,14 @@ def test_pushes_are_launched_in_batches_and_end_with_the_frontier() -> None:
 
 
 @EMULATED
+def test_a_batch_continues_while_the_rule_would_push() -> None:
+    """A path of 48 stored edges pushes with at most 2 active ones, and so many are active in each superstep."""
+    run = begin(path(25), HOPS, get_device("emulated"), forced=False)
+    steps = run.execute("push", 1, run.initialise(), (), 20)
+    assert [step.activity for step in steps] == [Activity(1, 2)] * 20
+
+
+@EMULATED
 def test_supersteps_with_many_active_edges_are_launched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Recording()
     monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 9)
