@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
+import pickle
 import re
 import secrets
 import sys
@@ -32,6 +34,7 @@ LIMIT_VARIABLE = "GPU_PREGEL_CACHE_BYTES"
 DEFAULT_LIMIT = 256 << 20
 _GRACE_SECONDS = 60
 """Entries that were written or used more recently are kept: another process may be writing one."""
+_CHECKSUM_SIZE = hashlib.sha256().digest_size
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|json)(?:\.tmp\.[0-9a-f]+)?")
 """The files of an entry: Numba's index and data or a note, and temporary files of interrupted writes."""
 
@@ -40,7 +43,10 @@ _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|json)(?:\.tmp\.[0-9
 def cache_directory() -> str | None:
     """Return the folder of the cache, created if necessary; None if it cannot be written."""
     parent = numba.config.CACHE_DIR or os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-    directory = os.path.join(os.path.abspath(os.path.expanduser(parent)), "gpu_pregel")
+    parent = os.path.expanduser(parent)
+    if parent.startswith("~"):  # the user has no home
+        return None
+    directory = os.path.join(os.path.abspath(parent), "gpu_pregel")
     with contextlib.suppress(OSError):
         os.makedirs(directory, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
@@ -121,7 +127,8 @@ def load_note(name: str) -> str | None:
         path = _note_path(name)
         if path is not None:
             text = path.read_text()
-            os.utime(path)
+            with contextlib.suppress(OSError):
+                os.utime(path)
             return text
     return None
 
@@ -164,7 +171,7 @@ class KernelCache(caching.FunctionCache):
 
     @functools.cached_property
     def _cache_file(self) -> Any:
-        return caching.IndexDataCacheFile(cache_directory(), self._entry_name, source_stamp="")
+        return _CacheFile(cache_directory(), self._entry_name, source_stamp="")
 
     @property
     def cache_path(self) -> str | None:
@@ -176,9 +183,11 @@ class KernelCache(caching.FunctionCache):
         with contextlib.suppress(Exception):
             if cache_directory() is not None and self._entry_name is not None:
                 found = super().load_overload(sig, target_context)
-                if found is not None:
-                    os.utime(self._cache_file._index_path)
-                return found
+                # Processes that wrote at the same time may have mixed up their files.
+                if found is not None and found.signature.args == _argument_types(sig):
+                    with contextlib.suppress(OSError):  # the file is another user's
+                        os.utime(self._cache_file._index_path)
+                    return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -186,12 +195,39 @@ class KernelCache(caching.FunctionCache):
         if cache_directory() is None or self._entry_name is None:
             return
         with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
+            try:
+                super().save_overload(sig, data)
+            except OSError:
+                raise
+            except Exception:  # the index is damaged
+                self.flush()
+                super().save_overload(sig, data)
         trim_cache()
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         """Return the key within an entry, whose name identifies the function."""
         return sig, codegen.magic_tuple()
+
+
+class _CacheFile(caching.IndexDataCacheFile):
+    """Numba's files of an entry, with a checksum after the data: altered code could end the process."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        content = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(content + hashlib.sha256(content).digest())
+
+    def _load_data(self, name: str) -> Any:
+        stored = Path(self._data_path(name)).read_bytes()
+        content, checksum = stored[:-_CHECKSUM_SIZE], stored[-_CHECKSUM_SIZE:]
+        if hashlib.sha256(content).digest() != checksum:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(content)
+
+
+def _argument_types(sig: Any) -> Any:
+    """Return the types of the arguments, which are a kernel's signature, and part of that of a C function."""
+    return getattr(sig, "args", sig)
 
 
 class _CompiledFunction(caching.CompileResultCacheImpl):

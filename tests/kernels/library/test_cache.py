@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numba
 import pytest
+from numba import types
+from numba.core import ccallback
 
 import gpu_pregel
 from gpu_pregel.kernels.library import cache
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
+from gpu_pregel.kernels.library.jit_cpu import jit
 
 COUNTING = """
 from numba.core import event
@@ -48,7 +54,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def search_components(package: Path, **environment: str) -> list[str]:
     """Run a component search in a new process and return the kernels that it compiled."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    left_out = ("NUMBA_CACHE_DIR", "PYTHONPATH", "XDG_CACHE_HOME")
+    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     found = subprocess.run(
         [sys.executable, "-c", COUNTING],
         cwd=package.parent,
@@ -220,6 +227,83 @@ def test_files_deleted_by_another_process_are_no_error(
     monkeypatch.setenv(cache.LIMIT_VARIABLE, "0")
     cache.trim_cache()
     assert cache.clear_cache() == 100
+
+
+def add_one(x: Any) -> Any:
+    return x + 1
+
+
+def times_compiled(*arguments: float) -> int:
+    """Call a kernel as a new process would, and return how often it was compiled."""
+    kernel: Any = jit(add_one)
+    for argument in arguments:
+        result = kernel(argument)
+        assert (result, type(result)) == (argument + 1, type(argument))
+    return sum(kernel.stats.cache_misses.values())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"garbage", pickle.dumps(numba.__version__) + pickle.dumps(("", []))],
+    ids=["empty", "garbage", "other"],
+)
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_a_damaged_file_is_replaced(folder: Path, suffix: str, content: bytes) -> None:
+    assert times_compiled(1) == 1
+    (file,) = folder.glob(f"*.{suffix}")
+    file.write_bytes(content)
+    assert times_compiled(1) == 1
+    assert times_compiled(1) == 0
+
+
+def test_altered_code_is_not_called(folder: Path) -> None:
+    assert times_compiled(1) == 1
+    (file,) = folder.glob("*.nbc")
+    content = bytearray(file.read_bytes())
+    for position in range(len(content) // 4, len(content), len(content) // 4):
+        content[position] ^= 1
+        file.write_bytes(content)
+        assert times_compiled(1) == 1
+        content[:] = file.read_bytes()
+
+
+def test_code_for_other_arguments_is_not_called(folder: Path) -> None:
+    """Two processes that write at once may choose the same file for different signatures."""
+    assert times_compiled(1, 1.5) == 2
+    one, two = sorted(folder.glob("*.nbc"))
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    assert times_compiled(1, 1.5) == 2
+    assert times_compiled(1, 1.5) == 0
+
+
+def test_c_functions_are_loaded_from_the_cache(folder: Path) -> None:
+    for hits in (0, 1):
+        callback: Any = ccallback.CFunc(add_one, ((types.int64,), types.int64), {}, {"nopython": True})
+        callback._cache = cache.KernelCache(add_one, {})
+        callback.compile()
+        assert callback.cache_hits == hits
+
+
+def test_entries_of_another_user_are_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    assert times_compiled(1) == 1
+    monkeypatch.setattr(os, "utime", refuse)
+    assert times_compiled(1) == 0
+    cache.save_note(f"program-{64 * 'a'}", "{}")
+    assert cache.load_note(f"program-{64 * 'a'}") == "{}"
+
+
+def test_without_a_home_there_is_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a user without an account
+    monkeypatch.chdir(tmp_path)
+    assert cache.cache_directory.__wrapped__() is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:

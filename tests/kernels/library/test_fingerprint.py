@@ -128,6 +128,7 @@ def module(name: str, **content: Any) -> ModuleType:
     return result
 
 
+POINT = "f = make('Point', '{}')(1, 2)"
 STRUCTURE, SWAPPED = np.dtype([("a", "i8"), ("b", "i8")]), np.dtype([("b", "i8"), ("a", "i8")])
 
 
@@ -135,7 +136,7 @@ STRUCTURE, SWAPPED = np.dtype([("a", "i8"), ("b", "i8")]), np.dtype([("b", "i8")
     ("code", "one", "two"),
     [
         ("c.A.value", Enum("Color", {"A": 1}), Enum("Color", {"A": 2})),
-        ("c.a", namedtuple("P", "a b")(1, 2), namedtuple("P", "b a")(1, 2)),
+        ("c.a", defined(POINT.format("a b"), make=namedtuple), defined(POINT.format("b a"), make=namedtuple)),
         ("c[0].a", np.array([(1, 2)], STRUCTURE), np.array([(1, 2)], SWAPPED)),
         ("c", STRUCTURE, SWAPPED),
         ("c.sub.K", module("pack", sub=module("pack.sub", K=1)), module("pack", sub=module("pack.sub", K=2))),
