@@ -190,8 +190,9 @@ class Journal:
         step = folded.superstep
         if step <= self._head:
             return
-        if not self._supersteps or self._supersteps[-1].superstep < step:
-            self._supersteps.append(folded)
+        if self._supersteps and self._supersteps[-1].superstep == step:
+            self._supersteps.pop()  # its commit failed, and it was folded again
+        self._supersteps.append(folded)
         if status == "running" and (step + 1) % self._every:
             return
         with_base = self._since_base + 1 >= self._base_every

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
-from gpu_pregel.errors import AgentError, AgentsFailedError
+from gpu_pregel.errors import AgentError, AgentsFailedError, StoreError
 from gpu_pregel.host.agents import formats
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
@@ -167,3 +168,39 @@ def test_an_answer_is_durable_before_the_vertex_runs(opened: Open) -> None:
     options: dict[str, Any] = {"compute": compute, "retry": ONCE}
     gp.agents.run([Vertex("a")], **options, store=opened(), run_id="run")
     assert gp.agents.resume(opened(), "run", **options, answers={"a": [1, "yes"]}).status == "completed"
+
+
+@pytest.mark.parametrize("base_every", [1, 50])
+def test_a_superstep_folded_again_after_a_failed_commit_is_committed_as_it_became(
+    store: Store, base_every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that was durable, and what master compute decided, are those of the second attempt."""
+
+    def compute(ctx: Any) -> None:
+        ctx.value = list(ctx.messages)
+        ctx.vote_to_halt()
+
+    def master(ctx: Any) -> None:
+        folds.append(ctx.superstep)
+        ctx.use(f"fold {len(folds)}")
+
+    folds: list[int] = []
+    functions = {f"fold {k}": compute for k in range(9)}
+    options: dict[str, Any] = {
+        "functions": {"compute": compute, **functions},
+        "master": master,
+        "base_every": base_every,
+    }
+    with gp.agents.start([Vertex("a")], **options, store=store, run_id="run") as agents:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "commit", Mock(side_effect=StoreError(store.name, "is full")))
+            with pytest.raises(StoreError, match="is full"):
+                agents.step()
+        agents.send("a", "hello")
+        agents.step()
+        expected = agents.checkpoint_data()
+    with gp.agents.reopen(store, "run", **options) as agents:
+        assert agents.checkpoint_data() == expected
+        while agents.step():
+            pass
+        assert agents.result().values == {"a": ["hello"]}
