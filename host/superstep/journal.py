@@ -150,14 +150,16 @@ class Journal:
 
     def flush(self, status: str | None = None) -> None:
         """Write the parts, and the run's status if one is given."""
-        parts = self._take()
+        parts = self._parts
         if not parts and status is None:
+            self._clear()
             return
         try:
             self._store.flush(self._claim, self._head + 1, self._format.pack(parts) if parts else [], status)
         except BaseException:
-            self._give_back(parts)
+            self._urgent = True
             raise
+        self._clear()
 
     def record(self, *parts: Any) -> None:
         """Make parts from outside durable before this returns; what cannot be written is dropped."""
@@ -172,16 +174,9 @@ class Journal:
             del self._parts[len(self._parts) - len(others) :]
             raise
 
-    def _take(self) -> list[Any]:
-        parts, self._parts, self._oldest, self._urgent = self._parts, [], None, False
-        return parts
-
-    def _give_back(self, parts: list[Any]) -> None:
-        """Keep parts that were not written for the next flush."""
-        if parts:
-            self._parts = parts + self._parts
-            self._urgent = True
-            self._oldest = self._oldest or time.monotonic()
+    def _clear(self) -> None:
+        """Forget the parts, which are written; until then they are kept, whatever interrupts the writing."""
+        self._parts, self._oldest, self._urgent = [], None, False
 
     # Between supersteps.
 
@@ -196,9 +191,8 @@ class Journal:
         if status == "running" and (step + 1) % self._every:
             return
         with_base = self._since_base + 1 >= self._base_every
-        parts = self._take()
         try:
-            written = self._format.pack_commit(self._supersteps, parts, with_base=with_base)
+            written = self._format.pack_commit(self._supersteps, self._parts, with_base=with_base)
             self._store.commit(
                 self._claim,
                 step,
@@ -209,21 +203,25 @@ class Journal:
                 blobs=written.blobs,
                 after=self._head,
             )
+            self._committed(step, status, with_base)
         except BaseException:
-            if self._is_committed(step):  # the connection was lost after the commit
+            if self._is_committed(step):  # the connection was lost after the commit, or the program interrupted
                 self._committed(step, status, with_base)
             else:
-                self._give_back(parts)
+                self._urgent = True
             raise
-        self._committed(step, status, with_base)
         self._prune()
 
     def _committed(self, step: int, status: str, with_base: bool) -> None:
-        self._head, self._status = step, status
+        """Note a commit; repeating it changes nothing."""
+        if step <= self._head:
+            return
+        self._clear()
         self._supersteps.clear()
         self._since_base = 0 if with_base else self._since_base + 1
-        if with_base and self._keep is not None:
+        if with_base and self._keep is not None and step not in self._bases:
             self._bases.append(step)
+        self._head, self._status = step, status
 
     def _prune(self) -> None:
         """Remove bases beyond those that are kept, and the commits before them."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from contextlib import suppress
+from types import FrameType
 from typing import Any
 from unittest.mock import Mock
 
@@ -17,6 +20,7 @@ from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
 from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.workers import transport
 from gpu_pregel.host.stores.store import Store
+from gpu_pregel.host.superstep import journal
 from tests.agents import FEW, ONCE
 from tests.conformance.agent_programs import COUNTING
 from tests.stores import Open
@@ -204,3 +208,58 @@ def test_a_superstep_folded_again_after_a_failed_commit_is_committed_as_it_becam
         while agents.step():
             pass
         assert agents.result().values == {"a": ["hello"]}
+
+
+WRITING = {"flush", "commit", "_clear", "_committed"}
+
+
+class Interruption:
+    """Raises KeyboardInterrupt before a line of the journal's functions that write, counted as they are executed."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __enter__(self) -> None:
+        self.before = sys.gettrace()
+        sys.settrace(self.enter)
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self.before)
+
+    def enter(self, frame: FrameType, event: str, argument: object) -> Any:
+        code = frame.f_code
+        return self.count if code.co_filename == journal.__file__ and code.co_name in WRITING else None
+
+    def count(self, frame: FrameType, event: str, argument: object) -> Any:
+        self.left -= event == "line"
+        if self.left == 0:
+            self.left = -1
+            raise KeyboardInterrupt
+        return self.count
+
+
+@pytest.mark.parametrize("base_every", [1, 50])
+def test_an_interrupt_while_the_journal_writes_loses_nothing(base_every: int) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value += len(ctx.messages) + 1
+        ctx.send_to_neighbors(1) if ctx.superstep < 2 else ctx.vote_to_halt()
+
+    options: dict[str, Any] = {"compute": compute, "base_every": base_every}
+    for line in range(1, 1000):
+        with gp.MemoryStore() as store:
+            interruption = Interruption(line)
+            with gp.agents.start(
+                [Vertex(0, 0, [1]), Vertex(1, 0, [0])], store=store, run_id="run", **options
+            ) as agents:
+                with interruption, suppress(KeyboardInterrupt):
+                    while agents.step():
+                        pass
+                while agents.step():
+                    pass
+                expected = agents.result()
+            assert expected.values == {0: 5, 1: 5}
+            assert encode(gp.agents.state_at(store, "run").values) == encode(expected.values), line
+            assert [commit.step for commit in store.history("run")] == [0, 1, 2]
+        if interruption.left > 0:
+            return
+    pytest.fail("the run does not end")
