@@ -226,8 +226,8 @@ class _CacheFile(caching.IndexDataCacheFile):
 
 
 def _argument_types(sig: Any) -> Any:
-    """Return the types of the arguments; the signature of a C function also has the type of the result."""
-    return sig[0] if sig and isinstance(sig[0], tuple) else sig
+    """Return the types of the arguments, which are a kernel's signature, and part of that of a C function."""
+    return getattr(sig, "args", sig)
 
 
 class _CompiledFunction(caching.CompileResultCacheImpl):

@@ -14,6 +14,8 @@ from typing import Any
 
 import numba
 import pytest
+from numba import types
+from numba.core import ccallback
 
 import gpu_pregel
 from gpu_pregel.kernels.library import cache
@@ -52,7 +54,8 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def search_components(package: Path, **environment: str) -> list[str]:
     """Run a component search in a new process and return the kernels that it compiled."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    left_out = ("NUMBA_CACHE_DIR", "PYTHONPATH", "XDG_CACHE_HOME")
+    inherited = {name: value for name, value in os.environ.items() if name not in left_out}
     found = subprocess.run(
         [sys.executable, "-c", COUNTING],
         cwd=package.parent,
@@ -273,6 +276,14 @@ def test_code_for_other_arguments_is_not_called(folder: Path) -> None:
     two.write_bytes(content)
     assert times_compiled(1, 1.5) == 2
     assert times_compiled(1, 1.5) == 0
+
+
+def test_c_functions_are_loaded_from_the_cache(folder: Path) -> None:
+    for hits in (0, 1):
+        callback: Any = ccallback.CFunc(add_one, ((types.int64,), types.int64), {}, {"nopython": True})
+        callback._cache = cache.KernelCache(add_one, {})
+        callback.compile()
+        assert callback.cache_hits == hits
 
 
 def test_entries_of_another_user_are_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
