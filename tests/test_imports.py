@@ -1,4 +1,4 @@
-"""Tests of the structure of the package: imports, and the names of classes.
+"""Tests of the structure of the package: imports, names of classes, and lengths of files.
 
 Every import counts, including those under ``TYPE_CHECKING`` and in functions.
 """
