@@ -91,13 +91,13 @@ class AgentRun:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
             if len(self._policy.state.vertices) < _FEW:
-                goes_on = self._master.step()
+                may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
-                    goes_on = self._master.step()
+                    may_continue = self._master.step()
             if self.status == "stopped":
                 self._master.close()
-            return goes_on
+            return may_continue
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
