@@ -1,0 +1,150 @@
+"""The data of a graph: an immutable CSR with the user's ids, and facts derived from it on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.memory import format_bytes
+from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.csr import CSR, read_only
+from gpu_pregel.host.graphs.device_graph import DeviceGraph
+from gpu_pregel.host.graphs.edge_arrays import has_duplicates
+from gpu_pregel.host.graphs.partitions import Partition, partition_graph
+
+Array = np.ndarray[Any, Any]
+Fact = TypeVar("Fact")
+
+
+class CSRGraph:
+    """The arrays of a graph and the facts derived from them; the base of :class:`Graph`."""
+
+    def __init__(self, csr: CSR, *, directed: bool, ids: Array | None = None) -> None:
+        self._csr = _locked(csr)
+        self._is_directed = directed
+        self._ids = None if ids is None else read_only(ids)
+        self._facts: dict[str, Any] = {}
+
+    @property
+    def indptr(self) -> Array:
+        """int64[n + 1]: row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``."""
+        return self._csr.indptr
+
+    @property
+    def indices(self) -> Array:
+        """uint32[m]: the destination of each stored edge."""
+        return self._csr.indices
+
+    @property
+    def weights(self) -> Array | None:
+        """The weight of each stored edge [m], or None; int32, int64, uint32, uint64, float32 or float64."""
+        return self._csr.weights
+
+    @property
+    def is_directed(self) -> bool:
+        """Whether the edges have a direction."""
+        return self._is_directed
+
+    @property
+    def ids(self) -> Array | None:
+        """The user's id of each vertex [n], or None if the ids are the vertex numbers."""
+        return self._ids
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, n."""
+        return len(self.indptr) - 1
+
+    @property
+    def num_edges(self) -> int:
+        """Number of stored edges, m: an undirected edge counts twice, a self-loop once."""
+        return len(self.indices)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the CSR in bytes."""
+        return sum(part.nbytes for part in self._csr if part is not None)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.is_directed else "undirected"
+        weights = "" if self.weights is None else f", {self.weights.dtype} weights"
+        return f"<Graph: {self.num_vertices:,} vertices, {self.num_edges:,} stored edges, {kind}{weights}>"
+
+    # Facts derived on first use and cached by name.
+
+    def _fact(self, name: str, derive: Callable[[], Fact]) -> Fact:
+        if name not in self._facts:
+            self._facts[name] = derive()
+        return cast(Fact, self._facts[name])
+
+    @property
+    def csc(self) -> CSR:
+        """The in-edges: ``indptr``, ``indices`` (sources), ``weights``; the CSR itself if the graph is undirected."""
+        if not self.is_directed:
+            return self._csr
+        return self._fact("csc", lambda: _locked(host_csr.transpose(self._csr, threads=thread_count(None))))
+
+    @property
+    def out_degrees(self) -> Array:
+        """int64[n]: number of stored out-edges of each vertex."""
+        return self._fact("out_degrees", lambda: read_only(np.diff(self.indptr)))
+
+    @property
+    def in_degrees(self) -> Array:
+        """int64[n]: number of stored in-edges of each vertex."""
+        if not self.is_directed:
+            return self.out_degrees
+        return self._fact("in_degrees", lambda: read_only(np.bincount(self.indices, minlength=self.num_vertices)))
+
+    @property
+    def has_duplicates(self) -> bool:
+        """Whether any vertex has more than one stored edge to the same destination."""
+        return self._fact("has_duplicates", lambda: has_duplicates(self._csr))
+
+    @property
+    def content_hash(self) -> int:
+        """A 64-bit hash of the stored edges and their weights.
+
+        It does not depend on ``num_vertices``, ``is_directed`` or ``ids``.
+        """
+        return self._fact("content_hash", lambda: host_csr.hash_edges(self._csr, threads=thread_count(None)))
+
+    def _partitions(
+        self, count: int, *, with_pull: bool = True, transpose: bool = False, threads: int
+    ) -> list[Partition]:
+        """Divide the graph into partitions of out-edges and, if ``with_pull``, in-edges."""
+
+        def derive() -> list[Partition]:
+            out = self.csc if transpose else self._csr
+            back = self._csr if transpose else self.csc if with_pull else None
+            return partition_graph(out, back, count, threads=threads)
+
+        return self._fact(f"partitions {count} {with_pull} {transpose and self.is_directed}", derive)
+
+    def _on(self, device: Device) -> DeviceGraph:
+        """Return the cache of this graph's arrays on a device."""
+        memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
+        return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
+
+    def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
+        """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""
+        if device.is_host:
+            return self.indptr, self.indices
+        return self._on(device).csr(self._csr, state)
+
+    def to_ids(self, vertices: Array) -> Array:
+        """Translate vertex numbers into the user's ids."""
+        return vertices if self.ids is None else self.ids[vertices]
+
+    def describe(self) -> str:
+        """Return a one-line summary: size, kind and memory."""
+        return f"{self!r}, {format_bytes(self.nbytes)}".replace("<Graph: ", "").replace(">", "")
+
+
+def _locked(csr: CSR) -> CSR:
+    weights = None if csr.weights is None else read_only(csr.weights)
+    return CSR(read_only(csr.indptr), read_only(csr.indices), weights)
