@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -213,7 +214,9 @@ def run(
     words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
-    opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
+    opened = _open_checkpoint(
+        checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
+    )
     with announce_compilation(shown=progress), opened as checkpoints:
         compiled = compile_for_device(target, graph, program)
         directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
@@ -261,14 +264,13 @@ def run(
 def _open_checkpoint(
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None,
     resume: bool,
-    graph: Graph,
-    program: VertexProgram,
     max_supersteps: int | None,
+    identify: Callable[[], Identity],
 ) -> AbstractContextManager[CheckpointedRun | None]:
     """Return a context in which the run is claimed in its store, or an empty context without a store."""
     if checkpoint is not None:
-        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-        return CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+        saving = as_checkpoint(checkpoint)
+        return CheckpointedRun(saving, identify(), resume=bool(resume), max_supersteps=max_supersteps)
     if resume:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     return nullcontext()
@@ -287,8 +289,14 @@ def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Calla
     return lambda totals: halt(aggregated(*totals), values)
 
 
-def _identify(graph: Graph, program: VertexProgram) -> Identity:
-    """Return the identity that a checkpoint must have to be resumed with this graph and program."""
+def _identify(
+    graph: Graph,
+    program: VertexProgram,
+    parameters: tuple[Any, ...],
+    initial: tuple[Array, ...] | None,
+    frontier: Array | None,
+) -> Identity:
+    """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
     if not fingerprint.is_complete:
@@ -303,4 +311,17 @@ def _identify(graph: Graph, program: VertexProgram) -> Identity:
         weights=None if weights is None else str(weights.dtype),
         content=f"{graph.content_hash:016x}",
         program=fingerprint.hexdigest(),
+        parameters={
+            parameter.name: repr(value.item())
+            for parameter, value in zip(program.declared_parameters, parameters, strict=True)
+        },
+        initial=None if initial is None else _digest(initial),
+        frontier=None if frontier is None else _digest((frontier,)),
     )
+
+
+def _digest(arrays: tuple[Array, ...]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
