@@ -203,7 +203,12 @@ def test_combiners_of_named_messages(device: str, combine: Any, first: Any, seco
 
 @DEVICES
 def test_halt_reads_parameters_and_the_final_aggregates_are_those_it_saw(device: str) -> None:
-    seen = []
+    seen: list[Any] = []
+
+    def halt(aggregated: Any, parameters: Any) -> bool:
+        seen.append(aggregated)
+        return bool(aggregated.top >= parameters.limit)
+
     program = gp.VertexProgram(
         value=np.int64,
         parameters={"limit": np.int64, "unused": 0.5},
@@ -213,7 +218,7 @@ def test_halt_reads_parameters_and_the_final_aggregates_are_those_it_saw(device:
         apply=lambda value, incoming, ctx: value + 1,
         active="always",
         aggregators={"top": gp.Aggregator("max", lambda old, new, ctx: new + ctx.vertex)},
-        halt=lambda aggregated, parameters: bool(seen.append(aggregated)) or aggregated.top >= parameters.limit,
+        halt=halt,
     )
     cycle = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 0], directed=True)
     result = gp.run(cycle, program, parameters={"limit": 7}, device=device)
