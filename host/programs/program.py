@@ -88,8 +88,8 @@ class VertexProgram:
     ...     combine="min",
     ...     apply=lambda value, incoming, ctx: min(value, incoming),
     ... )
-    >>> gp.run(gp.Graph.from_edgelist([0, 3], [1, 4]), labels).values.tolist()
-    [0, 0, 2, 3, 3]
+    >>> gp.run(gp.Graph.from_edgelist([0, 2], [1, 3]), labels).values.tolist()
+    [0, 0, 2, 2]
     """
 
     value: Any
