@@ -150,6 +150,9 @@ class _TransposedGraph(Graph):
         self._ids = original.ids
         self._facts: dict[str, Any] = {}
 
+    def __reduce__(self) -> tuple[type[Graph], tuple[Graph]]:
+        return _TransposedGraph, (self._original,)
+
     @cached_property
     def _csr(self) -> CSR:  # type: ignore[override]
         return self._original.csc

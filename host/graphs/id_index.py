@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from itertools import repeat
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
+from gpu_pregel.host.graphs.edge_arrays import as_vector
 
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
 """Integer ids have a table by id if it has at most this many entries per vertex."""
-_SIMPLE = {int, str}
+_SIMPLE = {int, str, bytes}
 """Types whose values equal no value of another type in this set."""
 
 
@@ -68,21 +69,16 @@ class _IntegerIndex:
         raise _unknown(value, self._alternative(value))
 
     def numbers(self, values: Any) -> Array:
-        array = values
-        if not isinstance(values, np.ndarray):
-            values = _as_list(values)
-            array = np.asarray(values) if set(map(type, values)) == {int} else None
-        elif values.ndim != 1:
-            raise ArgumentTypeError(f"ids must have one dimension, not {values.ndim}")
-        if array is None or array.dtype.kind not in "iu":
-            return np.fromiter(map(self.number, values), np.int64, len(values))
-        outside = (array < self._lowest) | (array > self._highest)
-        if outside.any():
-            self.number(array[int(outside.argmax())])
-        found = self._find_all(array)
-        missing = found < 0
-        if missing.any():
-            self.number(array[int(missing.argmax())])
+        array = _as_column(values)
+        if isinstance(array, list) or array.dtype.kind not in "iu":
+            return np.fromiter(map(self.number, array), np.int64, len(array))
+        inside = (array >= self._lowest) & (array <= self._highest)
+        first = len(array) if inside.all() else int(inside.argmin())
+        found = self._find_all(array[:first])
+        if (found < 0).any():
+            first = int((found < 0).argmax())
+        if first < len(array):
+            self.number(array[first])
         return found
 
     def _find(self, value: int) -> int:
@@ -142,7 +138,8 @@ class _HashIndex:
         return found
 
     def numbers(self, values: Any) -> Array:
-        values = _as_list(values)
+        values = _as_column(values)
+        values = values.tolist() if isinstance(values, np.ndarray) else values
         if not set(map(type, values)) <= _SIMPLE:
             return np.fromiter(map(self.number, values), np.int64, len(values))
         found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
@@ -162,18 +159,28 @@ class _HashIndex:
 
 def _key(value: Any) -> Any:
     """Return what identifies an id: 1, 1.0 and True are equal in Python, but are three ids."""
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
-    return value if type(value) in _SIMPLE else (type(value), value)
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    return kind, type(value)(map(_key, value)) if kind in (tuple, frozenset) else value
 
 
-def _as_list(values: Any) -> list[Any]:
-    """Return the ids of an array or another collection as a list."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise ArgumentTypeError(f"ids must be an array or a list of ids, not {values!r:.80}: use vertex() for one id")
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise ArgumentTypeError(f"ids must have one dimension, not {values.ndim}")
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+def _as_column(values: Any) -> list[Any] | Array:
+    """Return ids as an array of an integer dtype, if they have one, or as a list of objects."""
+    if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__array__")):
+        raise ArgumentTypeError(f"ids must be a list or an array of ids, not {values!r:.80}")
+    if not hasattr(values, "__array__"):
+        values = list(values)
+        if set(map(type, values)) == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63:
+            values = np.fromiter(values, np.int64, len(values))
+        return cast("list[Any] | Array", values)
+    array = as_vector("ids", values)
+    if array.dtype.kind in "iu":
+        return array
+    # Python has no equal of a time in nanoseconds, so that tolist would return integers.
+    return list(array) if array.dtype.kind in "mM" else cast(list[Any], array.tolist())
 
 
 def _unknown(value: object, alternative: object | None) -> UnknownVertexError:

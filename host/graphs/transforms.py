@@ -76,8 +76,11 @@ def symmetrise(csr: CSR, *, drop_duplicates: bool, threads: int) -> CSR:
 
 def _count_by_row(kept: Array, row_starts: Array) -> Array:
     """Return the number of edges kept in each row; row ``i`` ends where row ``i + 1`` starts."""
-    total = np.concatenate([[0], np.cumsum(kept)])
-    return np.diff(total[row_starts])
+    counts = np.zeros(len(row_starts) - 1, np.int64)
+    filled = row_starts[1:] > row_starts[:-1]
+    if filled.any():
+        counts[filled] = np.add.reduceat(kept, row_starts[:-1][filled], dtype=np.int64)
+    return counts
 
 
 def _join(degrees: Array, parts: list[tuple[Array, Array | None]], csr: CSR) -> CSR:

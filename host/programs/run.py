@@ -66,6 +66,10 @@ class ProgramResult(VertexResult):
         return tuple(to_host(part) for part in parts)
 
     @property
+    def _device_values(self) -> Any:
+        return self._values if isinstance(self.values, tuple) else self.values
+
+    @property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
             return self._fields[0]
