@@ -16,7 +16,7 @@ from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.edge_arrays import as_vector
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import compile_function
@@ -34,7 +34,7 @@ class Frontier:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     vertices : array_like of int, optional
         Vertex numbers. Default: all vertices.
 
@@ -46,10 +46,9 @@ class Frontier:
     (2, [0, 4], True)
     """
 
-    def __init__(self, graph: Graph, vertices: Any = None) -> None:
-        check_graph(graph)
-        self.graph = graph
-        n = graph.num_vertices
+    def __init__(self, graph: GraphLike, vertices: Any = None) -> None:
+        self.graph = as_graph(graph)
+        n = self.graph.num_vertices
         if vertices is None:
             self.words = full_bitmap(n)
         else:

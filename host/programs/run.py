@@ -14,7 +14,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
@@ -66,6 +66,10 @@ class ProgramResult(VertexResult):
         return tuple(to_host(part) for part in parts)
 
     @property
+    def _device_values(self) -> Any:
+        return self._values if isinstance(self.values, tuple) else self.values
+
+    @property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
             return self._fields[0]
@@ -86,7 +90,7 @@ class ProgramResult(VertexResult):
 
 
 def run(
-    graph: Graph,
+    graph: GraphLike,
     program: VertexProgram,
     *,
     device: str = "auto",
@@ -104,7 +108,7 @@ def run(
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     program : VertexProgram
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     mode : {"auto", "push", "pull"}
@@ -163,7 +167,7 @@ def run(
     >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
     [0, 1, 2, 3]
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
