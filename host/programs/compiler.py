@@ -195,7 +195,8 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     for name, aggregator in program.aggregators.items():
         fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
     # Added only where they occur, so that the digests of programs without them stay as they were.
-    for kind, names in (("parameters", _parameters(program)), ("value", value.names), ("message", message.names)):
+    parameters = tuple(f"{name} {dtype.str}" for name, dtype in _parameters(program))
+    for kind, names in (("parameters", parameters), ("value", value.names), ("message", message.names)):
         if names:
             fingerprint.add(kind, names)
     return fingerprint
