@@ -150,6 +150,7 @@ def _compile(
         absorbing=absorbing(program.combine, message),
         built_in=program.combine if isinstance(program.combine, str) else None,
         apply=one["apply"],
+        receives=one.get("receives"),
         is_active=one.get("active"),
         aggregators=tuple(aggregators),
     )
@@ -168,6 +169,8 @@ def _compile(
 def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Compile a program's functions; return them by role, and those of its aggregators by name."""
     plain = {"init": program.init, "message": program.message, "apply": program.apply, "combine": combine}
+    if program.receives is not None:
+        plain["receives"] = program.receives
     if callable(program.active):
         plain["active"] = program.active
     if program.initially_active is not None:
@@ -186,6 +189,8 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
+    if program.receives is not None:
+        fingerprint.add("receives", program.receives)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():

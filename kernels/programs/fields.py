@@ -53,6 +53,8 @@ class Functions:
     built_in: str | None
     """The name of a built-in combiner, for which an atomic instruction may exist; otherwise None."""
     apply: Callable[..., Any]
+    receives: Callable[..., Any] | None
+    """``receives(value, ctx)``, or None if every vertex takes messages."""
     is_active: Callable[..., Any] | None
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
