@@ -35,6 +35,10 @@ class CompiledProgram:
     message: Fields
     identity: Any
     per_edge: bool
+    receives: bool
+    """Whether only some vertices take messages."""
+    is_selective: bool
+    """Whether a pull need not read every row to its end."""
     uses_in_degree: bool
     aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
     """The name, dtype and identity of each aggregate."""
@@ -65,7 +69,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     def make_kernels(functions: Functions) -> dict[str, Any]:
         return {
             "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge else jit(program_cpu.make_signal(functions)),
+            "signal": None if functions.per_edge or functions.is_selective else jit(program_cpu.make_signal(functions)),
             "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
             "slot": jit(pull_cpu.make_slot(functions)),
             "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
@@ -91,7 +95,9 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None if functions.per_edge else program_cuda.make_signal(functions, arrays),
+            "signal": None
+            if functions.per_edge or functions.is_selective
+            else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
@@ -159,6 +165,8 @@ def _compile(
         message=message,
         identity=identity,
         per_edge=program.sends_per_edge,
+        receives=program.receives is not None,
+        is_selective=functions.is_selective,
         uses_in_degree="in_degree" in fingerprint.names,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
