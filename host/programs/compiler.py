@@ -69,7 +69,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     def make_kernels(functions: Functions) -> dict[str, Any]:
         return {
             "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge or functions.is_selective else jit(program_cpu.make_signal(functions)),
+            "signal": None if functions.pulls_along_edges else jit(program_cpu.make_signal(functions)),
             "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
             "slot": jit(pull_cpu.make_slot(functions)),
             "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
@@ -95,9 +95,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None
-            if functions.per_edge or functions.is_selective
-            else program_cuda.make_signal(functions, arrays),
+            "signal": None if functions.pulls_along_edges else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
