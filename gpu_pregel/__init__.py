@@ -60,11 +60,12 @@ _HOMES = {
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_WRITERS = {
-    "graph": ("gpu_pregel.io", "save_graph"),
-    "result": ("gpu_pregel.io", "save_result"),
+_FUNCTIONS = {
+    "connected_components": "gpu_pregel.algorithms.connected_components",
+    "save_graph": "gpu_pregel.io",
+    "save_result": "gpu_pregel.io",
 }
-"""The module and the name of the functions that write graphs and results, for ``gpu_pregel.host.graphs.writers``."""
+"""The module of each function that methods of graphs and results call, for ``gpu_pregel.host.graphs.package``."""
 
 
 def _algorithms() -> dict[str, str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.graphs.edge_arrays import as_vector
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.state import ProgramState
 
@@ -20,7 +20,7 @@ class Frontier:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     vertices : array_like of int, or of bool [n], optional
         Vertex numbers, or whether each vertex is in the frontier. Default: all vertices.
 
@@ -32,10 +32,9 @@ class Frontier:
     (2, [0, 4], True)
     """
 
-    def __init__(self, graph: Graph, vertices: Any = None) -> None:
-        check_graph(graph)
-        self.graph = graph
-        n = graph.num_vertices
+    def __init__(self, graph: GraphLike, vertices: Any = None) -> None:
+        self.graph = as_graph(graph)
+        n = self.graph.num_vertices
         if vertices is None:
             self.words = full_bitmap(n)
         else:

@@ -110,8 +110,8 @@ class VertexProgram:
     ...     combine="min",
     ...     apply=lambda value, incoming, ctx: min(value, incoming),
     ... )
-    >>> gp.run(gp.grid(3), labels).values.tolist()
-    [0, 0, 0, 0, 0, 0, 0, 0, 0]
+    >>> gp.run(gp.Graph.from_edgelist([0, 2], [1, 3]), labels).values.tolist()
+    [0, 0, 2, 2]
 
     A parameter, and a value with named fields:
 
@@ -124,7 +124,7 @@ class VertexProgram:
     ...     combine="min",
     ...     apply=lambda value, incoming, ctx: incoming if value.hops < 0 else value,
     ... )
-    >>> gp.run(gp.grid(3), hops, parameters={"source": 4}).values.hops.tolist()
+    >>> gp.run(gp.grid(3, holes=0), hops, parameters={"source": 4}).values.hops.tolist()
     [2, 1, 2, 1, 0, 1, 2, 1, 2]
     """
 

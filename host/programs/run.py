@@ -15,7 +15,7 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
@@ -75,6 +75,10 @@ class ProgramResult(VertexResult):
         names = getattr(self.values, "_fields", [f"value{k}" for k in range(len(self.values))])
         return {name: to_host(part) for name, part in zip(names, self.values, strict=True)}
 
+    @property
+    def _device_values(self) -> Any:
+        return self._values if isinstance(self.values, tuple) else self.values
+
     @cached_property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
@@ -95,7 +99,7 @@ class ProgramResult(VertexResult):
 
 
 def run(
-    graph: Graph,
+    graph: GraphLike,
     program: VertexProgram,
     *,
     parameters: Mapping[str, Any] | None = None,
@@ -116,7 +120,7 @@ def run(
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     program : VertexProgram
     parameters : mapping of str to number, optional
         Values of the program's parameters, by name; those with a default may be left out. Whatever they are, the
@@ -201,7 +205,7 @@ def run(
     >>> gp.run(graph, labels, parameters={"step": 1}, initial=changed, frontier=[3]).values.tolist()
     [-2, -3, -4, -5]
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)

@@ -185,7 +185,7 @@ labels = gp.VertexProgram(
     apply=lambda value, incoming, ctx: min(value, incoming),
     aggregators={"applied": gp.Aggregator("sum", lambda old, new, ctx: 1)},
 )
-graph = gp.Graph.from_edgelist([0, 3], [1, 4])
+graph = gp.Graph.from_edgelist([0, 3], [1, 4], num_vertices=5)
 with event.install_listener("numba:compile", Listener()):
     values = [gp.run(graph, labels, mode=mode).values.tolist() for mode in ("push", "pull")]
 print(values[0] == values[1] == [0, 0, 2, 3, 3], "apply_messages" in compiled, len(compiled) > 0)
