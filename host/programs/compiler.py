@@ -35,6 +35,10 @@ class CompiledProgram:
     message: Fields
     identity: Any
     per_edge: bool
+    receives: bool
+    """Whether only some vertices take messages."""
+    is_selective: bool
+    """Whether a pull need not read every row to its end."""
     uses_in_degree: bool
     aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
     """The name, dtype and identity of each aggregate."""
@@ -66,7 +70,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     def make_kernels(functions: Functions) -> dict[str, Any]:
         return {
             "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge else jit(program_cpu.make_signal(functions)),
+            "signal": None if functions.pulls_along_edges else jit(program_cpu.make_signal(functions)),
             "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
             "slot": jit(pull_cpu.make_slot(functions)),
             "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
@@ -92,7 +96,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None if functions.per_edge else program_cuda.make_signal(functions, arrays),
+            "signal": None if functions.pulls_along_edges else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
@@ -152,6 +156,7 @@ def _compile(
         absorbing=absorbing(program.combine, message),
         built_in=program.combine if isinstance(program.combine, str) else None,
         apply=one["apply"],
+        receives=one.get("receives"),
         is_active=one.get("active"),
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
@@ -161,6 +166,8 @@ def _compile(
         message=message,
         identity=identity,
         per_edge=program.sends_per_edge,
+        receives=program.receives is not None,
+        is_selective=functions.is_selective,
         uses_in_degree="in_degree" in fingerprint.names,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
@@ -172,6 +179,8 @@ def _compile(
 def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Compile a program's functions; return them by role, and those of its aggregators by name."""
     plain = {"init": program.init, "message": program.message, "apply": program.apply, "combine": combine}
+    if program.receives is not None:
+        plain["receives"] = program.receives
     if callable(program.active):
         plain["active"] = program.active
     if program.initially_active is not None:
@@ -190,6 +199,8 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
+    if program.receives is not None:
+        fingerprint.add("receives", program.receives)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():
