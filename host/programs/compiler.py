@@ -127,7 +127,7 @@ def _compile(
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
-    value, message = _fields(program)
+    value, message = program_fields(program)
     combine, identity = resolve_combiner(program.combine, message)
     checks = ProgramChecks(program, value, message, fingerprint.hexdigest() if fingerprint.is_complete else None)
     dtypes = checks.run(*_device_functions(program, combine, device))
@@ -184,7 +184,7 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
 
     ``with_package`` is for keys of compiled code, as in ``Fingerprint``; checkpoints store the digest without it.
     """
-    value, message = _fields(program)
+    value, message = program_fields(program)
     has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
@@ -198,7 +198,7 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     return fingerprint
 
 
-def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
+def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:
     """Return the fields of a program's value and of its message."""
     declared = program.value if program.message_type is None else program.message_type
     return (

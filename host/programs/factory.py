@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program
 from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.python_state import InterpretedProgram, PythonState, interpret_program
 from gpu_pregel.host.programs.state import ProgramState
 
 
 def compile_for_device(target: Device, graph: Graph, program: VertexProgram) -> CompiledProgram:
     """Return a program's kernels for a device and the edges of a graph."""
+    if isinstance(target, PythonDevice):
+        return interpret_program(program)
     if target.is_host:
         return compile_program(program, has_weights=graph.weights is not None)
     weight = None if graph.weights is None else graph.weights.dtype
@@ -52,6 +57,9 @@ def make_state(
         The most active edges with which a superstep that follows a push may push too; None for any number.
     exchange : Exchange
     """
+    if isinstance(compiled, InterpretedProgram):
+        cut_ranges(graph.out_degrees, partitions)
+        return PythonState(compiled, graph, target, always=always, transpose=transpose)
     parts = graph._partitions(
         partitions, with_pull=with_pull, transpose=transpose, threads=thread_count(target.threads)
     )

@@ -1,0 +1,256 @@
+"""Vertex programs on the device "python": the meaning of a superstep, in plain Python and without compilation.
+
+It is the oracle of the tests of all other devices. One partition has the whole graph, and a push and a pull are the
+same: messages are combined in ascending order of their senders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.programs.combiners import resolve_combiner
+from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
+from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
+from gpu_pregel.host.programs.interpreter import BOOL, STRICT, UserFunction
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class InterpretedProgram(CompiledProgram):
+    """A program that is not compiled: instead of kernels it has the declaration."""
+
+    declaration: VertexProgram
+
+
+def interpret_program(program: VertexProgram) -> InterpretedProgram:
+    """Return what a run needs to know of a program, without compiling it."""
+    value, message = program_fields(program)
+    _, identity = resolve_combiner(program.combine, message)
+    aggregates, folds = [], []
+    for name, aggregator in program.aggregators.items():
+        dtype = np.dtype(aggregator.dtype) if aggregator.dtype is not None else _infer_dtype(program, name, value)
+        fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
+        aggregates.append((name, dtype, start))
+        folds.append(fold)
+    per_edge = program.sends_per_edge
+    return InterpretedProgram(
+        value=value,
+        message=message,
+        identity=identity,
+        per_edge=per_edge,
+        uses_in_degree=True,
+        aggregates=tuple(aggregates),
+        aggregate_folds=tuple(folds),
+        init=program.init,
+        signal=None if per_edge else program.message,
+        pull=program.message,
+        slot=None,
+        push=None if message.is_tuple else program.message,
+        apply=program.apply,
+        declaration=program,
+    )
+
+
+def _infer_dtype(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
+    """Return the dtype of an aggregate that declares none, by calling its function once for values of 1 and 2."""
+    aggregator = program.aggregators[name]
+    old, new = (tuple(dtype.type(number).item() for dtype in value.dtypes) for number in (1, 2))
+    if not value.is_tuple:
+        old, new = old[0], new[0]
+    try:
+        with np.errstate(**STRICT):
+            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None))
+    except Exception as error:
+        raise ProgramError(
+            f"aggregator {name!r} needs dtype= on device 'python': a call with the values {old} and {new}, which finds "
+            f"out what it returns, raises {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(found, (bool, np.bool_)):
+        return np.dtype(np.int64 if aggregator.combine == "sum" else np.bool_)
+    return np.dtype(np.float64 if isinstance(found, (float, np.floating)) else np.int64)
+
+
+class PythonState(ProgramState):
+    """Values and frontier of a run, and a superstep vertex by vertex.
+
+    Parameters
+    ----------
+    program : InterpretedProgram
+    graph : Graph
+    device : Device
+    always : bool
+        Whether every vertex applies in every superstep.
+    transpose : bool, default False
+        Send along in-edges instead of out-edges.
+    """
+
+    _program: InterpretedProgram
+
+    def __init__(
+        self, program: InterpretedProgram, graph: Graph, device: Device, *, always: bool, transpose: bool = False
+    ) -> None:
+        n = graph.num_vertices
+        parts = graph._partitions(1, with_pull=False, transpose=transpose, threads=1)
+        super().__init__(program, device, parts, num_vertices=n, offset_size=8, word=np.uint64, always=always)
+        self.partitions = []
+        self._graph, self._edges = graph, parts[0].out_edges
+        self._functions = self._user_functions()
+        identity = program.identity if program.message.is_tuple else (program.identity,)
+        numbers = tuple(part.item() for part in identity)
+        self._identity = numbers if program.message.is_tuple else numbers[0]
+        self.aggregates = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        out_degrees = graph.in_degrees if transpose else graph.out_degrees
+        in_degrees = graph.out_degrees if transpose else graph.in_degrees
+        values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
+        self._use(VertexArrays(out_degrees, in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
+
+    def _user_functions(self) -> dict[str, UserFunction]:
+        """Return the program's functions by role."""
+        program, declared = self._program, self._program.declaration
+        combine, _ = resolve_combiner(declared.combine, program.message)
+        roles: dict[str, tuple[Any, Fields]] = {
+            "init": (declared.init, program.value),
+            "initially_active": (declared.initially_active, BOOL),
+            "receives": (declared.receives, BOOL),
+            "message": (declared.message, program.message),
+            "combine": (combine, program.message),
+            "apply": (declared.apply, program.value),
+            "active": (declared.active if callable(declared.active) else None, BOOL),
+        }
+        for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
+            roles[f"aggregator {name!r}"] = declared.aggregators[name].function, Fields((dtype,), False)
+            roles[f"combine of aggregator {name!r}"] = fold, Fields((dtype,), False)
+        return {
+            role: UserFunction(role, function, fields, self._id_of)
+            for role, (function, fields) in roles.items()
+            if function is not None
+        }
+
+    def _id_of(self, vertex: int) -> Any:
+        return self._graph.to_ids(np.array([vertex])).tolist()[0]
+
+    def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
+        return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
+
+    def _context(self, vertex: int, superstep: int, aggregates: tuple[Any, ...]) -> VertexContext:
+        own, names = self.vertices, tuple(name for name, *_ in self._program.aggregates)
+        aggregated = aggregated_type(names)(*(number.item() for number in aggregates)) if names else None
+        degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated)
+
+    def _value(self, vertex: int) -> Any:
+        parts = tuple(array[vertex].item() for array in self.values)
+        return parts if self._program.value.is_tuple else parts[0]
+
+    def _store(self, vertex: int, value: Any) -> bool:
+        """Set the value of a vertex; return whether any bit of it changes."""
+        before = [array[vertex].tobytes() for array in self.values]
+        for array, part in zip(self.values, value if self._program.value.is_tuple else (value,), strict=True):
+            array[vertex] = part
+        return before != [array[vertex].tobytes() for array in self.values]
+
+    def initialise(self) -> Activity:
+        """Run superstep 0: ``init`` and the first frontier."""
+        active = []
+        with np.errstate(**STRICT):
+            for v in range(self._n):
+                ctx = self._context(v, 0, self.aggregates)
+                self._store(v, self._call("init", ctx, ctx))
+                if "initially_active" not in self._functions or self._call("initially_active", ctx, ctx):
+                    active.append(v)
+        return self._activate(active)
+
+    def execute(
+        self,
+        direction: str,  # noqa: ARG002
+        superstep: int,
+        activity: Activity,  # noqa: ARG002
+        totals: tuple[Any, ...],
+        limit: int,  # noqa: ARG002
+    ) -> list[SuperstepFigures]:
+        """Run a superstep in which the active vertices send; ``totals`` are the aggregates that ``apply`` sees."""
+        with np.errstate(**STRICT):
+            inbox = self._send(superstep - 1, totals)
+            figures = self._apply(superstep, inbox, totals)
+        for array, total in zip(self.aggregates, totals, strict=True):
+            array[0] = total
+        return [figures]
+
+    def _send(self, superstep: int, totals: tuple[Any, ...]) -> dict[int, Any]:
+        """Send along the out-edges of the active vertices; return the combined message of each receiver."""
+        edges, per_edge = self._edges, self._program.per_edge
+
+        @cache
+        def accepts(v: int) -> bool:
+            if "receives" not in self._functions:
+                return True
+            ctx = self._context(v, superstep + 1, totals)
+            return bool(self._call("receives", ctx, self._value(v), ctx))
+
+        inbox: dict[int, Any] = {}
+        for u in np.flatnonzero(unpack_bits(self.frontier, self._n)).tolist():
+            row = range(edges.begins[u], edges.ends[u])
+            if not row:
+                continue
+            ctx, value = self._context(u, superstep, self.aggregates), self._value(u)
+            message = None if per_edge else self._call("message", ctx, value, ctx)
+            for e in row:
+                v = int(edges.indices[e])
+                if not accepts(v):
+                    continue
+                if per_edge:
+                    weight = 1.0 if edges.weights is None else edges.weights[e].item()
+                    message = self._call("message", ctx, value, weight, ctx)
+                combine, before = self._functions["combine"], inbox.get(v, self._identity)
+                inbox[v] = combine(v, superstep + 1, before, message)
+        return inbox
+
+    def _apply(self, superstep: int, inbox: dict[int, Any], seen: tuple[Any, ...]) -> SuperstepFigures:
+        """Deliver: vertices with messages apply them and decide whether they are active."""
+        sums, active, applied = [start.item() for _, _, start in self._program.aggregates], [], 0
+        for v in range(self._n) if self._always else sorted(inbox):
+            incoming = inbox.get(v, self._identity)
+            if incoming == self._identity and not self._always:
+                continue
+            applied += 1
+            ctx, old = self._context(v, superstep, seen), self._value(v)
+            new = self._call("apply", ctx, old, incoming, ctx)
+            is_active = self._store(v, new) or self._always
+            if "active" in self._functions:
+                is_active = self._call("active", ctx, old, new, ctx)
+            if is_active:
+                active.append(v)
+            for k, (name, *_) in enumerate(self._program.aggregates):
+                term = self._call(f"aggregator {name!r}", ctx, old, new, ctx)
+                sums[k] = self._call(f"combine of aggregator {name!r}", ctx, sums[k], term)
+        totals = tuple(dtype.type(total) for total, (_, dtype, _) in zip(sums, self._program.aggregates, strict=True))
+        return SuperstepFigures(self._activate(active), applied, totals)
+
+    def _activate(self, active: list[int]) -> Activity:
+        """Make these vertices the frontier."""
+        flags = np.zeros(self._n, bool)
+        flags[active] = True
+        self.frontier[:] = pack_bits(flags)
+        return Activity(len(active), int(self.vertices.out_degrees[flags].sum()))
+
+    def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
+        """Refuse: one partition has the whole graph, so nothing is delivered from others."""
+        raise NotImplementedError
+
+
+def unpack_bits(bitmap: Array, n: int) -> Array:
+    """Return the first ``n`` bits of a bitmap as an array of booleans."""
+    bits: Array = np.unpackbits(bitmap.astype("<u8").view(np.uint8), bitorder="little")[:n]
+    return bits.astype(bool)
