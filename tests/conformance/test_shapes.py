@@ -11,7 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import PROGRAM_DEVICES, is_emulated, on, spread, ways
+from tests.devices import DEVICES, PROGRAM_DEVICES, is_emulated, on, spread, ways
 from tests.programs import FAR, HOPS, LABELS, SUMS
 
 LENGTHS = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 352, 353, 1023, 1024, 1025, 2048, 2049, 5000]
@@ -227,7 +227,7 @@ def test_aggregates_of_every_superstep(device: str, mode: str) -> None:
     assert together.to_numpy().tolist() == apart.to_numpy().tolist()
 
 
-@PROGRAM_DEVICES
+@DEVICES
 def test_grids(device: str) -> None:
     for graph in (gp.grid(1, 70), gp.grid(30, 20, holes=0.3, seed=5), gp.grid(33, 17)):
         labels = gp.connected_components(graph, device="cpu").to_numpy()
@@ -243,7 +243,7 @@ def test_no_vertex_is_active_initially(device: str) -> None:
     assert result.to_numpy().tolist() == [0] + [FAR] * 69
 
 
-@PROGRAM_DEVICES
+@DEVICES
 def test_graphs_with_at_most_one_vertex(device: str) -> None:
     nothing, loop = gp.Graph.from_edgelist([], []), gp.Graph.from_edgelist([0], [0])
     for mode in ("push", "pull", "auto"):
