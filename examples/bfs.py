@@ -20,8 +20,9 @@ def hops_from(source):
         init=lambda ctx: 0 if ctx.vertex == source else -1,
         initially_active=lambda ctx: ctx.vertex == source,
         message=lambda value, ctx: value + 1,
-        combine="min",
-        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+        combine="any",
+        receives=lambda value, ctx: value < 0,
+        apply=lambda value, incoming, ctx: incoming,
     )
 
 
@@ -33,7 +34,8 @@ def parents_from(source):
         initially_active=lambda ctx: ctx.vertex == source,
         message=lambda value, ctx: ctx.vertex,
         combine="min",
-        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+        receives=lambda value, ctx: value < 0,
+        apply=lambda value, incoming, ctx: incoming,
     )
 
 

@@ -87,18 +87,22 @@ class VertexError(ProgramError, ArithmeticError, IndexError):
         The user's id of the vertex.
     superstep : int
     problem : str
-        What is wrong, after the file and the line.
+        What is wrong.
+    place : str, optional
+        The file, the line and its text.
     """
 
-    def __init__(self, role: str, vertex: object, superstep: int, problem: str) -> None:
+    def __init__(self, role: str, vertex: object, superstep: int, problem: str, place: str = "") -> None:
         self.role = role
         self.vertex = vertex
         self.superstep = superstep
         self.problem = problem
-        super().__init__(f"{role} fails for vertex {vertex!r} in superstep {superstep} {problem}")
+        self.place = place
+        where = f" ({place})" if place else ""
+        super().__init__(f"{role} fails for vertex {vertex!r} in superstep {superstep}{where}: {problem}")
 
-    def __reduce__(self) -> tuple[type[VertexError], tuple[str, object, int, str]]:
-        return type(self), (self.role, self.vertex, self.superstep, self.problem)
+    def __reduce__(self) -> tuple[type[VertexError], tuple[str, object, int, str, str]]:
+        return type(self), (self.role, self.vertex, self.superstep, self.problem, self.place)
 
 
 class ProgramFileError(GpuPregelError, ImportError):

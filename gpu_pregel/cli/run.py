@@ -56,6 +56,11 @@ def add_parser(commands: Any) -> None:
         default="raise",
         help="at the limit, fail (raise, default) or keep the values (return)",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check indices, divisions and overflow; report the line and the vertex of a failure",
+    )
     _common.add_trials_option(parser)
     _common.add_result_option(parser)
     parser.set_defaults(run=run)
@@ -74,7 +79,8 @@ def run(options: argparse.Namespace) -> None:
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
-            _prepare(options, device, program, graph)
+            if device["device"] != "python":
+                _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
         trials = []
         for _ in range(options.n):
@@ -112,6 +118,7 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
             partitions=options.partitions,
             max_supersteps=options.max_supersteps,
             on_limit=options.on_limit,
+            check=options.check,
             progress=_common.show_progress(),
         )
     except SuperstepLimitError as error:
@@ -132,7 +139,7 @@ def _prepare(options: argparse.Namespace, device: dict[str, Any], program: Verte
     weight = None if graph.weights is None else np.ones(len(ring), graph.weights.dtype)
     small = gp.Graph.from_edgelist(ring, np.roll(ring, 1), weight, directed=graph.is_directed)
     unhalted = replace(program, halt=None)
-    common = {**device, "partitions": min(options.partitions, 3)}
+    common = {**device, "partitions": min(options.partitions, 3), "check": options.check}
     for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
         # A program that cannot push raises ArgumentError, which only matters if push is forced.
         with suppress(*() if options.mode != "auto" else (ArgumentError,)):

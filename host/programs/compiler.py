@@ -36,6 +36,10 @@ class CompiledProgram:
     message: Fields
     identity: Any
     per_edge: bool
+    receives: bool
+    """Whether only some vertices take messages."""
+    is_selective: bool
+    """Whether a pull need not read every row to its end."""
     uses_in_degree: bool
     aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
     """The name, dtype and identity of each aggregate."""
@@ -71,7 +75,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
         one = with_checks(functions) if check else functions
         return {
             "init": kernel(program_cpu.make_init(one)),
-            "signal": None if one.per_edge else kernel(program_cpu.make_signal(one)),
+            "signal": None if one.per_edge or one.is_selective else kernel(program_cpu.make_signal(one)),
             "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
@@ -97,7 +101,9 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None if functions.per_edge else program_cuda.make_signal(functions, arrays),
+            "signal": None
+            if functions.per_edge or functions.is_selective
+            else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
@@ -165,6 +171,8 @@ def _compile(
         message=message,
         identity=identity,
         per_edge=program.sends_per_edge,
+        receives=program.receives is not None,
+        is_selective=functions.is_selective,
         uses_in_degree="in_degree" in fingerprint.names,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import linecache
 import math
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -55,31 +56,29 @@ class UserFunction:
         try:
             result = self._function(*arguments)
         except (ArithmeticError, IndexError) as error:
-            found = error
+            failure, trace = f"{type(error).__name__}: {error}", error.__traceback__
         except Exception as error:
             error.add_note(f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep}")
             raise
         else:
             try:
                 return fit(result, self._fields)
-            except _MisfitError as misfit:
-                code = self._function.__code__
-                problem = f"({_place(code.co_filename, code.co_firstlineno)}): it returns {misfit}"
-            raise VertexError(self.role, self._id_of(vertex), superstep, problem)
-        trace = found.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        assert trace is not None
-        place = _place(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        problem = f"({place}): {type(found).__name__}: {found}"
+            except _MisfitError as error:
+                failure, trace = f"it returns {error}", None
+        failed = VertexError(self.role, self._id_of(vertex), superstep, failure, self._place(trace))
         # With this traceback a debugger starts in the function.
-        failure = VertexError(self.role, self._id_of(vertex), superstep, problem)
-        raise failure.with_traceback(found.__traceback__) from found
+        raise failed.with_traceback(trace)
 
-
-def _place(file: str, line: int) -> str:
-    text = linecache.getline(file, line).strip()
-    return f"{file}, line {line}{f': {text}' if text else ''}"
+    def _place(self, trace: TracebackType | None) -> str:
+        """Return the file and the line in which a traceback ends, or those of the function."""
+        code = self._function.__code__
+        file, line = code.co_filename, code.co_firstlineno
+        while trace is not None:
+            file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
+        if file == "<string>":  # a built-in combiner
+            return ""
+        text = linecache.getline(file, line).strip()
+        return f"{file}, line {line}{f': {text}' if text else ''}"
 
 
 class _MisfitError(Exception):

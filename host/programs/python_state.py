@@ -6,6 +6,7 @@ same: messages are combined in ascending order of their senders.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -34,27 +35,30 @@ class InterpretedProgram(CompiledProgram):
     declaration: VertexProgram
 
 
-def interpret_program(program: VertexProgram) -> InterpretedProgram:
-    """Return what a run needs to know of a program, without compiling it."""
+def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]] | None = None) -> InterpretedProgram:
+    """Return what a run needs to know of a program, without compiling it; ``dtypes`` are those of its aggregates."""
     value, message = program_fields(program)
     _, identity = resolve_combiner(program.combine, message)
     aggregates, folds = [], []
     for name, aggregator in program.aggregators.items():
-        dtype = np.dtype(aggregator.dtype) if aggregator.dtype is not None else _infer_dtype(program, name, value)
+        dtype = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
         fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
         aggregates.append((name, dtype, start))
         folds.append(fold)
     per_edge = program.sends_per_edge
+    is_selective = program.receives is not None or program.combine == "any"
     return InterpretedProgram(
         value=value,
         message=message,
         identity=identity,
         per_edge=per_edge,
+        receives=program.receives is not None,
+        is_selective=is_selective,
         uses_in_degree=True,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
         init=program.init,
-        signal=None if per_edge else program.message,
+        signal=None if per_edge or is_selective else program.message,
         pull=program.message,
         slot=None,
         push=None if message.is_tuple else program.message,
@@ -63,9 +67,11 @@ def interpret_program(program: VertexProgram) -> InterpretedProgram:
     )
 
 
-def _infer_dtype(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
-    """Return the dtype of an aggregate that declares none, by calling its function once for values of 1 and 2."""
+def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
+    """Return the dtype of an aggregate; if none is declared, call its function once, for values of 1 and 2."""
     aggregator = program.aggregators[name]
+    if aggregator.dtype is not None:
+        return np.dtype(aggregator.dtype)
     old, new = (tuple(dtype.type(number).item() for dtype in value.dtypes) for number in (1, 2))
     if not value.is_tuple:
         old, new = old[0], new[0]

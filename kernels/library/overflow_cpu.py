@@ -30,7 +30,7 @@ def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any,
         return plain(a, b)
 
     @intrinsic
-    def with_overflow(typing_context: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    def with_overflow(typing_context: Any, a: Any, b: Any) -> Any:
         """The result, and whether it overflows, by one instruction of the processor."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

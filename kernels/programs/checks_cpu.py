@@ -15,10 +15,10 @@ from gpu_pregel.kernels.programs.fields import Fields, Functions, generated
 def with_checks(functions: Functions) -> Functions:
     """Return functions that raise ``OverflowError`` if a result does not fit its dtype."""
     value, message = functions.value, functions.message
-    aggregators = tuple(
-        (name, _fitted(function, 3, Fields((dtype,), False)), _fitted(combine, 2, Fields((dtype,), False)), dtype, start)
-        for name, function, combine, dtype, start in functions.aggregators
-    )
+    aggregators = []
+    for name, function, combine, dtype, start in functions.aggregators:
+        fields = Fields((dtype,), False)
+        aggregators.append((name, _fitted(function, 3, fields), _fitted(combine, 2, fields), dtype, start))
     send = functions.send if functions.per_edge else _make_send_if_edges(functions)
     return replace(
         functions,
@@ -26,7 +26,7 @@ def with_checks(functions: Functions) -> Functions:
         send=_fitted(send, 3 if functions.per_edge else 2, message),
         combine=_fitted(functions.combine, 2, message),
         apply=_fitted(functions.apply, 3, value),
-        aggregators=aggregators,
+        aggregators=tuple(aggregators),
     )
 
 

@@ -60,6 +60,16 @@ class Functions:
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
 
     @property
+    def is_selective(self) -> bool:
+        """Whether a pull need not read every row to its end: some vertices take no messages, or any message will do."""
+        return self.receives is not None or self.takes_any
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether all messages to a vertex are equal."""
+        return self.built_in == "any"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the aggregators."""
         return tuple(name for name, *_ in self.aggregators)
@@ -140,6 +150,16 @@ def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
         f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
     )
     return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
+
+
+def make_send_along(jit: Jit, functions: Functions) -> Any:
+    """``send_along(value, weight, ctx)``: the message along an edge, whether or not it depends on the edge."""
+    send = functions.send
+
+    def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+        return send(value, ctx)
+
+    return send if functions.per_edge else jit(send_along)
 
 
 @functools.cache
