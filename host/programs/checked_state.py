@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from numba.core.errors import NumbaError
 
@@ -16,6 +16,8 @@ from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.python_state import PythonState, interpret_program
 from gpu_pregel.host.programs.state import Activity, SuperstepFigures
+
+Result = TypeVar("Result")
 
 
 class CheckedState(CpuState):
@@ -59,7 +61,7 @@ class CheckedState(CpuState):
         run = super().execute
         return self._checked(superstep, lambda: run(*arguments), lambda twin: twin.execute(*arguments))
 
-    def _checked(self, superstep: int, run: Callable[[], Any], repeat: Callable[[PythonState], Any]) -> Any:
+    def _checked(self, superstep: int, run: Callable[[], Result], repeat: Callable[[PythonState], Result]) -> Result:
         """Run a superstep; if it fails, repeat it in Python, which raises an error that names the vertex."""
         values, frontier = [array.copy() for array in self.values], self.frontier.copy()
         aggregates = tuple(array.copy() for array in self.aggregates)

@@ -114,7 +114,7 @@ def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
     return int(number)
 
 
-def _fit_float(number: float, dtype: np.dtype[Any]) -> float:
+def _fit_float(number: int | float, dtype: np.dtype[Any]) -> float:
     try:
         with np.errstate(over="ignore"):
             rounded = float(dtype.type(number))
@@ -125,6 +125,7 @@ def _fit_float(number: float, dtype: np.dtype[Any]) -> float:
     return rounded
 
 
-def _shown(number: float) -> str:
+def _shown(number: int | float) -> str:
     """Format a number; Python refuses to format integers of thousands of digits."""
-    return repr(number) if isinstance(number, float) or number.bit_length() < 256 else "a very large integer"
+    is_long = isinstance(number, int) and number.bit_length() > 256
+    return "an integer of more than 256 bits" if is_long else repr(number)

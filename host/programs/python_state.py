@@ -41,7 +41,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
     _, identity = resolve_combiner(program.combine, message)
     aggregates, folds = [], []
     for name, aggregator in program.aggregators.items():
-        dtype = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
+        dtype: np.dtype[Any] = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
         fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
         aggregates.append((name, dtype, start))
         folds.append(fold)
@@ -70,8 +70,9 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
 def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
     """Return the dtype of an aggregate; if none is declared, call its function once, for values of 1 and 2."""
     aggregator = program.aggregators[name]
-    if aggregator.dtype is not None:
-        return np.dtype(aggregator.dtype)
+    declared: np.dtype[Any] | None = None if aggregator.dtype is None else np.dtype(aggregator.dtype)
+    if declared is not None:
+        return declared
     old, new = (tuple(dtype.type(number).item() for dtype in value.dtypes) for number in (1, 2))
     if not value.is_tuple:
         old, new = old[0], new[0]
