@@ -75,7 +75,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
         one = with_checks(functions) if check else functions
         return {
             "init": kernel(program_cpu.make_init(one)),
-            "signal": None if one.per_edge or one.is_selective else kernel(program_cpu.make_signal(one)),
+            "signal": None if one.pulls_along_edges else kernel(program_cpu.make_signal(one)),
             "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
@@ -101,9 +101,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None
-            if functions.per_edge or functions.is_selective
-            else program_cuda.make_signal(functions, arrays),
+            "signal": None if functions.pulls_along_edges else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),

@@ -138,16 +138,12 @@ class CpuState(ProgramState):
         """Sparse side: active sources send along their out-edges into the inboxes."""
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
             own, items = part.vertices, part.push_items
+            receivers = self._receivers(own, part.partition.first, superstep + 1)
             self._device.launch(
                 *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
                 *(superstep, self.aggregates, signals.values, signals.frontier),
-                *(
-                    part.origin,
-                    self._receivers(own, part.partition.first, superstep + 1),
-                    _as_bits(own.inbox[0]),
-                    own.touched,
-                ),
+                *(part.origin, receivers, _as_bits(own.inbox[0]), own.touched),
                 chunk=items if activity.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
             )
 
@@ -159,6 +155,7 @@ class CpuState(ProgramState):
         receivers = self._receivers(self.vertices, 0, superstep + 1) if at_hand else ()
         for part in self.partitions:
             own = part.vertices
+            sources: tuple[Any, ...]
             degrees, state = (own.out_degrees, own.in_degrees), (superstep, self.aggregates, own.values, own.frontier)
             if program.signal is None:
                 sources = (part.partition.in_edges.weights, part.origin, self._n, *degrees, *state, all_active)
@@ -184,36 +181,20 @@ class CpuState(ProgramState):
             part.mirrors = part.mirrors or self._message_arrays(count)
         inbox, touched = (part.vertices.inbox, part.vertices.touched) if is_whole else (part.mirrors, None)
 
-        self._launch_pull(part, (edges.rows, edges.begins, edges.ends), sources, receivers, inbox, touched, chunk)
+        selective = self._program.is_selective
+        chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else ()
+        arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
+        self._device.launch(self._program.pull, count, *arguments, inbox, chunk=chunk)
         if len(hubs.rows):
             pieces = part.hub_mirrors = part.hub_mirrors or self._message_arrays(len(hubs.rows))
-            rows = (part.hub_vertices, hubs.begins, hubs.ends)
-            self._launch_pull(part, rows, sources, receivers, pieces, None, 1)
+            chosen = (part.hub_vertices, receivers, None) if selective else ()
+            arguments = (hubs.begins, hubs.ends, edges.indices, *sources, *chosen)
+            self._device.launch(self._program.pull, len(hubs.rows), *arguments, pieces, chunk=1)
             self._device.launch(
                 self._program.slot, len(hubs.rows), hubs.rows, pieces, None, inbox, chunk=len(hubs.rows)
             )
             if touched is not None:
                 touched[part.in_hub_words] |= part.in_hub_bits
-
-    def _launch_pull(
-        self,
-        part: CpuPartition,
-        rows: tuple[Any, Any, Any],
-        sources: tuple[Any, ...],
-        receivers: tuple[Any, ...],
-        inbox: tuple[Array, ...],
-        touched: Array | None,
-        chunk: int,
-    ) -> None:
-        """Pull into the rows, given with their first and last edges, or into pieces of rows."""
-        vertices, begins, ends = rows
-        arguments = (begins, ends, part.partition.in_edges.indices, *sources)
-        if self._program.is_selective:
-            self._device.launch(
-                self._program.pull, len(begins), vertices, *arguments, receivers, inbox, touched, chunk=chunk
-            )
-        else:
-            self._device.launch(self._program.pull, len(begins), *arguments, inbox, chunk=chunk)
 
     def _receivers(self, vertices: VertexArrays, first: int, superstep: int) -> tuple[Any, ...]:
         """Return what kernels need to know about receivers, if only some vertices are."""

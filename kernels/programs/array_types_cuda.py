@@ -28,6 +28,10 @@ class ArrayTypes:
     inbox: Any
     aggregates: Any
     control: Any
+    receivers: Any
+    """Of ``receivers`` in ``receivers.make_is_receiver``: an empty tuple if every vertex takes messages."""
+    row_receivers: Any
+    """The same for a pull, after whether it skips rows, and the vertices of the pieces of long rows."""
 
 
 def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> ArrayTypes:
@@ -39,15 +43,23 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
     def arrays(dtypes: Any) -> Any:
         return types.Tuple(tuple(array(dtype) for dtype in dtypes))
 
+    offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
+    aggregates = arrays(dtype for _, _, _, dtype, _ in functions.aggregators)
+    receivers = row_receivers = types.Tuple(())
+    if functions.receives is not None:
+        receivers = types.Tuple((types.uint32, types.int64, offsets, offsets, aggregates, values))
+        row_receivers = types.Tuple((types.boolean, vertices, receivers))
     return ArrayTypes(
         offset=types.uint32 if offset.itemsize == 4 else types.uint64,
-        offsets=array(offset),
-        vertices=array(np.uint32),
+        offsets=offsets,
+        vertices=vertices,
         weights=array(np.float32 if weight is None else weight),
         has_weights=weight is not None,
-        values=arrays(functions.value.dtypes),
+        values=values,
         messages=arrays(functions.message.dtypes),
         inbox=arrays(inbox_dtypes(functions.message)),
-        aggregates=arrays(dtype for _, _, _, dtype, _ in functions.aggregators),
+        aggregates=aggregates,
         control=array(np.int64),
+        receivers=receivers,
+        row_receivers=row_receivers,
     )

@@ -65,6 +65,11 @@ class Functions:
         return self.receives is not None or self.takes_any
 
     @property
+    def pulls_along_edges(self) -> bool:
+        """Whether a pull computes messages edge by edge: if they differ, or only some edges are read."""
+        return self.per_edge or self.is_selective
+
+    @property
     def takes_any(self) -> bool:
         """Whether all messages to a vertex are equal."""
         return self.built_in == "any"

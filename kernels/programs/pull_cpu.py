@@ -121,7 +121,6 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
 
     def pull(
         work: Any,
-        rows: Any,
         begins: Any,
         ends: Any,
         in_indices: Any,
@@ -135,9 +134,10 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
         values: Any,
         frontier: Any,
         all_active: Any,
+        rows: Any,
         receivers: Any,
-        inbox: Any,
         touched: Any,
+        inbox: Any,
     ) -> None:
         first, last = claim(work)
         while first < last:
