@@ -79,7 +79,8 @@ def run(options: argparse.Namespace) -> None:
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
-            if device["device"] != "python":
+            # A function that fails, or has a breakpoint, should do so for a vertex of the given graph.
+            if device["device"] != "python" and not options.check:
                 _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
         trials = []
@@ -139,7 +140,7 @@ def _prepare(options: argparse.Namespace, device: dict[str, Any], program: Verte
     weight = None if graph.weights is None else np.ones(len(ring), graph.weights.dtype)
     small = gp.Graph.from_edgelist(ring, np.roll(ring, 1), weight, directed=graph.is_directed)
     unhalted = replace(program, halt=None)
-    common = {**device, "partitions": min(options.partitions, 3), "check": options.check}
+    common = {**device, "partitions": min(options.partitions, 3)}
     for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
         # A program that cannot push raises ArgumentError, which only matters if push is forced.
         with suppress(*() if options.mode != "auto" else (ArgumentError,)):

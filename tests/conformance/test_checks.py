@@ -206,7 +206,8 @@ def test_numpy_scalars_overflow_in_python_too() -> None:
 )
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.VertexProgram, partitions: int) -> None:
-    graph, way = gp.kronecker(8, 3), {"device": "cpu", "max_supersteps": 7, "on_limit": "return"}
+    graph = gp.kronecker(8, 3)
+    way: dict[str, Any] = {"device": "cpu", "max_supersteps": 7, "on_limit": "return"}
     results = [gp.run(graph, tried, check=check, partitions=partitions, **way) for check in (False, True)]
     assert results[0].to_numpy().tobytes() == results[1].to_numpy().tobytes()
     assert rows(results[0]) == rows(results[1])

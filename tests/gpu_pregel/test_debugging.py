@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from gpu_pregel.cli import main
+
 SCRIPT = """
 import numpy as np
 
@@ -93,3 +95,19 @@ except ArithmeticError as error:
     place = f"{tmp_path / 'program.py'}, line {line}: share = 60 // (value - 2)"
     assert f"message fails for vertex 'carol' in superstep 0 ({place}): ZeroDivisionError" in shown
     assert "(Pdb) 2\n(Pdb) 2\n" in shown
+
+
+@pytest.mark.parametrize("options", [["--check", "--device", "cpu"], ["--device", "python"]], ids=["check", "python"])
+def test_the_command_line_reports_the_line_and_the_vertex(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(SCRIPT)
+    assert main(["run", f"{path}:shares", "--grid", "1x4", "--holes", "0", *options]) == 1
+    line = 1 + SCRIPT.splitlines().index("    share = 60 // (value - 2)")
+    place = f"{path}, line {line}: share = 60 // (value - 2)"
+    assert f"message fails for vertex 2 in superstep 0 ({place}): ZeroDivisionError" in capsys.readouterr().err
+    # The functions are called for the given graph only, so that no breakpoint stops elsewhere.
+    path.write_text(SCRIPT.replace("breakpoint()", "print('vertex', ctx.vertex)"))
+    assert main(["run", f"{path}:labels", "--grid", "1x4", "--holes", "0", "--device", "python"]) == 0
+    assert capsys.readouterr().out == "vertex 3\n"
