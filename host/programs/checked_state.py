@@ -48,6 +48,12 @@ class CheckedState(CpuState):
         super().__init__(program, partitions, graph.out_degrees, graph.in_degrees, device, always=always)
         self._interpreted = interpret_program(declaration, {name: dtype for name, dtype, _ in program.aggregates})
         self._graph = graph
+        self._parameter_values: tuple[Any, ...] = ()
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        super().set_parameters(values)
+        self._parameter_values = values
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
@@ -72,8 +78,9 @@ class CheckedState(CpuState):
         except Exception as error:
             failure = error
         twin = PythonState(self._interpreted, self._graph, self._device, always=self._always)
+        twin.set_parameters(self._parameter_values)
         twin.attach(values, frontier)
-        twin.aggregates = aggregates
+        twin.context_arrays, twin._given = aggregates, self._given
         repeat(twin)
         raise ProgramError(
             f"a function fails in superstep {superstep} in compiled code ({type(failure).__name__}: {failure}), but "

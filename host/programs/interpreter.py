@@ -92,7 +92,7 @@ def fit(result: Any, fields: Fields) -> Any:
     if not isinstance(result, tuple) or len(result) != len(fields.dtypes):
         found = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"{result!r:.80}"
         raise _MisfitError(f"{found}, but {field_names(fields)} is declared")
-    return tuple(_fit_number(part, dtype) for part, dtype in zip(result, fields.dtypes, strict=True))
+    return fields.pack([_fit_number(part, dtype) for part, dtype in zip(result, fields.dtypes, strict=True)])
 
 
 def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:

@@ -23,7 +23,7 @@ from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
 from gpu_pregel.host.programs.interpreter import BOOL, STRICT, UserFunction
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
-from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, named_type
 
 Array = np.ndarray[Any, Any]
 
@@ -57,6 +57,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         uses_in_degree=True,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
+        parameters=tuple((parameter.name, parameter.dtype) for parameter in program.declared_parameters),
         init=program.init,
         signal=None if per_edge or is_selective else program.message,
         pull=program.message,
@@ -73,12 +74,11 @@ def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]
     declared: np.dtype[Any] | None = None if aggregator.dtype is None else np.dtype(aggregator.dtype)
     if declared is not None:
         return declared
-    old, new = (tuple(dtype.type(number).item() for dtype in value.dtypes) for number in (1, 2))
-    if not value.is_tuple:
-        old, new = old[0], new[0]
+    old, new = (value.pack([dtype.type(number).item() for dtype in value.dtypes]) for number in (1, 2))
+    parameters = _named("Parameters", {one.name: one.dtype.type(1).item() for one in program.declared_parameters})
     try:
         with np.errstate(**STRICT):
-            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None))
+            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters))
     except Exception as error:
         raise ProgramError(
             f"aggregator {name!r} needs dtype= on device 'python': a call with the values {old} and {new}, which finds "
@@ -87,6 +87,11 @@ def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]
     if isinstance(found, (bool, np.bool_)):
         return np.dtype(np.int64 if aggregator.combine == "sum" else np.bool_)
     return np.dtype(np.float64 if isinstance(found, (float, np.floating)) else np.int64)
+
+
+def _named(name: str, numbers: dict[str, Any]) -> Any:
+    """Return numbers as a named tuple, as in ``ctx``; None if there are none."""
+    return named_type(name, tuple(numbers))(*numbers.values()) if numbers else None
 
 
 class PythonState(ProgramState):
@@ -115,9 +120,9 @@ class PythonState(ProgramState):
         self._graph, self._edges = graph, parts[0].out_edges
         self._functions = self._user_functions()
         identity = program.identity if program.message.is_tuple else (program.identity,)
-        numbers = tuple(part.item() for part in identity)
-        self._identity = numbers if program.message.is_tuple else numbers[0]
-        self.aggregates = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self._identity = program.message.pack([part.item() for part in identity])
+        self._parameters: Any = None
+        self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         out_degrees = graph.in_degrees if transpose else graph.out_degrees
         in_degrees = graph.out_degrees if transpose else graph.in_degrees
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
@@ -152,14 +157,13 @@ class PythonState(ProgramState):
         return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
 
     def _context(self, vertex: int, superstep: int, aggregates: tuple[Any, ...]) -> VertexContext:
-        own, names = self.vertices, tuple(name for name, *_ in self._program.aggregates)
-        aggregated = aggregated_type(names)(*(number.item() for number in aggregates)) if names else None
+        own, names = self.vertices, [name for name, *_ in self._program.aggregates]
+        aggregated = _named("Aggregated", {name: part.item() for name, part in zip(names, aggregates, strict=True)})
         degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
-        return VertexContext(vertex, superstep, self._n, *degrees, aggregated)
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, self._parameters)
 
     def _value(self, vertex: int) -> Any:
-        parts = tuple(array[vertex].item() for array in self.values)
-        return parts if self._program.value.is_tuple else parts[0]
+        return self._program.value.pack([array[vertex].item() for array in self.values])
 
     def _store(self, vertex: int, value: Any) -> bool:
         """Set the value of a vertex; return whether any bit of it changes."""
@@ -168,16 +172,30 @@ class PythonState(ProgramState):
             array[vertex] = part
         return before != [array[vertex].tobytes() for array in self.values]
 
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        names = [name for name, _ in self._program.parameters]
+        self._parameters = _named("Parameters", {name: one.item() for name, one in zip(names, values, strict=True)})
+
     def initialise(self) -> Activity:
-        """Run superstep 0: ``init`` and the first frontier."""
-        active = []
+        """Run superstep 0: ``init`` and the first frontier, unless :meth:`start_from` gave them."""
+        has_values, has_frontier = self._given
+        active = self._active() if has_frontier else []
         with np.errstate(**STRICT):
             for v in range(self._n):
                 ctx = self._context(v, 0, self.aggregates)
-                self._store(v, self._call("init", ctx, ctx))
+                if not has_values:
+                    self._store(v, self._call("init", ctx, ctx))
+                if has_frontier:
+                    continue
                 if "initially_active" not in self._functions or self._call("initially_active", ctx, ctx):
                     active.append(v)
         return self._activate(active)
+
+    def _active(self) -> list[int]:
+        """Return the vertices of the frontier, in ascending order."""
+        bits: Array = np.unpackbits(self.frontier.astype("<u8").view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits[: self._n]).tolist()
 
     def execute(
         self,
@@ -207,7 +225,7 @@ class PythonState(ProgramState):
             return bool(self._call("receives", ctx, self._value(v), ctx))
 
         inbox: dict[int, Any] = {}
-        for u in np.flatnonzero(unpack_bits(self.frontier, self._n)).tolist():
+        for u in self._active():
             row = range(edges.begins[u], edges.ends[u])
             if not row:
                 continue
@@ -255,9 +273,3 @@ class PythonState(ProgramState):
     def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
         """Refuse: one partition has the whole graph, so nothing is delivered from others."""
         raise NotImplementedError
-
-
-def unpack_bits(bitmap: Array, n: int) -> Array:
-    """Return the first ``n`` bits of a bitmap as an array of booleans."""
-    bits: Array = np.unpackbits(bitmap.astype("<u8").view(np.uint8), bitorder="little")[:n]
-    return bits.astype(bool)
