@@ -89,8 +89,8 @@ class CpuState(ProgramState):
             exchange=exchange,
         )
         self._everywhere = full_bitmap(n)
-        self.aggregates = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
-        self._totals = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self._totals: tuple[Array, ...] = ()
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
         starts = program.identity if program.message.is_tuple else (program.identity,)
         self._use(
@@ -111,8 +111,8 @@ class CpuState(ProgramState):
         for part in self.partitions:
             own, blocks = part.vertices, len(part.counts)
             self._device.launch(
-                *(self._program.init, blocks, part.partition.first, self._n, own.out_degrees, own.in_degrees),
-                *(self.aggregates, own.values, own.frontier, part.counts),
+                *(self._program.init, blocks, *self._given, part.partition.first, self._n),
+                *(own.out_degrees, own.in_degrees, self.context_arrays, own.values, own.frontier, part.counts),
                 chunk=_block_chunk(blocks),
             )
         return Activity(*self._sum_counts()[:2])
@@ -126,10 +126,12 @@ class CpuState(ProgramState):
         limit: int,  # noqa: ARG002
     ) -> list[SuperstepFigures]:
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that it sees."""
-        for array, total in zip(self._totals, totals, strict=True):
-            array[0] = total
+        if self._program.receives:
+            seen = [np.array([total]) for total in totals]
+            self._totals = (*seen, *self.context_arrays[len(totals) :])
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)
-        self.aggregates, self._totals = self._totals, self.aggregates
+        for array, total in zip(self.aggregates, totals, strict=True):
+            array[0] = total
         self._apply(superstep)
         active_vertices, active_edges, applied = self._sum_counts()
         return [SuperstepFigures(Activity(active_vertices, active_edges), applied, self._fold())]
@@ -142,7 +144,7 @@ class CpuState(ProgramState):
             self._device.launch(
                 *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
-                *(superstep, self.aggregates, signals.values, signals.frontier),
+                *(superstep, self.context_arrays, signals.values, signals.frontier),
                 *(part.origin, receivers, _as_bits(own.inbox[0]), own.touched),
                 chunk=items if activity.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
             )
@@ -156,7 +158,8 @@ class CpuState(ProgramState):
         for part in self.partitions:
             own = part.vertices
             sources: tuple[Any, ...]
-            degrees, state = (own.out_degrees, own.in_degrees), (superstep, self.aggregates, own.values, own.frontier)
+            degrees = (own.out_degrees, own.in_degrees)
+            state = (superstep, self.context_arrays, own.values, own.frontier)
             if program.signal is None:
                 sources = (part.partition.in_edges.weights, part.origin, self._n, *degrees, *state, all_active)
             else:
@@ -217,7 +220,7 @@ class CpuState(ProgramState):
             own, blocks = part.vertices, len(part.counts)
             self._device.launch(
                 *(self._program.apply, blocks, part.partition.first, self._n, own.out_degrees, own.in_degrees),
-                *(superstep, self.aggregates, own.inbox, own.touched, own.values, own.frontier),
+                *(superstep, self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
                 *(part.counts, part.partials),
                 chunk=_block_chunk(blocks),
             )

@@ -90,7 +90,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     """``send_row(u, i, begin, end, edges, state, inbox)``: send the messages of u, whose state is at i, along edges."""
     send_along = make_send_along(device, functions)
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    context, weight_of = make_context(device, functions.names), make_weight(device, has_weights)
+    context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
     combine_at, is_receiver = make_combine_at(functions), make_is_receiver(device, functions)
 
     def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:

@@ -18,7 +18,7 @@ def make_is_receiver(jit: Jit, functions: Functions) -> Any:
     will see them, or empty if the values are not at hand: then, and without ``receives``, every vertex is one.
     """
     receives: Any = functions.receives
-    get, context = make_get(jit, functions.value), make_context(jit, functions.names)
+    get, context = make_get(jit, functions.value), make_context(jit, functions.context)
     if receives is None:
 
         def is_receiver(receivers: Any, v: Any, n: Any) -> Any:

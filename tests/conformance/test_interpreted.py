@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -66,8 +66,9 @@ def rows(result: ProgramResult) -> list[dict[str, Any]]:
 def test_random_graphs_give_the_same_values_aggregates_and_trace(name: str) -> None:
     program = PROGRAMS[name]
 
+    @settings(max_examples=20)
     @given(
-        graph=edge_lists(max_vertices=150, max_edges=300),
+        graph=edge_lists(max_vertices=100, max_edges=200),
         weighted=st.booleans(),
         mode=st.sampled_from(["pull", "auto"]),
         data=st.data(),
@@ -90,6 +91,7 @@ def test_random_graphs_give_the_same_values_aggregates_and_trace(name: str) -> N
     check()
 
 
+@settings(max_examples=20)
 @given(graph=edge_lists(), data=st.data())
 def test_initial_values_and_a_frontier_replace_the_functions(graph: Any, data: Any) -> None:
     n, edges = graph

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
+from gpu_pregel.host.programs.directions import Mode
 from tests.devices import DEVICES, NAMES, is_emulated, on, spread, ways
 from tests.programs import GATED, SEARCH
 
@@ -101,7 +102,7 @@ def test_hops_are_those_of_networkx(device: str, way: dict[str, Any]) -> None:
     mode=st.sampled_from(["push", "pull", "auto"]),
     partitions=st.integers(1, 3),
 )
-def test_hops_on_random_graphs(edges: list[tuple[int, int]], directed: bool, mode: str, partitions: int) -> None:
+def test_hops_on_random_graphs(edges: list[tuple[int, int]], directed: bool, mode: Mode, partitions: int) -> None:
     src, dst = np.array(edges, np.int64).reshape(-1, 2).T
     graph = gp.Graph.from_edgelist(src, dst, num_vertices=141, directed=directed)
     result = gp.run(graph, SEARCH, device="cpu", mode=mode, partitions=partitions)
@@ -136,8 +137,9 @@ def test_receivers_of_hubs_are_chosen(device: str) -> None:
         apply=lambda value, incoming, ctx: incoming,
         active=lambda old, new, ctx: False,
     )
-    for mode, partitions in (("push", 1), ("pull", 1), ("pull", 2)):
-        result = gp.run(graph, program, device=device, mode=mode, partitions=partitions)
+    ways: list[dict[str, Any]] = [{"mode": "push"}, {"mode": "pull"}, {"mode": "pull", "partitions": 2}]
+    for way in ways:
+        result = gp.run(graph, program, device=device, **way)
         assert result.to_numpy()[:3].tolist() == [1, len(leaves), 1]
         assert result.trace[1]["applied"] == 1
 
@@ -159,7 +161,8 @@ def test_any_takes_messages_of_every_type(device: str, dtype: Any) -> None:
         apply=lambda value, incoming, ctx: incoming + one,
         active=lambda old, new, ctx: True,
     )
-    for mode in ("push", "pull"):
+    modes: tuple[Mode, ...] = ("push", "pull")
+    for mode in modes:
         result = gp.run(graph, program, device=device, mode=mode)
         # A bool's identity is True, so vertex 5 gets no message in superstep 2.
         expected = [0, 0, 0, 0, one, one if dtype is np.bool_ else dtype(2), identity, 0]
@@ -168,7 +171,7 @@ def test_any_takes_messages_of_every_type(device: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize(("device", "mode"), [on(name, mode, name=mode) for name in NAMES for mode in ("push", "pull")])
-def test_any_takes_a_message_that_is_not_a_number(device: str, mode: str) -> None:
+def test_any_takes_a_message_that_is_not_a_number(device: str, mode: Mode) -> None:
     program = gp.VertexProgram(
         value=np.float32,
         init=lambda ctx: np.nan if ctx.vertex < 2 else 0.0,
@@ -239,18 +242,22 @@ def _never(value: Any) -> Any:
     return False
 
 
+def _unknown(value: Any, ctx: Any) -> Any:
+    return ctx.hops
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(ArgumentTypeError, match=r"receives takes 1 argument, but must take \(value, ctx\)"):
         replace(SEARCH, receives=_never)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"combine must be one of .*'any' or a gp.Combiner"):
-        replace(SEARCH, combine="first")
+        replace(SEARCH, combine="first")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"combine of aggregator 'one' must be one of 'min', .*, not 'any'"):
         replace(SEARCH, aggregators={"one": gp.Aggregator("any", lambda old, new, ctx: 1)})
     graph = gp.Graph.from_edgelist([0], [1])
     with pytest.raises(ProgramError, match=r"receives returns .*, but must return True or False"):
         gp.run(graph, replace(SEARCH, receives=lambda value, ctx: (value, value)), device="cpu")
     with pytest.raises(ProgramError, match=r"receives cannot be compiled"):
-        gp.run(graph, replace(SEARCH, receives=lambda value, ctx: ctx.hops), device="cpu")
+        gp.run(graph, replace(SEARCH, receives=_unknown), device="cpu")
 
 
 def test_programs_that_differ_in_receives_are_compiled_apart() -> None:
