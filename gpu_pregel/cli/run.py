@@ -75,6 +75,11 @@ def add_parser(commands: Any) -> None:
         default="raise",
         help="at the limit, fail (raise, default) or keep the values (return)",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check indices, divisions and overflow; report the line and the vertex of a failure",
+    )
     _common.add_trials_option(parser)
     _common.add_result_option(parser)
     parser.set_defaults(run=run)
@@ -95,7 +100,9 @@ def run(options: argparse.Namespace) -> None:
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
-            _prepare(options, device, program, graph)
+            # A function that fails, or has a breakpoint, should do so for a vertex of the given graph.
+            if device["device"] != "python" and not options.check:
+                _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
         trials = []
         for _ in range(options.n):
@@ -134,6 +141,7 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
             partitions=options.partitions,
             max_supersteps=options.max_supersteps,
             on_limit=options.on_limit,
+            check=options.check,
             progress=_common.show_progress(),
         )
     except SuperstepLimitError as error:
