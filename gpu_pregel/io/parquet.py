@@ -14,7 +14,7 @@ from gpu_pregel.io._options import ReadOptions, checked_weights
 
 Array = np.ndarray[Any, Any]
 
-_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+_ENDS = (("source", "target"), ("src", "dst"), ("source", "destination"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "value")
 _METADATA = b"gpu_pregel"
 
@@ -103,12 +103,12 @@ def _graph_facts(path: str, schema: Any) -> dict[str, Any]:
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write the columns ``src``, ``dst`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
+    """Write columns ``source``, ``target`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
     import pyarrow.parquet
 
     facts = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
     table = graph.to_arrow()
-    for name in ("src", "dst"):
+    for name in ("source", "target"):
         problem = _unreadable(table[name])
         if problem:
             raise ArgumentError(f"{path}: {problem}")
