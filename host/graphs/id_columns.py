@@ -14,7 +14,7 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Any]
 """Ids by the name of the argument: ``vertices``, ``src`` and ``dst``, as returned by :func:`as_ids`."""
-_DISTINCT = (str, int, bytes)
+DISTINCT = {str, int, bytes}
 """Types of which no value equals one of another of them."""
 
 
@@ -102,12 +102,12 @@ def _number_objects(values: list[Any], listed: int) -> tuple[Array, list[Any]]:
     ids: list[Any] = []
     numbers = np.empty(len(values), np.uint32)
     for position, value in enumerate(values):
-        plain = key = value
-        if type(value) not in _DISTINCT:
+        plain = identity = value
+        if type(value) not in DISTINCT:
             end = position - listed
             name = "vertices" if end < 0 else "dst" if end % 2 else "src"
-            plain, key = identify(value, name, position if end < 0 else end // 2)
-        number = seen.setdefault(key, len(ids))
+            plain, identity = identify(value, name, position if end < 0 else end // 2)
+        number = seen.setdefault(identity, len(ids))
         if number == len(ids):
             ids.append(plain)
         numbers[position] = number
@@ -154,9 +154,7 @@ def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
 
 
 def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
-    """Return an id as a Python object, and a key that equals another id's only if their types are equal too.
-
-    Errors say that it is ``name[position]``.
+    """Return an id as a Python object, and its :func:`key`. Errors say that the id is ``name[position]``.
 
     Raises
     ------
@@ -166,7 +164,7 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         The id is not hashable.
     """
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value, value
     if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
@@ -178,18 +176,20 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         ) from None
     if value is None or _has_nan(value):
         raise GraphError(_missing(name, position, value))
-    return value, _key(value)
+    return value, key(value)
 
 
-def _key(value: Any) -> Hashable:
-    """Return ``value`` with its type, and those of its elements; in Python ``1 == 1.0 == True``."""
+def key(value: Any) -> Hashable:
+    """Return what identifies an id: its value and its type, also of elements. In Python ``1 == 1.0 == True``."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        value = value.item()
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value  # type: ignore[no-any-return]
     if isinstance(value, tuple):
-        return kind, tuple(map(_key, value))
+        return kind, tuple(map(key, value))
     if isinstance(value, frozenset):
-        return kind, frozenset(map(_key, value))
+        return kind, frozenset(map(key, value))
     return kind, value
 
 
@@ -230,10 +230,10 @@ def check_ids(values: Any, n: int) -> Array | None:
     seen: set[Hashable] = set()
     plain: list[Any] = []
     for position, value in enumerate(ids):
-        found, key = identify(value, "ids", position)
-        if key in seen:
+        found, identity = identify(value, "ids", position)
+        if identity in seen:
             raise GraphError(_repeated(value))
-        seen.add(key)
+        seen.add(identity)
         plain.append(found)
     return np.fromiter(plain, object, n)
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
 from gpu_pregel.host.graphs.edge_arrays import as_vector
+from gpu_pregel.host.graphs.id_columns import DISTINCT, key
 
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
 """Integer ids have a table by id if it has at most this many entries per vertex."""
-_SIMPLE = {int, str, bytes}
-"""Types whose values equal no value of another type in this set."""
 
 
 class IdIndex(Protocol):
@@ -125,12 +124,12 @@ class _HashIndex:
 
     def __init__(self, ids: Array) -> None:
         values = ids.tolist()
-        keys = values if set(map(type, values)) <= _SIMPLE else map(_key, values)
+        keys = values if set(map(type, values)) <= DISTINCT else map(key, values)
         self._numbers: dict[Any, int] = dict(zip(keys, range(len(values)), strict=True))
 
     def number(self, value: object) -> int:
         try:
-            found = self._numbers.get(_key(value))
+            found = self._numbers.get(key(value))
         except TypeError:  # not hashable
             found = None
         if found is None:
@@ -140,7 +139,7 @@ class _HashIndex:
     def numbers(self, values: Any) -> Array:
         values = _as_column(values)
         values = values.tolist() if isinstance(values, np.ndarray) else values
-        if not set(map(type, values)) <= _SIMPLE:
+        if not set(map(type, values)) <= DISTINCT:
             return np.fromiter(map(self.number, values), np.int64, len(values))
         found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
         missing = found < 0
@@ -155,16 +154,6 @@ class _HashIndex:
         if isinstance(value, str) and value.isdecimal() and int(value) in self._numbers:
             return int(value)
         return None
-
-
-def _key(value: Any) -> Any:
-    """Return what identifies an id: 1, 1.0 and True are equal in Python, but are three ids."""
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
-        value = value.item()
-    kind = type(value)
-    if kind in _SIMPLE:
-        return value
-    return kind, type(value)(map(_key, value)) if kind in (tuple, frozenset) else value
 
 
 def _as_column(values: Any) -> list[Any] | Array:
