@@ -20,8 +20,19 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-END_COLUMNS = (("source", "target"), ("src", "dst"), ("source", "destination"), ("from", "to"))
-"""Common names of the columns of sources and destinations, by preference."""
+END_COLUMNS = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("source", "destination"),
+    ("from", "to"),
+    ("source", "dest"),
+    ("src", "dest"),
+    ("fromnodeid", "tonodeid"),
+    ("start", "end"),
+    ("tail", "head"),
+    ("u", "v"),
+)
+"""Common names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
 WEIGHT_COLUMNS = ("weight", "weights", "value")
 
 
@@ -211,11 +222,13 @@ def choose_columns(names: list[Any], source: Any = None, target: Any = None, wei
     ``source`` and ``target``, if None, are columns with common names, or the first two besides the weight. ``weight``
     is a column, None for no weights, or "auto" for the column with a common name, if there is one.
     """
+    usual = {str(name).strip().lower(): name for name in reversed(names)}
     if weight == "auto":
-        weight = next((name for name in WEIGHT_COLUMNS if name in names and name not in (source, target)), None)
+        found = (usual[name] for name in WEIGHT_COLUMNS if name in usual)
+        weight = next((name for name in found if name not in (source, target)), None)
     if source is None and target is None:
         others = [name for name in names if name != weight]
-        pairs = (pair for pair in END_COLUMNS if set(pair) <= set(others))
+        pairs = ((usual[u], usual[v]) for u, v in END_COLUMNS if u in usual and v in usual)
         source, target = next(pairs, (*others[:2], None, None)[:2])
     chosen = {"source": source, "target": target}
     if weight is not None:
