@@ -14,7 +14,7 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Any]
 """Ids by the name of the argument: ``vertices``, ``src`` and ``dst``, as returned by :func:`as_ids`."""
-_DISTINCT = (str, int, bytes)
+DISTINCT = (str, int, bytes)
 """Types of which no value equals one of another of them."""
 
 
@@ -103,7 +103,7 @@ def _number_objects(values: list[Any], listed: int) -> tuple[Array, list[Any]]:
     numbers = np.empty(len(values), np.uint32)
     for position, value in enumerate(values):
         plain = key = value
-        if type(value) not in _DISTINCT:
+        if type(value) not in DISTINCT:
             end = position - listed
             name = "vertices" if end < 0 else "dst" if end % 2 else "src"
             plain, key = identify(value, name, position if end < 0 else end // 2)
@@ -166,10 +166,9 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         The id is not hashable.
     """
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value, value
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
-        value = value.item()
+    value = as_python(value)
     try:
         hash(value)
     except TypeError:
@@ -178,18 +177,23 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         ) from None
     if value is None or _has_nan(value):
         raise GraphError(_missing(name, position, value))
-    return value, _key(value)
+    return value, key_of(value)
 
 
-def _key(value: Any) -> Hashable:
+def as_python(value: Any) -> Any:
+    """Return a scalar of NumPy as an object of Python; a time, which may have nanoseconds, as it is."""
+    return value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value
+
+
+def key_of(value: Any) -> Hashable:
     """Return ``value`` with its type, and those of its elements; in Python ``1 == 1.0 == True``."""
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value  # type: ignore[no-any-return]
     if isinstance(value, tuple):
-        return kind, tuple(map(_key, value))
+        return kind, tuple(map(key_of, value))
     if isinstance(value, frozenset):
-        return kind, frozenset(map(_key, value))
+        return kind, frozenset(map(key_of, value))
     return kind, value
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from itertools import repeat
 from numbers import Integral
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
-from gpu_pregel.host.graphs.edge_arrays import as_vector
+from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_python, key_of
 
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
 """Integer ids have a table by id if it has at most this many entries per vertex."""
-_SIMPLE = {int, str, bytes}
-"""Types whose values equal no value of another type in this set."""
 
 
 class IdIndex(Protocol):
@@ -70,8 +68,8 @@ class _IntegerIndex:
 
     def numbers(self, values: Any) -> Array:
         array = _as_column(values)
-        if isinstance(array, list) or array.dtype.kind not in "iu":
-            return np.fromiter(map(self.number, array), np.int64, len(array))
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+            return np.fromiter(map(self.number, array.tolist()), np.int64, len(array))
         inside = (array >= self._lowest) & (array <= self._highest)
         first = len(array) if inside.all() else int(inside.argmin())
         found = self._find_all(array[:first])
@@ -125,12 +123,12 @@ class _HashIndex:
 
     def __init__(self, ids: Array) -> None:
         values = ids.tolist()
-        keys = values if set(map(type, values)) <= _SIMPLE else map(_key, values)
+        keys = values if set(map(type, values)) <= set(DISTINCT) else map(key_of, values)
         self._numbers: dict[Any, int] = dict(zip(keys, range(len(values)), strict=True))
 
     def number(self, value: object) -> int:
         try:
-            found = self._numbers.get(_key(value))
+            found = self._numbers.get(key_of(as_python(value)))
         except TypeError:  # not hashable
             found = None
         if found is None:
@@ -138,9 +136,8 @@ class _HashIndex:
         return found
 
     def numbers(self, values: Any) -> Array:
-        values = _as_column(values)
-        values = values.tolist() if isinstance(values, np.ndarray) else values
-        if not set(map(type, values)) <= _SIMPLE:
+        values = _as_column(values).tolist()
+        if not set(map(type, values)) <= set(DISTINCT):
             return np.fromiter(map(self.number, values), np.int64, len(values))
         found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
         missing = found < 0
@@ -157,30 +154,11 @@ class _HashIndex:
         return None
 
 
-def _key(value: Any) -> Any:
-    """Return what identifies an id: 1, 1.0 and True are equal in Python, but are three ids."""
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
-        value = value.item()
-    kind = type(value)
-    if kind in _SIMPLE:
-        return value
-    return kind, type(value)(map(_key, value)) if kind in (tuple, frozenset) else value
-
-
-def _as_column(values: Any) -> list[Any] | Array:
-    """Return ids as an array of an integer dtype, if they have one, or as a list of objects."""
+def _as_column(values: Any) -> Any:
+    """Return a collection of ids as a column; see ``as_ids``."""
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__array__")):
         raise ArgumentTypeError(f"ids must be a list or an array of ids, not {values!r:.80}")
-    if not hasattr(values, "__array__"):
-        values = list(values)
-        if set(map(type, values)) == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63:
-            values = np.fromiter(values, np.int64, len(values))
-        return cast("list[Any] | Array", values)
-    array = as_vector("ids", values)
-    if array.dtype.kind in "iu":
-        return array
-    # Python has no equal of a time in nanoseconds, so that tolist would return integers.
-    return list(array) if array.dtype.kind in "mM" else cast(list[Any], array.tolist())
+    return as_ids("ids", values if hasattr(values, "__array__") else list(values))
 
 
 def _unknown(value: object, alternative: object | None) -> UnknownVertexError:

@@ -109,7 +109,7 @@ def test_repeated_names_of_columns_are_refused() -> None:
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "Int64", "UInt16", "int64[pyarrow]", "category"])
 def test_integers_of_any_pandas_dtype_are_ids_in_ascending_order(dtype: str) -> None:
     frame = pandas.DataFrame({"a": [9, 3], "b": [3, 6]}).astype(dtype)
-    graph = gp.Graph.from_pandas(frame, renumber=True)
+    graph = gp.Graph.from_pandas(frame)
     assert graph.ids is not None
     assert graph.ids.tolist() == [3, 6, 9]
     assert graph.has_edge(9, 3)
