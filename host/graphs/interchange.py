@@ -166,7 +166,7 @@ def to_networkx(
     return result
 
 
-def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) -> tuple[Array, Array, Array | None]:
+def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of a data frame."""
     pandas = require("pandas", "Graph.from_pandas")
     if not isinstance(edges, pandas.DataFrame):
@@ -176,17 +176,20 @@ def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) 
         missing = edges[name].isna()
         if missing.any():
             raise _null(name, int(missing.to_numpy().argmax()))
-    return _edge_arrays(columns, [_pandas_array(edges[name]) for name in columns])
+    return _edge_arrays(columns, [_pandas_column(edges[name]) for name in columns])
 
 
-def _pandas_array(column: pandas.Series) -> Array:
-    """Return a column without missing values; numbers of pandas' own dtypes, which are nullable, as NumPy's."""
+def _pandas_column(column: pandas.Series) -> Any:
+    """Return a column without missing values; strings as an Arrow array, numbers of pandas' own dtypes as NumPy's."""
+    if column.dtype == "string":
+        import pyarrow as pa
+
+        return pa.array(column, from_pandas=True)
     dtype = None if isinstance(column.dtype, np.dtype) else getattr(column.dtype, "numpy_dtype", None)
-    array: Array = column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
-    return array
+    return column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
 
 
-def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> tuple[Array, Array, Array | None]:
+def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of an Arrow table."""
     import pyarrow as pa
 
@@ -197,14 +200,14 @@ def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> t
     for name in columns:
         if table[name].null_count:
             raise _null(name, int(np.asarray(table[name].is_null()).argmax()))
-    return _edge_arrays(columns, [table[name].to_numpy() for name in columns])
+    return _edge_arrays(columns, [table[name] for name in columns])
 
 
-def _edge_arrays(columns: list[Any], arrays: list[Array]) -> tuple[Array, Array, Array | None]:
-    """Return sources, destinations and weights, which must be numbers."""
+def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array | None]:
+    """Return sources, destinations and weights, which must be numbers; ids may be arrays of Arrow."""
     if len(arrays) == 2:
         return arrays[0], arrays[1], None
-    src, dst, weights = arrays
+    src, dst, weights = arrays[0], arrays[1], np.asarray(arrays[2])
     if weights.dtype.kind not in "iuf" and len(weights):
         raise ArgumentTypeError(
             f"column {columns[2]!r} has weights of dtype {weights.dtype}, not numbers: pass weight=None to ignore it"
