@@ -14,7 +14,7 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Any]
 """Ids by the name of the argument: ``vertices``, ``src`` and ``dst``, as returned by :func:`as_ids`."""
-DISTINCT = (str, int, bytes)
+DISTINCT = {str, int, bytes}
 """Types of which no value equals one of another of them."""
 
 
@@ -102,12 +102,12 @@ def _number_objects(values: list[Any], listed: int) -> tuple[Array, list[Any]]:
     ids: list[Any] = []
     numbers = np.empty(len(values), np.uint32)
     for position, value in enumerate(values):
-        plain = key = value
+        plain = identity = value
         if type(value) not in DISTINCT:
             end = position - listed
             name = "vertices" if end < 0 else "dst" if end % 2 else "src"
-            plain, key = identify(value, name, position if end < 0 else end // 2)
-        number = seen.setdefault(key, len(ids))
+            plain, identity = identify(value, name, position if end < 0 else end // 2)
+        number = seen.setdefault(identity, len(ids))
         if number == len(ids):
             ids.append(plain)
         numbers[position] = number
@@ -154,9 +154,7 @@ def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
 
 
 def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
-    """Return an id as a Python object, and a key that equals another id's only if their types are equal too.
-
-    Errors say that it is ``name[position]``.
+    """Return an id as a Python object, and its :func:`key`. Errors say that the id is ``name[position]``.
 
     Raises
     ------
@@ -168,7 +166,8 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
     kind = type(value)
     if kind in DISTINCT:
         return value, value
-    value = as_python(value)
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        value = value.item()
     try:
         hash(value)
     except TypeError:
@@ -177,23 +176,20 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         ) from None
     if value is None or _has_nan(value):
         raise GraphError(_missing(name, position, value))
-    return value, key_of(value)
+    return value, key(value)
 
 
-def as_python(value: Any) -> Any:
-    """Return a scalar of NumPy as an object of Python; a time, which may have nanoseconds, as it is."""
-    return value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value
-
-
-def key_of(value: Any) -> Hashable:
-    """Return ``value`` with its type, and those of its elements; in Python ``1 == 1.0 == True``."""
+def key(value: Any) -> Hashable:
+    """Return what identifies an id: its value and its type, also of elements. In Python ``1 == 1.0 == True``."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        value = value.item()
     kind = type(value)
     if kind in DISTINCT:
         return value  # type: ignore[no-any-return]
     if isinstance(value, tuple):
-        return kind, tuple(map(key_of, value))
+        return kind, tuple(map(key, value))
     if isinstance(value, frozenset):
-        return kind, frozenset(map(key_of, value))
+        return kind, frozenset(map(key, value))
     return kind, value
 
 
@@ -234,10 +230,10 @@ def check_ids(values: Any, n: int) -> Array | None:
     seen: set[Hashable] = set()
     plain: list[Any] = []
     for position, value in enumerate(ids):
-        found, key = identify(value, "ids", position)
-        if key in seen:
+        found, identity = identify(value, "ids", position)
+        if identity in seen:
             raise GraphError(_repeated(value))
-        seen.add(key)
+        seen.add(identity)
         plain.append(found)
     return np.fromiter(plain, object, n)
 

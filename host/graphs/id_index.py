@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
-from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_python, key_of
+from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, key
 
 Array = np.ndarray[Any, Any]
 
@@ -123,12 +123,12 @@ class _HashIndex:
 
     def __init__(self, ids: Array) -> None:
         values = ids.tolist()
-        keys = values if set(map(type, values)) <= set(DISTINCT) else map(key_of, values)
+        keys = values if set(map(type, values)) <= DISTINCT else map(key, values)
         self._numbers: dict[Any, int] = dict(zip(keys, range(len(values)), strict=True))
 
     def number(self, value: object) -> int:
         try:
-            found = self._numbers.get(key_of(as_python(value)))
+            found = self._numbers.get(key(value))
         except TypeError:  # not hashable
             found = None
         if found is None:
@@ -137,7 +137,7 @@ class _HashIndex:
 
     def numbers(self, values: Any) -> Array:
         values = _as_column(values).tolist()
-        if not set(map(type, values)) <= set(DISTINCT):
+        if not set(map(type, values)) <= DISTINCT:
             return np.fromiter(map(self.number, values), np.int64, len(values))
         found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
         missing = found < 0
