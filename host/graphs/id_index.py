@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import repeat
 from numbers import Integral
 from typing import Any, Protocol
@@ -9,12 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
-from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, key
+from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_strings, key
 
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
 """Integer ids have a table by id if it has at most this many entries per vertex."""
+_MANY = 8
+"""Strings are looked up in an Arrow array if there is at least one for this many vertices."""
 
 
 class IdIndex(Protocol):
@@ -122,9 +125,18 @@ class _HashIndex:
     """Ids of any hashable type."""
 
     def __init__(self, ids: Array) -> None:
-        values = ids.tolist()
+        self._ids = ids
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        values = self._ids.tolist()
         keys = values if set(map(type, values)) <= DISTINCT else map(key, values)
-        self._numbers: dict[Any, int] = dict(zip(keys, range(len(values)), strict=True))
+        return dict(zip(keys, range(len(values)), strict=True))
+
+    @cached_property
+    def _strings(self) -> Any:
+        """The ids as an Arrow array; None if they are not all strings."""
+        return as_strings(self._ids)
 
     def number(self, value: object) -> int:
         try:
@@ -136,13 +148,28 @@ class _HashIndex:
         return found
 
     def numbers(self, values: Any) -> Array:
-        values = _as_column(values).tolist()
+        column = _as_column(values)
+        if len(column) * _MANY >= len(self._ids) and self._strings is not None:
+            strings = as_strings(column) if isinstance(column, np.ndarray) else column
+            if strings is not None:
+                return self._find_strings(strings)
+        values = column.tolist()
         if not set(map(type, values)) <= DISTINCT:
             return np.fromiter(map(self.number, values), np.int64, len(values))
-        found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
-        missing = found < 0
-        if missing.any():
-            self.number(values[int(missing.argmax())])
+        return self._checked(np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values)), values)
+
+    def _find_strings(self, strings: Any) -> Array:
+        """Return the numbers of many ids by a hash table of Arrow, which is built anew but is faster than a dict."""
+        import pyarrow.compute
+
+        found = pyarrow.compute.index_in(strings, self._strings).fill_null(-1)
+        return self._checked(found.to_numpy().astype(np.int64), strings)
+
+    def _checked(self, found: Array, values: Any) -> Array:
+        """Return vertex numbers, or raise ``UnknownVertexError`` for the first one that is -1."""
+        if (found < 0).any():
+            value = values[int((found < 0).argmax())]
+            self.number(value if isinstance(values, list) else value.as_py())
         return found
 
     def _alternative(self, value: object) -> object | None:

@@ -180,11 +180,9 @@ def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) 
 
 
 def _pandas_column(column: pandas.Series) -> Any:
-    """Return a column without missing values; strings as an Arrow array, numbers of pandas' own dtypes as NumPy's."""
+    """Return a column without missing values; strings as they are, numbers of pandas' own dtypes as NumPy's."""
     if column.dtype == "string":
-        import pyarrow as pa
-
-        return pa.array(column, from_pandas=True)
+        return column
     dtype = None if isinstance(column.dtype, np.dtype) else getattr(column.dtype, "numpy_dtype", None)
     return column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
 
