@@ -116,7 +116,7 @@ def _node_ids(nodes: list[Any]) -> Array | None:
     if set(map(type, nodes)) <= {int}:
         if nodes == list(range(n)):
             return None
-        if min(nodes) >= 0 and max(nodes) < 1 << 63:
+        if min(nodes) >= -(1 << 63) and max(nodes) < 1 << 63:
             return np.array(nodes, np.int64)
     ids = np.empty(n, object)
     ids[:] = nodes

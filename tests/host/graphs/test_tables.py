@@ -169,6 +169,9 @@ def test_integer_nodes_become_an_integer_table_in_their_order() -> None:
     assert graph.ids is not None
     assert (graph.ids.tolist(), graph.ids.dtype) == ([7, 3, 5], np.int64)
     assert graph.neighbors(3).tolist() == [7, 5]
+    negative = gp.Graph.from_networkx(networkx.path_graph([-1, 4]))
+    assert negative.ids is not None
+    assert (negative.ids.tolist(), negative.ids.dtype) == ([-1, 4], np.int64)
     assert gp.Graph.from_networkx(networkx.path_graph(3)).ids is None
     for nodes in ([-1, 2**70], [True, 2], ["a", 1]):
         ids = gp.Graph.from_networkx(networkx.path_graph(nodes)).ids
