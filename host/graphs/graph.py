@@ -69,7 +69,11 @@ class Graph(GraphQueries):
         chosen = np.flatnonzero(flags)
         if len(chosen) == self.num_vertices:
             return self
-        return Graph(transforms.induce(self.to_csr(), chosen), directed=self.is_directed, ids=self.to_ids(chosen))
+        ids = self.to_ids(chosen)
+        # Ids that are the vertex numbers need no table; False and True only equal them.
+        is_identity = ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
+        csr = transforms.induce(self.to_csr(), chosen)
+        return Graph(csr, directed=self.is_directed, ids=None if is_identity else ids)
 
     def transpose(self) -> Graph:
         """Return the graph with every edge reversed; an undirected graph is its own transpose.

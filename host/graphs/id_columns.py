@@ -16,6 +16,7 @@ Columns = dict[str, Any]
 """Ids by the name of the argument: ``vertices``, ``src`` and ``dst``, as returned by :func:`as_ids`."""
 DISTINCT = {str, int, bytes}
 """Types of which no value equals one of another of them."""
+_STRING_DTYPES = {"str", "string", "string[pyarrow]", "String"}
 
 
 def as_ids(name: str, values: Any) -> Any:
@@ -24,10 +25,9 @@ def as_ids(name: str, values: Any) -> Any:
     Only columns without anything but integers of at most 64 bits get an integer dtype. NumPy would convert the integer
     of the list ``[1, "1"]`` to a string, and strip the NUL from the string ``"b\0"``.
     """
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        strings = _arrow_strings(values)
-        if strings is not None:
-            return strings
+    strings = _arrow_strings(values)
+    if strings is not None:
+        return strings
     if _is_sequence_of_objects(values):
         return _as_integers(np.fromiter(values, object, len(values)))
     array = as_vector(name, values)
@@ -42,14 +42,32 @@ def as_ids(name: str, values: Any) -> Any:
 
 
 def _arrow_strings(values: Any) -> Any:
-    """Return an Arrow array of strings with 64-bit offsets; None if ``values`` has another type."""
+    """Return an Arrow array of strings with 64-bit offsets; None if ``values`` is no column of strings of Arrow."""
+    is_arrow = type(values).__module__.partition(".")[0] == "pyarrow"
+    # Columns of strings of pandas and Polars.
+    is_series = hasattr(values, "__arrow_c_stream__") and str(getattr(values, "dtype", "")) in _STRING_DTYPES
+    if not is_arrow and not is_series:
+        return None
     import pyarrow as pa
 
-    kind = getattr(values, "type", None)
+    strings = values if is_arrow else pa.chunked_array(values)
+    kind = getattr(strings, "type", None)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    strings = values.cast(pa.large_string())
+    strings = strings.cast(pa.large_string())
     return strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+
+
+def as_strings(objects: Array) -> Any:
+    """Return an array of objects as an Arrow array; None if one is no string, or one that Arrow cannot hold."""
+    import pyarrow as pa
+
+    if objects.dtype.kind != "O" or set(map(type, objects)) != {str}:
+        return None
+    try:
+        return pa.array(objects, pa.large_string())
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None
 
 
 def _is_sequence_of_objects(values: object) -> bool:
@@ -128,11 +146,8 @@ def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
     arrays = []
     for name, column in columns.items():
         if isinstance(column, np.ndarray) and len(column):
-            if column.dtype.kind != "O" or set(map(type, column)) != {str}:
-                return None
-            try:
-                column = pa.array(column, pa.large_string())
-            except UnicodeEncodeError:  # half of a surrogate pair
+            column = as_strings(column)
+            if column is None:
                 return None
         elif isinstance(column, np.ndarray):
             column = pa.array([], pa.large_string())
