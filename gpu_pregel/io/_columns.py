@@ -7,22 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.host.graphs.interchange import END_COLUMNS, WEIGHT_COLUMNS
 from gpu_pregel.io._options import ReadOptions
-
-ENDS = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("source", "destination"),
-    ("from", "to"),
-    ("source", "dest"),
-    ("src", "dest"),
-    ("fromnodeid", "tonodeid"),
-    ("start", "end"),
-    ("tail", "head"),
-    ("u", "v"),
-)
-"""Names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
-WEIGHTS = ("weight", "weights", "value")
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf", re.IGNORECASE)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -47,9 +33,9 @@ def is_integer(field: str) -> bool:
 
 
 def named_ends(names: Sequence[str]) -> tuple[int, int] | None:
-    """Return the positions of the first pair of ``ENDS`` that occurs in ``names``, or None."""
+    """Return the positions of the first pair of usual names, without regard to case, or None."""
     lower = [name.strip().lower() for name in names]
-    return next(((lower.index(u), lower.index(v)) for u, v in ENDS if u in lower and v in lower), None)
+    return next(((lower.index(u), lower.index(v)) for u, v in END_COLUMNS if u in lower and v in lower), None)
 
 
 def choose_columns(
@@ -91,7 +77,7 @@ def _usual_weight(
     names: Sequence[str] | None, first: Sequence[str] | None, ends: tuple[int, int], may_be_third: bool
 ) -> int | None:
     """Return the column named like a weight or, in text, the third one unless its name and contents are others."""
-    for wanted in WEIGHTS if names is not None else ():
+    for wanted in WEIGHT_COLUMNS if names is not None else ():
         for position, name in enumerate(names or ()):
             if name.strip().lower() == wanted and position not in ends:
                 return position

@@ -135,7 +135,7 @@ def read_graph(
         integer ids or above numbers in the third column. A .csv or .tsv file whose first row may be either is an error.
     num_vertices : int, optional
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
-    renumber : {"auto", True, False}
+    renumber : {"auto", False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
     duplicates, self_loops : {"keep", "drop"}
         For duplicates, "drop" keeps the edge of smallest weight.

@@ -68,8 +68,9 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
         weight=weight,
         separator=separator,
         comments=COMMENTS,
-        last=None if options.num_vertices is None or options.renumber is True else options.num_vertices - 1,
-        last_reason=f"num_vertices is {options.num_vertices}; raise it, or pass renumber=True",
+        first=None if options.num_vertices is None else 0,
+        last=None if options.num_vertices is None else options.num_vertices - 1,
+        last_reason=f"num_vertices is {options.num_vertices}; raise it, or omit it to number the ids that occur",
         positions=(chosen.source, chosen.target)
         if chosen.weight is None
         else (chosen.source, chosen.target, chosen.weight),

@@ -9,7 +9,8 @@ import numpy as np
 
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.csr import CSR
-from gpu_pregel.io._columns import ENDS, is_number
+from gpu_pregel.host.graphs.interchange import END_COLUMNS
+from gpu_pregel.io._columns import is_number
 from gpu_pregel.io._files import suffixes
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Array = np.ndarray[Any, Any]
 DIRECTED = "save as .mtx, .parquet or .pregel, or build the graph with directed=False"
 _NUMBERED = ("matrix-market", "metis", "gemini", "gemini-weighted", "gapbs")
 """Formats that hold vertex numbers, but no ids."""
-_USUAL_NAMES = frozenset(name for pair in ENDS for name in pair)
+_USUAL_NAMES = frozenset(name for pair in END_COLUMNS for name in pair)
 _INT64 = np.iinfo(np.int64)
 
 
@@ -83,12 +84,10 @@ def _ids_problem(graph: Graph, format: str, suffix: str) -> str | None:
         return f"{format} files hold vertex numbers, not ids: save as .pregel, .parquet or .csv"
     integers = integer_ids(ids)
     if integers is not None:
-        low = _INT64.min if format == "graphalytics" else 0
-        for worst in (int(integers.min()), int(integers.max())):
-            if not low <= worst <= _INT64.max:
-                problem = "negative" if worst < 0 else "larger than 64 bits (signed)"
-                return f"the id {worst} is {problem}, which {format} files cannot hold: save as .pregel"
-        return None
+        largest = int(integers.max())
+        if largest <= _INT64.max:
+            return None
+        return f"the id {largest} is larger than 64 bits (signed), which {format} files cannot hold: save as .pregel"
     if format == "graphalytics":
         return "graphalytics files require integer ids: save as .pregel, .parquet or .csv"
     return _text_problem(ids, suffix)

@@ -85,18 +85,23 @@ def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:
 def graph_from_edges(
     path: str,
     options: ReadOptions,
-    src: Array,
-    dst: Array,
+    src: Any,
+    dst: Any,
     weight: Array | None,
     *,
     directed: bool,
     num_vertices: int | None = None,
+    vertices: Any = None,
 ) -> Graph:
-    """Build a graph from the edges of a file; ``num_vertices`` is the number stated in the file, if any."""
+    """Build a graph from the edges of a file; ``num_vertices`` is the number stated in the file, if any.
+
+    ``src``, ``dst`` and ``vertices`` are as in ``Graph.from_edgelist``.
+    """
     with name_file_in_errors(path):
         return Graph.from_edgelist(
             *(src, dst, weight),
             num_vertices=options.num_vertices if num_vertices is None else num_vertices,
+            vertices=vertices,
             directed=directed,
             renumber=options.renumber,
             duplicates=options.duplicates,
@@ -125,7 +130,9 @@ def graph_from_rows(
     with name_file_in_errors(path):
         if weights is not None:
             weights = checked_weights(path, options, weights)
-        graph = Graph.from_csr(indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads)
+        graph = Graph.from_csr(
+            indptr, indices, weights, directed=directed or wanted, ids=ids, copy=False, threads=options.threads
+        )
         drop_duplicates, drop_self_loops = options.duplicates == "drop", options.self_loops == "drop"
         if graph.is_directed == wanted and not (drop_duplicates or drop_self_loops):
             return graph

@@ -24,12 +24,11 @@ _BLOCK_BYTES = 1 << 20
 
 
 class TextEdges(NamedTuple):
-    """Sources and destinations, integer ids or, if there are names, positions in them; and the weights if any."""
+    """Sources and destinations, arrays of integers or Arrow dictionaries of strings, and the weights if any."""
 
-    src: Array
-    dst: Array
+    src: Any
+    dst: Any
     weight: Array | None
-    names: pyarrow.Array | None
 
 
 class TableReader:
@@ -42,12 +41,14 @@ class TableReader:
 
     def read(self, head: Head) -> TextEdges:
         """Read all rows. If every id is an integer, the ids are integers; otherwise all of them are strings."""
+        import pyarrow as pa
+
         layout = head.layout
         table, weight = self._parse(head)
         if table.num_rows == 0:
             empty = np.empty(0, np.uint32)
-            return TextEdges(empty, empty, weight, None)
-        ids = encode_ids(table.column(0), table.column(1), trim=True)
+            return TextEdges(empty, empty, weight)
+        ids = encode_ids(table.column(0), table.column(1))
         if ids.names.index("").as_py() >= 0:
             self._fail("an id is missing", names=True)
         try:
@@ -55,10 +56,11 @@ class TableReader:
         except ValueError as error:
             self._fail(str(error), names=False)
         if integers is None:
-            return TextEdges(ids.src, ids.dst, weight, ids.names)
-        if integers.min() < 0 or (layout.last is not None and integers.max() > layout.last):
+            src, dst = (pa.DictionaryArray.from_arrays(codes, ids.names) for codes in ids[:2])
+            return TextEdges(src, dst, weight)
+        if layout.last is not None and (integers.min() < 0 or integers.max() > layout.last):
             self._fail("an id is out of range", names=False)
-        return TextEdges(integers[ids.src], integers[ids.dst], weight, None)
+        return TextEdges(integers[ids.src], integers[ids.dst], weight)
 
     def _parse(self, head: Head) -> tuple[pyarrow.Table, Array | None]:
         """Return the ids as strings, and the weights."""

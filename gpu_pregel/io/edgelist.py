@@ -18,7 +18,6 @@ from gpu_pregel.io._files import Source, atomic_file, suffixes
 from gpu_pregel.io._head import read_head
 from gpu_pregel.io._lines import Block, line_blocks, read_lines
 from gpu_pregel.io._losses import has_isolated_vertices
-from gpu_pregel.io._names import EncodedIds, graph_from_names
 from gpu_pregel.io._options import ReadOptions, graph_from_edges
 from gpu_pregel.io._table import TableReader, TextEdges
 
@@ -33,7 +32,7 @@ class _StatedVertices:
     """The number of vertices stated in the last line of a file that this package wrote."""
 
     def __init__(self, options: ReadOptions) -> None:
-        self._wanted = options.num_vertices is None and options.renumber is not True
+        self._wanted = options.num_vertices is None
         self._tail = b""
 
     def watch(self, blocks: Iterator[Block]) -> Iterator[Block]:
@@ -65,7 +64,7 @@ def read(path: str, options: ReadOptions) -> Graph:
                 raise
         else:
             weight = arrays[2] if head.layout.weight is not None else None
-            return _make_graph(path, options, TextEdges(arrays[0], arrays[1], weight, None), stated)
+            return _make_graph(path, options, TextEdges(arrays[0], arrays[1], weight), stated)
     # A line is faulty, or some ids are names, and then all are.
     with Source(path) as source:
         stated = _StatedVertices(options)
@@ -74,11 +73,7 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedVertices) -> Graph:
-    src, dst, weight, names = edges
-    directed = bool(options.directed)
-    if names is not None:
-        return graph_from_names(path, options, EncodedIds(src, dst, names), weight, directed=directed)
-    return graph_from_edges(path, options, src, dst, weight, directed=directed, num_vertices=stated.number)
+    return graph_from_edges(path, options, *edges, directed=bool(options.directed), num_vertices=stated.number)
 
 
 def write(graph: Graph, path: str, _format: str) -> None:

@@ -16,7 +16,6 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.interchange import as_table
 from gpu_pregel.io._columns import choose_columns
 from gpu_pregel.io._files import atomic_file
-from gpu_pregel.io._names import EncodedIds, encode_ids, graph_from_names
 from gpu_pregel.io._options import ReadOptions, checked_weights, graph_from_edges
 
 if TYPE_CHECKING:
@@ -46,77 +45,24 @@ def read(path: str, options: ReadOptions) -> Graph:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is not a readable Parquet file ({error}): write it again") from error
     weights = None if weight is None else _weights(path, options, weight, table[weight])
+    src, dst = (_ids(path, name, table[name]) for name in (source, target))
     facts = _graph_facts(path, schema)
     directed = bool(facts.get("directed")) if options.directed is None else options.directed
-    for name in (source, target):
-        _check_ids(path, name, table[name])
-    return _make_graph(path, options, table[source], table[target], weights, directed, facts)
+    stated = facts.get("num_vertices") if options.num_vertices is None and not facts.get("ids") else None
+    isolated = facts.get("isolated") if options.num_vertices is None else None
+    vertices = None if isolated is None else _ids(path, "isolated", isolated)
+    return graph_from_edges(path, options, src, dst, weights, directed=directed, num_vertices=stated, vertices=vertices)
 
 
-def _make_graph(
-    path: str,
-    options: ReadOptions,
-    src: pyarrow.ChunkedArray,
-    dst: pyarrow.ChunkedArray,
-    weight: Array | None,
-    directed: bool,
-    facts: dict[str, Any],
-) -> Graph:
-    import pyarrow as pa
-
-    isolated = facts.get("isolated")
-    if pa.types.is_integer(src.type) and pa.types.is_integer(dst.type):
-        ends = src.to_numpy(), dst.to_numpy()
-        if isolated is not None and options.num_vertices is None:
-            return _with_isolated(path, options, *ends, weight, directed, isolated.to_numpy(zero_copy_only=False))
-        stated = facts.get("num_vertices") if not facts.get("ids") and options.renumber is not True else None
-        stated = stated if options.num_vertices is None else None
-        return graph_from_edges(path, options, *ends, weight, directed=directed, num_vertices=stated)
-    if src.type != dst.type:
-        src, dst = _with_common_type(path, src, dst)
-    ids = encode_ids(src, dst)
-    if isolated is not None:
-        names = pa.concat_arrays([ids.names, isolated.cast(ids.names.type)])
-        ids = EncodedIds(ids.src, ids.dst, names)
-    return graph_from_names(path, options, ids, weight, directed=directed)
-
-
-def _with_isolated(
-    path: str, options: ReadOptions, src: Array, dst: Array, weight: Array | None, directed: bool, isolated: Array
-) -> Graph:
-    """Build a graph of integer ids, some of which occur in no edge."""
-    ids = np.unique(np.concatenate([src, dst, isolated.astype(src.dtype)]))
-    ends = np.searchsorted(ids, src), np.searchsorted(ids, dst)
-    graph = graph_from_edges(path, options, *ends, weight, directed=directed, num_vertices=len(ids))
-    return Graph(graph.to_csr(), directed=directed, ids=ids)
-
-
-def _check_ids(path: str, name: str, column: pyarrow.ChunkedArray) -> None:
-    """Reject missing ids, and types whose values are no ids."""
+def _ids(path: str, name: str, column: pyarrow.ChunkedArray) -> Any:
+    """Return a column of ids without nulls: strings by Arrow, everything else by NumPy."""
     import pyarrow as pa
 
     if column.null_count:
         row = int(np.asarray(column.is_null()).argmax())
         raise FormatError(path, f"column {name!r} is null in row {row:,}: drop the row or fill it")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
-        raise FormatError(path, f"column {name!r} is {kind}, which ids cannot be: use integers or strings")
-
-
-def _with_common_type(
-    path: str, src: pyarrow.ChunkedArray, dst: pyarrow.ChunkedArray
-) -> tuple[pyarrow.ChunkedArray, pyarrow.ChunkedArray]:
-    """Return two columns of the same kind of text as strings."""
-    import pyarrow as pa
-
-    columns = []
-    for column in (src, dst):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            problem = f"the sources are {src.type} and the targets {dst.type}: write both columns with the same type"
-            raise FormatError(path, problem)
-        columns.append(column.cast(pa.large_string()))
-    return columns[0], columns[1]
+    return column if pa.types.is_string(kind) or pa.types.is_large_string(kind) else column.to_numpy()
 
 
 def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:
@@ -195,25 +141,19 @@ def _encode(path: str, ids: pyarrow.Array) -> str:
     return text
 
 
-def _decode(text: str) -> pyarrow.Array:
+def _decode(text: str) -> pyarrow.ChunkedArray:
     import pyarrow as pa
 
     with pa.ipc.open_stream(base64.b64decode(text)) as reader:
-        return reader.read_all().column("ids").combine_chunks()
+        return reader.read_all().column("ids")
 
 
 def _unreadable(ids: pyarrow.Array) -> str | None:
     """Return why ids could not be read back, and the remedy; None if they can be."""
     import pyarrow as pa
-    import pyarrow.compute
 
-    types = pa.types
     if ids.null_count:
         return "an id is None, which cannot be read back: use integers or strings"
-    if types.is_floating(ids.type) or types.is_boolean(ids.type) or types.is_nested(ids.type):
+    if pa.types.is_nested(ids.type):
         return f"the ids become values of type {ids.type}, which cannot be read back: use integers or strings"
-    if types.is_signed_integer(ids.type) and len(ids):
-        smallest = pa.compute.min(ids).as_py()
-        if smallest < 0:
-            return f"the id {smallest} is negative, which cannot be read back: save as .pregel"
     return None
