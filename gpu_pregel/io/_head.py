@@ -30,10 +30,11 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The layout of the rows, whether the first one holds integer ids without quotes, and the blocks of all rows."""
+    """The layout of the rows, whether the first one holds integer ids, and whether there are quotes; all rows."""
 
     layout: Layout
     is_numeric: bool
+    has_quotes: bool
     blocks: Iterator[Block]
 
 
@@ -44,6 +45,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
     separator = _separator(suffix, line)
     rows, blocks = _first_rows(path, blocks, separator)
     shown = [_decoded(row) for row in rows]
+    has_quotes = any(b'"' in row.text for row in rows)
     names = None
     if rows and has_header(path, options, shown, number, table=suffix in (".csv", ".tsv")):
         names, header = shown.pop(0), rows.pop(0)
@@ -79,7 +81,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
     is_numeric = not rows or (
         b'"' not in rows[0].text and all(is_integer(shown[0][position]) for position in chosen[:2])
     )
-    return Head(layout, is_numeric, blocks)
+    return Head(layout, is_numeric, has_quotes, blocks)
 
 
 def _separator(suffix: str, line: bytes) -> bytes | None:

@@ -55,6 +55,8 @@ class TableReader:
             integers = as_integers(ids.names)
         except ValueError as error:
             self._fail(str(error), names=False)
+        if integers is None and layout.last is not None:
+            self._fail(f"num_vertices= requires integer ids, but there are names: {layout.last_reason}", names=False)
         if integers is None:
             src, dst = (pa.DictionaryArray.from_arrays(codes, ids.names) for codes in ids[:2])
             return TextEdges(src, dst, weight)
@@ -68,22 +70,22 @@ class TableReader:
 
         path, dtype = self._source.path, head.layout.weight
         try:
-            return self._parse_by_arrow(head, as_text=dtype is not None and dtype.kind in "iu", multiline=False)
+            return self._parse_by_arrow(head, as_text=dtype is not None and dtype.kind in "iu", quotes=head.has_quotes)
         except (pa.ArrowInvalid, ValueError) as error:
             if not self._source.is_regular:
                 raise FormatError(path, f"{error}: save the text to a regular file to learn the line") from error
-        # A row is faulty, or a quoted field spans lines, or Arrow accepts fewer forms of numbers than the grammar.
+        # A row is faulty, or has the first quote, or Arrow accepts fewer forms of numbers than the grammar.
         try:
             with Source(path) as source:
                 again = read_head(path, self._options, line_blocks(source))
-                return self._parse_by_arrow(again, as_text=True, multiline=True)
+                return self._parse_by_arrow(again, as_text=True, quotes=True)
         except (pa.ArrowInvalid, ValueError) as error:
             self._fail(str(error), names=True)
 
-    def _parse_by_arrow(self, head: Head, *, as_text: bool, multiline: bool) -> tuple[pyarrow.Table, Array | None]:
+    def _parse_by_arrow(self, head: Head, *, as_text: bool, quotes: bool) -> tuple[pyarrow.Table, Array | None]:
         """Parse all rows, or raise ``ValueError``; ``as_text`` parses the weights in a second step.
 
-        Arrow is faster, but fails, if quoted fields may span lines.
+        Without ``quotes``, which make Arrow slower as quoted fields may span lines, a quote is a ``ValueError``.
         """
         import pyarrow as pa
         import pyarrow.csv
@@ -95,12 +97,12 @@ class TableReader:
             used[columns[layout.positions[2]]] = pa.float64()
         with ProgressBar("reading", shown=self._options.progress) as bar:
             table = pa.csv.read_csv(
-                pa.PythonFile(_TableText(self._source, head, bar), "r"),
+                pa.PythonFile(_TableText(self._source, head, bar, quotes=quotes), "r"),
                 pa.csv.ReadOptions(use_threads=self._threads > 1, block_size=_BLOCK_BYTES, column_names=columns),
                 pa.csv.ParseOptions(
                     delimiter=(layout.separator or b" ").decode(),
                     quote_char=False if layout.separator is None else '"',
-                    newlines_in_values=multiline,
+                    newlines_in_values=quotes and layout.separator is not None,
                     invalid_row_handler=_skip_blank_rows,
                 ),
                 pa.csv.ConvertOptions(column_types=used, include_columns=list(used), null_values=[]),
@@ -163,12 +165,13 @@ class _TableText:
 
     closed = False
 
-    def __init__(self, source: Source, head: Head, bar: ProgressBar) -> None:
+    def __init__(self, source: Source, head: Head, bar: ProgressBar, *, quotes: bool) -> None:
         self._source = source
         self._layout = head.layout
         self._blocks = head.blocks
         self._bar = bar
         self._rest = memoryview(b"")
+        self._quotes = quotes
         self._in_quotes = False
 
     def read(self, size: int = -1) -> memoryview:
@@ -192,7 +195,9 @@ class _TableText:
             return normalize(block, self._layout)
         if b"#" in block or b"%" in block:
             block = self._without_comments(block)
-        if b'"' in block and self._layout.separator is not None:
+        if b'"' in block:
+            if not self._quotes:
+                raise ValueError("there are quotes")
             self._in_quotes ^= block.count(b'"') % 2 == 1
         return block
 

@@ -161,7 +161,7 @@ def _encode(arrays: list[Any]) -> tuple[list[Array], Any]:
     """Return the codes of Arrow arrays of strings in one dictionary, and the dictionary, of distinct strings."""
     import pyarrow as pa
 
-    dictionaries = [array.dictionary if isinstance(array, pa.DictionaryArray) else None for array in arrays]
+    dictionaries: list[Any] = [array.dictionary if isinstance(array, pa.DictionaryArray) else None for array in arrays]
     shared = dictionaries[0]
     are_equal = shared is not None and all(one is not None and one.equals(shared) for one in dictionaries)
     if are_equal and shared.null_count == 0 and len(shared.unique()) == len(shared):
