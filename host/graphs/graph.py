@@ -140,9 +140,13 @@ class Graph(GraphQueries):
         found: Graph = package.function("connected_components")(self, device=device, threads=threads).largest()
         return found
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`."""
-        package.function("save_graph")(self, path, format=format)
+    def save(self, path: str | os.PathLike[str], format: str | None = None, *, lossy: bool = False) -> None:
+        """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`.
+
+        A format that cannot hold the ids, the isolated vertices or the weights raises ``FormatError``, and names others
+        that can, unless ``lossy``; the table in :func:`gpu_pregel.io.save_graph` lists what each format holds.
+        """
+        package.function("save_graph")(self, path, format=format, lossy=lossy)
 
 
 class _TransposedGraph(Graph):
