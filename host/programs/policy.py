@@ -33,8 +33,6 @@ class NumericPolicy:
     ----------
     state : ProgramState
     directions : DirectionRule
-    always : bool
-        Whether every vertex applies in every superstep, so that ``max_supersteps`` is a normal end.
     halt : callable or None
         Called with the aggregates after each superstep from superstep 1 on; true ends the run.
     start : (Activity, tuple), optional
@@ -46,11 +44,10 @@ class NumericPolicy:
         state: ProgramState,
         directions: DirectionRule,
         *,
-        always: bool,
         halt: Callable[[tuple[Any, ...]], Any] | None,
         start: tuple[Activity, tuple[Any, ...]] | None = None,
     ) -> None:
-        self._state, self._directions, self._always, self._halt = state, directions, always, halt
+        self._state, self._directions, self._halt = state, directions, halt
         self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
         self._direction, self._superstep = "init", 0
 
@@ -122,5 +119,5 @@ class NumericPolicy:
         """Release nothing: the state has only arrays."""
 
     def status_of(self, end: str) -> str:
-        """Return the status of a run that ends as ``end``; the limit is a normal end if every vertex always applies."""
-        return "completed" if end == "max_supersteps" and self._always else end
+        """Return ``end``: no other statuses are needed, as single vertices cannot fail."""
+        return end

@@ -44,7 +44,7 @@ class ProgramResult(VertexResult):
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
-        "completed", "halted" (by ``halt``) or "max_supersteps".
+        "completed" (no vertex is active), "halted" (by ``halt``) or "max_supersteps".
     trace : Trace
         One row per superstep.
     """
@@ -114,8 +114,8 @@ def run(
     threads : int, optional
         Number of CPU threads. Default: the number of processors available to this process.
     max_supersteps : int, optional
-        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. Reaching the limit is an error unless the
-        program has ``active="always"``.
+        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. If it is reached, the status is
+        "max_supersteps", and an error is raised unless the program has ``active="always"``.
     on_limit : {"raise", "return"}
         With "return", ``run`` returns the partial result instead of raising an error.
     deterministic : bool, default True
@@ -187,7 +187,6 @@ def run(
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             *(state, directions),
-            always=always,
             halt=_halt_function(program),
             start=None if start is None else (start.plan, start.totals),
         )
@@ -205,7 +204,7 @@ def run(
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
     values = state.values if compiled.value.is_tuple else state.values[0]
     result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
-    if status == "max_supersteps" and on_limit == "raise":
+    if status == "max_supersteps" and on_limit == "raise" and not always:
         raise SuperstepLimitError(max_supersteps, result)
     return result
 
