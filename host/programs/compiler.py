@@ -15,8 +15,9 @@ from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
-from gpu_pregel.kernels.library.jit_cpu import device, jit
+from gpu_pregel.kernels.library.jit_cpu import device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
@@ -63,13 +64,14 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
+        can_push = not functions.message.is_tuple
         return {
-            "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge else jit(program_cpu.make_signal(functions)),
-            "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
-            "slot": jit(pull_cpu.make_slot(functions)),
-            "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
-            "apply": jit(program_cpu.make_apply(functions, always=program.active == "always")),
+            "init": jit_program(program_cpu.make_init(functions)),
+            "signal": None if functions.per_edge else jit_program(program_cpu.make_signal(functions)),
+            "pull": jit_program(pull_cpu.make_pull(functions, has_weights=has_weights)),
+            "slot": jit_program(pull_cpu.make_slot(functions)),
+            "push": jit_program(push_cpu.make_push(functions, has_weights=has_weights)) if can_push else None,
+            "apply": jit_program(program_cpu.make_apply(functions, always=program.active == "always")),
         }
 
     return _from_memory(("cpu", fingerprint.hexdigest()), program, fingerprint, device, make_kernels)
@@ -111,7 +113,8 @@ def _from_memory(
 ) -> CompiledProgram:
     if key not in _compiled:
         _make_room(_compiled)
-        _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
+        with compiling():
+            _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
     return _compiled[key]
 
 
@@ -223,7 +226,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
             raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
         total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
         if on_host:
-            _kernels[key] = jit(make_process_vertices(compiled)), total
+            _kernels[key] = jit_program(make_process_vertices(compiled)), total
         else:
             from gpu_pregel.kernels.library import jit_cuda
             from gpu_pregel.kernels.programs import vertices_cuda

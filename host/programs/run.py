@@ -25,6 +25,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.kernels.library.compile_clock import compile_seconds
 from gpu_pregel.kernels.programs.fields import aggregated_type
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def run(
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
     target = get_device(device, threads=threads)
     always = program.active == "always"
+    compiled_before = compile_seconds()
     opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
     with announce_compilation(shown=progress), opened as checkpoints:
         compiled = compile_for_device(target, graph, program)
@@ -200,8 +202,13 @@ def run(
                 trace=() if start is None else start.rows,
             )
             status = master.run()
-    seconds = sum(row["seconds"] for row in master.trace)
-    stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
+    stats = {
+        "device": target.name,
+        "threads": target.threads,
+        "partitions": partitions,
+        "seconds": sum(row["seconds"] for row in master.trace),
+        "compile_seconds": compile_seconds() - compiled_before,
+    }
     values = state.values if compiled.value.is_tuple else state.values[0]
     result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
     if status == "max_supersteps" and on_limit == "raise" and not always:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from gpu_pregel.kernels.library.cache import KernelCache
+from gpu_pregel.kernels.library.fingerprint import may_loop
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -19,6 +20,13 @@ def jit(function: Function) -> Function:
     """Compile a kernel: without the GIL, cached on disk, division by zero as in NumPy."""
     dispatcher = numba.njit(**_OPTIONS)(function)
     dispatcher._cache = KernelCache(function, _OPTIONS)
+    return cast(Function, dispatcher)
+
+
+def jit_program(function: Function) -> Function:
+    """Compile a kernel that calls a user's functions; its attribute ``may_loop`` says whether they may never return."""
+    dispatcher: Any = jit(function)
+    dispatcher.may_loop = may_loop(function)
     return cast(Function, dispatcher)
 
 
