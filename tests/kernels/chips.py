@@ -64,9 +64,9 @@ def check_tools() -> None:
     missing = [name for name in ("ptxas", "nvlink") if _find(name) is None]
     missing += [] if find_spec("numba_cuda") else ["numba-cuda"]
     if missing and os.environ.get("CI") == "true":
-        pytest.fail(f"{', '.join(missing)} not found: pip install gpu-pregel[test]")
+        pytest.fail(f"{', '.join(missing)} not found: pip install gpu-pregel[test-cuda]")
     if missing:
-        pytest.skip(f"{', '.join(missing)} not found: pip install gpu-pregel[test]")
+        pytest.skip(f"{', '.join(missing)} not found: pip install gpu-pregel[test-cuda]")
 
 
 def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, ResourceUsage]]:
