@@ -19,8 +19,6 @@ from gpu_pregel.host.graphs.graph import Graph, check_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.superstep.phases import Phases
 
-NEIGHBOR_ROUNDS = 2
-
 Array = np.ndarray[Any, Any]
 
 
@@ -119,15 +117,17 @@ def connected_components(
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")
-    edges = graph._csr_on(target, 4 * (n + 1))
+    edges = graph._csr_on(target, 8 * n + 4)
     labels = target.empty(n, np.uint32)
+    sampled = target.empty(n, np.uint32)
     largest = target.empty(1, np.uint32)
     phases = Phases(target, shown=progress)
-    phases.run("initialise", kernels.initialise, n, *edges, labels)
-    phases.run("link sampled", kernels.link_sampled, n, *edges, NEIGHBOR_ROUNDS, labels)
+    phases.run("initialise", kernels.initialise, n, *edges, labels, sampled)
+    phases.run("compress first", kernels.compress, n, labels)
+    phases.run("link sampled", kernels.link_sampled, n, sampled, labels)
     phases.run("compress sampled", kernels.compress, n, labels)
     phases.run("estimate largest", kernels.estimate_largest, min(n, 1), labels, largest)
     both_ways = not graph.is_directed
-    phases.run("link rest", kernels.link_rest, n, *edges, NEIGHBOR_ROUNDS, both_ways, largest, labels)
+    phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels)
     phases.run("compress", kernels.compress, n, labels)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
