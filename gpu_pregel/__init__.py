@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
-    from gpu_pregel.host.programs.operators import Frontier as Frontier
+    from gpu_pregel.host.programs.frontier import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
     from gpu_pregel.host.programs.operators import process_vertices as process_vertices
     from gpu_pregel.host.programs.program import Combiner as Combiner
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
 
@@ -41,11 +42,12 @@ _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
-    "Frontier": "gpu_pregel.host.programs.operators",
+    "Frontier": "gpu_pregel.host.programs.frontier",
     "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
     "PostgresStore": "gpu_pregel.host.stores.postgres",
     "SQLiteStore": "gpu_pregel.host.stores.sqlite",
+    "VertexContext": "gpu_pregel.kernels.programs.fields",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
     "errors": "gpu_pregel",
@@ -59,11 +61,12 @@ _HOMES = {
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_WRITERS = {
-    "graph": ("gpu_pregel.io", "save_graph"),
-    "result": ("gpu_pregel.io", "save_result"),
+_FUNCTIONS = {
+    "connected_components": "gpu_pregel.algorithms.connected_components",
+    "save_graph": "gpu_pregel.io",
+    "save_result": "gpu_pregel.io",
 }
-"""The module and the name of the functions that write graphs and results, for ``gpu_pregel.host.graphs.writers``."""
+"""The module of each function that methods of graphs and results call, for ``gpu_pregel.host.graphs.package``."""
 
 
 def _algorithms() -> dict[str, str]:

@@ -27,6 +27,13 @@ class GraphError(GpuPregelError, ValueError):
     """The given arrays or objects do not form a valid graph."""
 
 
+class UnknownVertexError(GpuPregelError, KeyError):
+    """No vertex of the graph has the given id."""
+
+    # KeyError would show the representation of the message.
+    __str__ = Exception.__str__
+
+
 class FormatError(GpuPregelError, ValueError):
     """A file does not conform to its format.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.superstep.phases import Phases
 
@@ -41,8 +41,11 @@ class Components(VertexResult):
         return to_host(self.labels)
 
     @property
-    def _value_ids(self) -> Array:
-        return self.graph.to_ids(self._values)
+    def _device_values(self) -> Any:
+        return self.labels
+
+    def _to_ids(self, values: Array) -> Array:
+        return self.graph.to_ids(values)
 
     @cached_property
     def _roots(self) -> Array:
@@ -65,6 +68,20 @@ class Components(VertexResult):
         sizes: Array = np.bincount(self._values, minlength=len(self._values))
         return sizes[self._roots]
 
+    def largest(self) -> Graph:
+        """Return the subgraph of the largest component; of several, that with the smallest vertex number.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> graph = gp.Graph.from_edgelist([1, 2, 7], [2, 5, 9])
+        >>> gp.connected_components(graph).largest().ids.tolist()
+        [1, 2, 5]
+        """
+        labels = self._values
+        sizes = np.bincount(labels, minlength=1)
+        return self.graph._induced(labels == sizes.argmax())
+
     def summary(self) -> dict[str, Any]:
         """Return the number of components and the size of the largest one."""
         return {"components": self.count, "largest": int(self.sizes().max(initial=0))}
@@ -80,13 +97,13 @@ class Components(VertexResult):
 
 
 def connected_components(
-    graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False
+    graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False
 ) -> Components:
     """Find the connected components of a graph; the weak components if it is directed.
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -102,7 +119,7 @@ def connected_components(
     Raises
     ------
     ArgumentTypeError
-        ``graph`` is not a ``Graph``.
+        ``graph`` is not a graph.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -113,7 +130,7 @@ def connected_components(
     >>> components.count, components.labels.tolist(), components.sizes().tolist()
     (2, [0, 0, 0, 3, 3], [3, 2])
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")

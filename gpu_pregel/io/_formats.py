@@ -121,7 +121,7 @@ def read_graph(
         text (int64 for METIS and integer matrices), otherwise as in the file.
     num_vertices : int, optional
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
-    renumber : {"auto", True, False}
+    renumber : {"auto", False}
         As in :meth:`Graph.from_edgelist`; for edgelist, gemini and parquet.
     duplicates, self_loops : {"keep", "drop"}
         For duplicates, "drop" keeps the edge of smallest weight.

@@ -125,7 +125,9 @@ def graph_from_rows(
     with name_file_in_errors(path):
         if weights is not None:
             weights = checked_weights(path, options, weights)
-        graph = Graph.from_csr(indptr, indices, weights, directed=directed or wanted, ids=ids, threads=options.threads)
+        graph = Graph.from_csr(
+            indptr, indices, weights, directed=directed or wanted, ids=ids, copy=False, threads=options.threads
+        )
         drop_duplicates, drop_self_loops = options.duplicates == "drop", options.self_loops == "drop"
         if graph.is_directed == wanted and not (drop_duplicates or drop_self_loops):
             return graph

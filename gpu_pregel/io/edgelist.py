@@ -77,7 +77,7 @@ def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: i
     if columns > 2 and options.weighted is not False:
         weight = options.weight_dtype or np.dtype(np.float64)
     last = None
-    if options.num_vertices is not None and options.renumber is not True:
+    if options.num_vertices is not None:
         last = options.num_vertices - 1
     return Layout(
         columns=max(2, columns),
@@ -86,7 +86,7 @@ def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: i
         separator=separator,
         comments=_COMMENTS,
         last=last,
-        last_reason=f"num_vertices is {options.num_vertices}; raise it, or pass renumber=True",
+        last_reason=f"num_vertices is {options.num_vertices}; raise it, or omit it to number the ids that occur",
     )
 
 

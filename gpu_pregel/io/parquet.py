@@ -14,7 +14,7 @@ from gpu_pregel.io._options import ReadOptions, checked_weights
 
 Array = np.ndarray[Any, Any]
 
-_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+_ENDS = (("source", "target"), ("src", "dst"), ("source", "destination"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "value")
 _METADATA = b"gpu_pregel"
 
@@ -33,12 +33,10 @@ def read(path: str, options: ReadOptions) -> Graph:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is not a readable Parquet file ({error}): write it again") from error
     stored = _graph_facts(path, schema)
-    directed, num_vertices, renumber = options.directed, options.num_vertices, options.renumber
+    directed, num_vertices = options.directed, options.num_vertices
     if directed is None:
         directed = bool(stored.get("directed"))
-    if stored.get("ids") is True and renumber == "auto":
-        renumber = True if num_vertices is None else renumber
-    elif num_vertices is None and renumber is not True:
+    if num_vertices is None and not stored.get("ids"):
         num_vertices = stored.get("num_vertices")
     if weight is not None:
         table = table.set_column(2, weight, pa.array(_weights(path, options, weight, table[weight])))
@@ -47,7 +45,7 @@ def read(path: str, options: ReadOptions) -> Graph:
             *(table, source, target, weight),
             num_vertices=num_vertices,
             directed=directed,
-            renumber=renumber,
+            renumber=options.renumber,
             duplicates=options.duplicates,
             self_loops=options.self_loops,
             threads=options.threads,
@@ -105,12 +103,12 @@ def _graph_facts(path: str, schema: Any) -> dict[str, Any]:
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write the columns ``src``, ``dst`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
+    """Write columns ``source``, ``target`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
     import pyarrow.parquet
 
     facts = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
     table = graph.to_arrow()
-    for name in ("src", "dst"):
+    for name in ("source", "target"):
         problem = _unreadable(table[name])
         if problem:
             raise ArgumentError(f"{path}: {problem}")

@@ -11,9 +11,9 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
-from gpu_pregel.host.graphs.csr import CSR, read_only
+from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
-from gpu_pregel.host.graphs.edge_arrays import has_duplicates
+from gpu_pregel.host.graphs.edge_arrays import has_duplicates, lock
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
 
 Array = np.ndarray[Any, Any]
@@ -26,8 +26,15 @@ class CSRGraph:
     def __init__(self, csr: CSR, *, directed: bool, ids: Array | None = None) -> None:
         self._csr = _locked(csr)
         self._is_directed = directed
-        self._ids = None if ids is None else read_only(ids)
+        self._ids = None if ids is None else lock(ids)
         self._facts: dict[str, Any] = {}
+
+    def __getstate__(self) -> tuple[CSR, bool, Array | None]:
+        return self._csr, self._is_directed, self._ids
+
+    def __setstate__(self, state: tuple[CSR, bool, Array | None]) -> None:
+        csr, directed, ids = state
+        CSRGraph.__init__(self, csr, directed=directed, ids=ids)
 
     @property
     def indptr(self) -> Array:
@@ -91,14 +98,14 @@ class CSRGraph:
     @property
     def out_degrees(self) -> Array:
         """int64[n]: number of stored out-edges of each vertex."""
-        return self._fact("out_degrees", lambda: read_only(np.diff(self.indptr)))
+        return self._fact("out_degrees", lambda: lock(np.diff(self.indptr)))
 
     @property
     def in_degrees(self) -> Array:
         """int64[n]: number of stored in-edges of each vertex."""
         if not self.is_directed:
             return self.out_degrees
-        return self._fact("in_degrees", lambda: read_only(np.bincount(self.indices, minlength=self.num_vertices)))
+        return self._fact("in_degrees", lambda: lock(np.bincount(self.indices, minlength=self.num_vertices)))
 
     @property
     def has_duplicates(self) -> bool:
@@ -146,5 +153,5 @@ class CSRGraph:
 
 
 def _locked(csr: CSR) -> CSR:
-    weights = None if csr.weights is None else read_only(csr.weights)
-    return CSR(read_only(csr.indptr), read_only(csr.indices), weights)
+    weights = None if csr.weights is None else lock(csr.weights)
+    return CSR(lock(csr.indptr), lock(csr.indices), weights)

@@ -62,6 +62,36 @@ def as_weights(weight: object, edges: int) -> Array:
     return weights
 
 
+def private(array: Array, given: object, shared: bool) -> Array:
+    """Return ``array``, or a copy if it may be memory of the argument ``given`` that somebody can write.
+
+    ``shared`` allows it to be.
+    """
+    if shared or isinstance(given, (list, tuple)) or is_unwritable(array):
+        return array
+    return array.copy() if np.may_share_memory(array, np.asarray(given)) else array
+
+
+def is_unwritable(array: Array) -> bool:
+    """Return whether neither ``array`` nor anything it is a view of can be written, or made writable again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable or base.flags.owndata:
+            return False
+        base = base.base
+    try:
+        return memoryview(base).readonly
+    except TypeError:
+        return False
+
+
+def lock(array: Array) -> Array:
+    """Return a read-only array of the same memory, which NumPy refuses to make writable."""
+    if is_unwritable(array):
+        return array
+    return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
+
+
 def has_duplicates(csr: CSR) -> bool:
     """Return whether any row holds the same destination more than once."""
     same = csr.indices[1:] == csr.indices[:-1]

@@ -20,7 +20,7 @@ def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[
         raise ProgramError(f"combine={combine!r} needs integers or bool, not {field_names(fields)}")
     starts = {"min": _top, "max": _bottom, "sum": _zero, "or": _zero, "and": _ones}
     parts = tuple(starts[combine](dtype) for dtype in fields.dtypes)
-    return _built_in(combine, fields), parts if fields.is_tuple else parts[0]
+    return _built_in(combine, fields), fields.pack(parts)
 
 
 def absorbing(combine: str | Combiner, fields: Fields) -> Any:
@@ -79,10 +79,12 @@ def _typed(identity: Any, fields: Fields) -> Any:
         if exact is None or (exact != part and part == part):
             raise ProgramError(f"the combiner's identity {identity!r} does not fit messages of {field_names(fields)}")
         typed.append(dtype.type(part))
-    return tuple(typed) if fields.is_tuple else typed[0]
+    return fields.pack(typed)
 
 
 def field_names(fields: Fields) -> str:
     """Format the dtypes of fields for messages."""
-    names = ", ".join(map(str, fields.dtypes))
-    return f"({names})" if fields.is_tuple else names
+    parts = list(map(str, fields.dtypes))
+    if fields.names is not None:
+        parts = [f"{name}: {part}" for name, part in zip(fields.names, parts, strict=True)]
+    return f"({', '.join(parts)})" if fields.is_tuple else parts[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +14,11 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
-from gpu_pregel.host.programs.program import VertexProgram, as_dtypes
+from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import device, jit
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
-from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit
+from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
 _DIGEST_VERSION = 1
@@ -40,6 +40,7 @@ class CompiledProgram:
     """The name, dtype and identity of each aggregate."""
     aggregate_folds: tuple[Callable[[Any, Any], Any], ...]
     """The combiner of each aggregate, as a Python function for the host."""
+    parameters: Parameters
     init: Any
     signal: Any
     pull: Any
@@ -129,7 +130,8 @@ def _compile(
 ) -> CompiledProgram:
     value, message = _fields(program)
     combine, identity = resolve_combiner(program.combine, message)
-    checks = ProgramChecks(program, value, message, fingerprint.hexdigest() if fingerprint.is_complete else None)
+    digest = fingerprint.hexdigest() if fingerprint.is_complete else None
+    checks = ProgramChecks(program, value, message, _parameters(program), digest)
     dtypes = checks.run(*_device_functions(program, combine, device))
     one, contributions = _device_functions(program, combine, jit)
     aggregators, aggregates, folds = [], [], []
@@ -152,6 +154,7 @@ def _compile(
         apply=one["apply"],
         is_active=one.get("active"),
         aggregators=tuple(aggregators),
+        parameters=_parameters(program),
     )
     return CompiledProgram(
         value=value,
@@ -161,6 +164,7 @@ def _compile(
         uses_in_degree="in_degree" in fingerprint.names,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
+        parameters=functions.parameters,
         **make_kernels(functions),
     )
 
@@ -190,16 +194,25 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():
         fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
+    # Added only where they occur, so that the digests of programs without them stay as they were.
+    for kind, names in (("parameters", _parameters(program)), ("value", value.names), ("message", message.names)):
+        if names:
+            fingerprint.add(kind, names)
     return fingerprint
 
 
 def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
     """Return the fields of a program's value and of its message."""
-    declared = program.value if program.message_type is None else program.message_type
-    return (
-        Fields(as_dtypes(program.value), isinstance(program.value, tuple)),
-        Fields(as_dtypes(declared), isinstance(declared, tuple)),
+    message = program.value if program.message_type is None else program.message_type
+    value, sent = (
+        Fields(as_dtypes(declared), isinstance(declared, (tuple, Mapping)), names_of_fields(declared))
+        for declared in (program.value, message)
     )
+    return value, sent
+
+
+def _parameters(program: VertexProgram) -> Parameters:
+    return tuple((parameter.name, parameter.dtype) for parameter in program.declared_parameters)
 
 
 _kernels: dict[Any, Any] = {}

@@ -86,7 +86,7 @@ class CpuState(ProgramState):
             exchange=exchange,
         )
         self._everywhere = full_bitmap(n)
-        self.aggregates = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
         starts = program.identity if program.message.is_tuple else (program.identity,)
         self._use(
@@ -107,8 +107,8 @@ class CpuState(ProgramState):
         for part in self.partitions:
             own, blocks = part.vertices, len(part.counts)
             self._device.launch(
-                *(self._program.init, blocks, part.partition.first, self._n, own.out_degrees, own.in_degrees),
-                *(self.aggregates, own.values, own.frontier, part.counts),
+                *(self._program.init, blocks, *self._given, part.partition.first, self._n),
+                *(own.out_degrees, own.in_degrees, self.context_arrays, own.values, own.frontier, part.counts),
                 chunk=_block_chunk(blocks),
             )
         return Activity(*self._sum_counts()[:2])
@@ -136,7 +136,7 @@ class CpuState(ProgramState):
             self._device.launch(
                 *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
-                *(superstep, self.aggregates, signals.values, signals.frontier),
+                *(superstep, self.context_arrays, signals.values, signals.frontier),
                 *(part.origin, _as_bits(own.inbox[0]), own.touched),
                 chunk=items if activity.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
             )
@@ -146,7 +146,7 @@ class CpuState(ProgramState):
         program, all_active = self._program, activity.active_vertices == self._n
         for part in self.partitions:
             own = part.vertices
-            state = (superstep, self.aggregates, own.values, own.frontier)
+            state = (superstep, self.context_arrays, own.values, own.frontier)
             if program.signal is None:
                 degrees = (self._n, own.out_degrees, own.in_degrees)
                 self._pull_partition(part, (part.origin, *degrees, *state, all_active), own.inbox)
@@ -196,7 +196,7 @@ class CpuState(ProgramState):
             own, blocks = part.vertices, len(part.counts)
             self._device.launch(
                 *(self._program.apply, blocks, part.partition.first, self._n, own.out_degrees, own.in_degrees),
-                *(superstep, self.aggregates, own.inbox, own.touched, own.values, own.frontier),
+                *(superstep, self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
                 *(part.counts, part.partials),
                 chunk=_block_chunk(blocks),
             )

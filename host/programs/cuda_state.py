@@ -119,7 +119,7 @@ class CudaState(ProgramState):
         frontier, touched = made["bitmaps"]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
         self._signals = made["signals"]
-        self.aggregates, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
+        self.context_arrays, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
 
@@ -154,8 +154,11 @@ class CudaState(ProgramState):
         if self._n == 0:
             return Activity(0, 0)
         own = self.vertices
-        arguments = (own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.values, own.frontier)
-        self._launch(self._program.init, self._tiles * BLOCK, *arguments, self._counts, self._partials, self._control)
+        self._launch(
+            *(self._program.init, self._tiles * BLOCK, *self._given, own.out_degrees, own.in_degrees),
+            *(self.context_arrays, self._totals, own.values, own.frontier),
+            *(self._counts, self._partials, self._control),
+        )
         return self._read_figures()[0].activity
 
     def execute(
@@ -190,13 +193,13 @@ class CudaState(ProgramState):
                 *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
                 *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
                 *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
-                *(self.aggregates, signals.values, signals.frontier, own.inbox[0], own.touched, self._control),
+                *(self.context_arrays, signals.values, signals.frontier, own.inbox[0], own.touched, self._control),
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
         """Dense side: every vertex combines the messages of its active in-neighbours."""
         program, own = self._program, self.vertices
-        sources = (own.out_degrees, own.in_degrees, superstep, self.aggregates, own.values, own.frontier)
+        sources = (own.out_degrees, own.in_degrees, superstep, self.context_arrays, own.values, own.frontier)
         if program.signal is not None:
             self._launch(program.signal, self._n, *sources, self._signals)
         in_place = self._exchange.shares_memory or self.partitions[0].partition.is_whole
@@ -233,7 +236,7 @@ class CudaState(ProgramState):
         own = self.vertices
         self._launch(
             *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
-            *(own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.inbox, own.touched),
+            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, own.touched),
             *(own.values, own.frontier, self._counts, self._partials, self._control),
         )
 
@@ -262,6 +265,12 @@ class CudaState(ProgramState):
             )
             steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        super().set_parameters(values)
+        count = len(self._program.aggregates)
+        self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""

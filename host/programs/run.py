@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
-from gpu_pregel.host.programs.directions import MODES, make_direction_rule
+from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.frontier import frontier_words
+from gpu_pregel.host.programs.initial_values import initial_values
+from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
-from gpu_pregel.kernels.programs.fields import aggregated_type
+from gpu_pregel.kernels.programs.fields import named_type
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
+DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,11 +44,14 @@ class ProgramResult(VertexResult):
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number, in device memory; a tuple of arrays if the program's value is a tuple.
+        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple, and
+        a named one, as in ``values.hub``, if its fields have names.
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
         "completed", "halted" (by ``halt``) or "max_supersteps".
+    aggregated : named tuple of scalars
+        The aggregates of the last superstep, by the names of the program's ``aggregators``.
     trace : Trace
         One row per superstep.
     """
@@ -52,6 +59,7 @@ class ProgramResult(VertexResult):
     trace: Trace
     values: Any
     status: str
+    aggregated: Any
 
     value_name = "value"
 
@@ -61,40 +69,47 @@ class ProgramResult(VertexResult):
         return len(self.trace)
 
     @cached_property
-    def _fields(self) -> tuple[Array, ...]:
-        parts = self.values if isinstance(self.values, tuple) else (self.values,)
-        return tuple(to_host(part) for part in parts)
+    def _parts(self) -> dict[str, Array]:
+        """The fields of a tuple value by name, in host memory."""
+        names = getattr(self.values, "_fields", [f"value{k}" for k in range(len(self.values))])
+        return {name: to_host(part) for name, part in zip(names, self.values, strict=True)}
 
     @property
+    def _device_values(self) -> Any:
+        return self._values if isinstance(self.values, tuple) else self.values
+
+    @cached_property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
-            return self._fields[0]
-        names = [(f"value{k}", part.dtype) for k, part in enumerate(self._fields)]
-        table: Array = np.empty(len(self._fields[0]), names)
-        for (name, _), part in zip(names, self._fields, strict=True):
+            return to_host(self.values)
+        dtypes = [(name, part.dtype) for name, part in self._parts.items()]
+        table: Array = np.empty(self.graph.num_vertices, dtypes)
+        for name, part in self._parts.items():
             table[name] = part
         return table
 
     def _columns(self) -> dict[str, Array]:
         if not isinstance(self.values, tuple):
             return super()._columns()
-        parts = {f"value{k}": part for k, part in enumerate(self._fields)}
-        return {"vertex": self._vertex_ids(), **parts}
+        return {"vertex": self._vertex_ids(), **self._parts}
 
     def __repr__(self) -> str:
         return f"<ProgramResult: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
 
 
 def run(
-    graph: Graph,
+    graph: GraphLike,
     program: VertexProgram,
     *,
-    device: str = "auto",
-    mode: str = "auto",
+    parameters: Mapping[str, Any] | None = None,
+    initial: Any = None,
+    frontier: Any = None,
+    device: DeviceName = "auto",
+    mode: Mode = "auto",
     partitions: int = 1,
     threads: int | None = None,
     max_supersteps: int | None = None,
-    on_limit: str = "raise",
+    on_limit: Literal["raise", "return"] = "raise",
     deterministic: bool = True,
     progress: bool = False,
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None = None,
@@ -104,8 +119,17 @@ def run(
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     program : VertexProgram
+    parameters : mapping of str to number, optional
+        Values of the program's parameters, by name; those with a default may be left out. Whatever they are, the
+        program is compiled once.
+    initial : array_like [n], or tuple or mapping of them, optional
+        Start from these values, by vertex number, instead of those of ``init``, which is not called: one array for
+        each field of the value, as in the ``values`` of a result. They are copied.
+    frontier : array_like of int, array_like of bool [n] or Frontier, optional
+        The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
+        ``graph.vertices(ids)`` translates ids.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
@@ -162,8 +186,25 @@ def run(
     ... )
     >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
     [0, 1, 2, 3]
+
+    A run that continues from the values of another, after vertex 3 has got a better one:
+
+    >>> graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
+    >>> labels = gp.VertexProgram(
+    ...     value=np.int64,
+    ...     parameters={"step": 0},
+    ...     init=lambda ctx: ctx.vertex,
+    ...     message=lambda value, ctx: value + ctx.parameters.step,
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: min(value, incoming),
+    ... )
+    >>> first = gp.run(graph, labels)
+    >>> changed = first.values.copy()
+    >>> changed[3] = -5
+    >>> gp.run(graph, labels, parameters={"step": 1}, initial=changed, frontier=[3]).values.tolist()
+    [-2, -3, -4, -5]
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
@@ -171,6 +212,9 @@ def run(
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
+    given = parameter_values(program.declared_parameters, parameters)
+    values = None if initial is None else initial_values(graph, program, initial)
+    words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
     opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
@@ -184,11 +228,13 @@ def run(
             with_pull=mode != "push",
             push_limit=directions.push_limit,
         )
+        state.set_parameters(given)
+        state.start_from(values, words)
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             *(state, directions),
             always=always,
-            halt=_halt_function(program),
+            halt=_halt_function(program, given),
             start=None if start is None else (start.plan, start.totals),
         )
         with SuperstepProgress(shown=progress) as bar:
@@ -203,8 +249,14 @@ def run(
             status = master.run()
     seconds = sum(row["seconds"] for row in master.trace)
     stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
-    values = state.values if compiled.value.is_tuple else state.values[0]
-    result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
+    result = ProgramResult(
+        graph=graph,
+        stats=stats,
+        trace=Trace(master.trace),
+        values=compiled.value.pack(state.values),
+        status=status,
+        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
+    )
     if status == "max_supersteps" and on_limit == "raise":
         raise SuperstepLimitError(max_supersteps, result)
     return result
@@ -226,10 +278,17 @@ def _open_checkpoint(
     return nullcontext()
 
 
-def _halt_function(program: VertexProgram) -> Callable[[tuple[Any, ...]], Any] | None:
+def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
-    halt, aggregated = program.halt, aggregated_type(tuple(program.aggregators))
-    return None if halt is None else lambda totals: halt(aggregated(*totals))
+    halt: Any = program.halt
+    if halt is None:
+        return None
+    aggregated = named_type("Aggregated", tuple(program.aggregators))
+    if not program.halt_takes_parameters:
+        return lambda totals: halt(aggregated(*totals))
+    names = tuple(parameter.name for parameter in program.declared_parameters)
+    values = named_type("Parameters", names)(*parameters)
+    return lambda totals: halt(aggregated(*totals), values)
 
 
 def _identify(graph: Graph, program: VertexProgram) -> Identity:

@@ -10,7 +10,7 @@ import numpy as np
 from numba.cuda import types
 
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.fields import Functions
+from gpu_pregel.kernels.programs.fields import Functions, parameter_dtypes
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class ArrayTypes:
     messages: Any
     inbox: Any
     aggregates: Any
+    """Of the aggregates, followed by the parameters."""
+    partials: Any
     control: Any
 
 
@@ -39,6 +41,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
     def arrays(dtypes: Any) -> Any:
         return types.Tuple(tuple(array(dtype) for dtype in dtypes))
 
+    partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     return ArrayTypes(
         offset=types.uint32 if offset.itemsize == 4 else types.uint64,
         offsets=array(offset),
@@ -48,6 +51,7 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         values=arrays(functions.value.dtypes),
         messages=arrays(functions.message.dtypes),
         inbox=arrays(inbox_dtypes(functions.message)),
-        aggregates=arrays(dtype for _, _, _, dtype, _ in functions.aggregators),
+        aggregates=arrays([*partials, *parameter_dtypes(functions.parameters)]),
+        partials=arrays(partials),
         control=array(np.int64),
     )

@@ -22,15 +22,17 @@ BLOCK_WORDS = 64
 
 
 def make_init(functions: Functions) -> Any:
-    """Superstep 0: set every value and the first frontier; one row of ``counts`` per block."""
+    """Superstep 0: set every value and the first frontier, unless they are given; one row of ``counts`` per block."""
     init: Any = functions.init
     initially_active: Any = functions.initially_active
     put, cast = make_put(device, functions.value), make_cast(device, functions.value)
-    context = make_context(device, functions.names)
+    context = make_context(device, functions.context)
     all_active = initially_active is None
 
     def initialise(
         work: Any,
+        has_values: Any,
+        has_frontier: Any,
         origin: Any,
         n: Any,
         out_degrees: Any,
@@ -50,8 +52,9 @@ def make_init(functions: Functions) -> Any:
                     bits = np.uint64(0)
                     for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, len(out_degrees))):
                         ctx = context(origin + v, np.int64(0), n, out_degrees[v], in_degrees[v], aggregates)
-                        put(values, v, cast(init(ctx)))
-                        if all_active or initially_active(ctx):
+                        if not has_values:
+                            put(values, v, cast(init(ctx)))
+                        if get_bit(frontier, v) if has_frontier else all_active or initially_active(ctx):
                             bits |= bit(v)
                             active += 1
                             edges += ctx.out_degree
@@ -68,7 +71,7 @@ def make_signal(functions: Functions) -> Any:
     """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices."""
     send, identity = functions.send, functions.identity
     get, put = make_get(device, functions.value), make_put(device, functions.message)
-    cast, context = make_cast(device, functions.message), make_context(device, functions.names)
+    cast, context = make_cast(device, functions.message), make_context(device, functions.context)
 
     def dense_signal(
         work: Any,
@@ -100,7 +103,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
     take_message = make_take_message(device, functions, always=always)
     begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
     update = make_update(device, functions, fold, bits_of_float, always=always)
-    context = make_context(device, functions.names)
+    context = make_context(device, functions.context)
 
     def apply_messages(
         work: Any,

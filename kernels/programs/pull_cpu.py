@@ -51,7 +51,7 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
     """Dense side, where each edge has its own message: compute and combine those of the active in-neighbours."""
     send, combine, identity = functions.send, functions.combine, functions.identity
     get, put = make_get(device, functions.value), make_put(device, functions.message)
-    cast, context = make_cast(device, functions.message), make_context(device, functions.names)
+    cast, context = make_cast(device, functions.message), make_context(device, functions.context)
     weight_of = make_weight(device, has_weights)
     can_exit, absorbing = _early_exit(functions)
 

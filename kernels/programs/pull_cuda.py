@@ -83,7 +83,7 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
 def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     send, identity = functions.send, functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    context, weight_of = make_context(device, functions.names), make_weight(device, arrays.has_weights)
+    context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
 
     @device
     def message_of(state: Any, u: Any, e: Any) -> Any:

@@ -81,7 +81,7 @@ def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     """``send_row(u, i, begin, end, edges, state, inbox)``: send the messages of u, whose state is at i, along edges."""
     send, per_edge = functions.send, functions.per_edge
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    context, weight_of = make_context(device, functions.names), make_weight(device, has_weights)
+    context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
     combine_at = make_combine_at(functions)
     if per_edge:
         send_along = send

@@ -149,7 +149,7 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
     """
     send, identity, offset = functions.send, functions.identity, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    context = make_context(device, functions.names)
+    context = make_context(device, functions.context)
     deliver, by_swapping = make_deliver(functions)
 
     @device
@@ -185,7 +185,7 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
     """``send_rows(…)`` as above, with one message per edge."""
     send, offset = functions.send, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    context, weight_of = make_context(device, functions.names), make_weight(device, arrays.has_weights)
+    context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
     deliver, by_swapping = make_deliver(functions)
 
     @device

@@ -79,7 +79,7 @@ def test_resuming_after_any_superstep_gives_the_same_result(
     assert bits(saved) == bits(expected)
     assert expected.supersteps > 8
     for s in range(1, expected.supersteps + 1, 7 if is_emulated(device) else 1):
-        mode = "auto" if s % 2 else "pull"
+        mode: Any = "auto" if s % 2 else "pull"
         saving = gp.Checkpoint(runs, fork(runs, s), every=1000, keep=1, durability="process")
         resumed = gp.run(graph, program, mode=mode, checkpoint=saving, resume=True, **way)
         assert bits(resumed) == bits(expected)

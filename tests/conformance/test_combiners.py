@@ -61,7 +61,7 @@ CASES = pytest.mark.parametrize(
 
 
 @cache
-def program(combine: str, dtype: Any) -> gp.VertexProgram:
+def program(combine: Any, dtype: Any) -> gp.VertexProgram:
     """Return a program in which each vertex takes its combined message as its value."""
     return gp.VertexProgram(
         value=dtype,
@@ -214,7 +214,7 @@ def test_nan_messages_affect_only_sums(device: str, combine: str, dtype: Any) ->
 )
 @pytest.mark.parametrize("first, second", [("push", "push"), ("pull", "push"), ("push", "pull")])
 def test_a_combination_equal_to_the_identity_hides_no_later_message(
-    device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: str, second: str
+    device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: Any, second: Any
 ) -> None:
     star = gp.Graph.from_edgelist([0, 1, 2, 3], [4, 4, 4, 4], directed=True)
     values, frontier = np.array([*parts, 5, 9], dtype), gp.Frontier(star, [0, 1, 2])
@@ -237,7 +237,7 @@ def add_by_field(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     ("device", "combine"),
     spread([("min",), ("sum",)], str),
 )
-def test_tuples_compare_lexicographically_and_are_added_by_field(device: str, combine: str) -> None:
+def test_tuples_compare_lexicographically_and_are_added_by_field(device: str, combine: Any) -> None:
     random = np.random.default_rng(19)
     edges = graph(with_hub=combine != "sum")
     # First fields are often equal, so that later fields decide.

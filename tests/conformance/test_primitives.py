@@ -50,7 +50,7 @@ def test_breadth_first_search_by_process_edges(device: str) -> None:
 @pytest.mark.parametrize("n", [0, 1, 65])
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @DEVICES
-def test_an_empty_frontier_and_a_graph_without_edges_send_nothing(device: str, mode: str, n: int) -> None:
+def test_an_empty_frontier_and_a_graph_without_edges_send_nothing(device: str, mode: Any, n: int) -> None:
     graph = gp.Graph.from_edgelist([], [], num_vertices=n)
     for frontier in (gp.Frontier(graph), gp.Frontier(graph, [])):
         depth = np.full(n, 7, np.int64)
@@ -101,7 +101,7 @@ def test_device_arrays_are_updated_in_place(device: str) -> None:
     depth[12:13].fill(0)
     frontier = gp.Frontier(graph, [12])
     for superstep, mode in enumerate(("push", "pull")):
-        gp.process_edges(STEP, frontier, depth, superstep=superstep, mode=mode, device=device)
+        gp.process_edges(STEP, frontier, depth, superstep=superstep, mode=mode, device=device)  # type: ignore[arg-type]
     distance = [abs(v // 5 - 2) + abs(v % 5 - 2) for v in range(25)]
     assert target.download(depth).tolist() == [hops if hops <= 2 else -1 for hops in distance]
 
@@ -147,7 +147,7 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"program must be a gp\.VertexProgram"):
         gp.process_edges(lambda: 0, frontier, values, device=device)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="mode must be"):
-        gp.process_edges(STEP, frontier, values, mode="both", device=device)
+        gp.process_edges(STEP, frontier, values, mode="both", device=device)  # type: ignore[arg-type]
 
 
 @CUDA_DEVICES

@@ -37,7 +37,7 @@ def first(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
 
 
 @MODES
-def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: str) -> None:
+def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: Any) -> None:
     result = gp.run(path(5, directed=True), first(), device=device, mode=mode)
     # ``message`` sees the sender's superstep, ``apply`` the receiver's.
     assert result.to_numpy().tolist() == [0, 1, 12, 23, 34]
@@ -49,7 +49,7 @@ def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: str)
 
 
 @MODES
-def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: str) -> None:
+def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [3, 3, 4], num_vertices=5, directed=True)
     program = gp.VertexProgram(
         value=np.int32,
@@ -73,7 +73,7 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
         if mode == "push" or not is_emulated(name)
     ],
 )
-def test_active_always_applies_everywhere_and_ends_normally(device: str, mode: str) -> None:
+def test_active_always_applies_everywhere_and_ends_normally(device: str, mode: Any) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -102,7 +102,7 @@ def test_reaching_the_limit_raises_an_error_with_the_partial_result(device: str)
 
 
 @MODES
-def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: str) -> None:
+def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], directed=True, num_vertices=4)
     program = gp.VertexProgram(
         value=(np.int64, np.int64, np.int64),
@@ -120,7 +120,7 @@ def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: str) -> None:
 
 
 @MODES
-def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(device: str, mode: str) -> None:
+def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(device: str, mode: Any) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -175,7 +175,7 @@ def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions:
 
 
 @MODES
-def test_the_default_weight_is_one(device: str, mode: str) -> None:
+def test_the_default_weight_is_one(device: str, mode: Any) -> None:
     assert gp.run(path(4), DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 1, 2, 3]
     weighted = path(4, weight=np.array([2.0, 0.5, 6]))
     assert gp.run(weighted, DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 2, 2.5, 8.5]
@@ -270,7 +270,7 @@ def test_graph_and_program_must_be_of_their_classes(device: str) -> None:
 
 
 @MODES
-def test_graphs_with_at_most_one_vertex(device: str, mode: str) -> None:
+def test_graphs_with_at_most_one_vertex(device: str, mode: Any) -> None:
     assert gp.run(gp.Graph.from_edgelist([], []), first(), device=device, mode=mode).supersteps == 1
     one = gp.run(gp.Graph.from_edgelist([], [], num_vertices=1), first(), device=device, mode=mode)
     assert one.to_numpy().tolist() == [0]

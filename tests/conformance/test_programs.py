@@ -66,7 +66,7 @@ def test_random_graphs_agree_with_scipy(device: str) -> None:
         partitions=st.sampled_from([1, 2, 3, 7]),
         threads=st.sampled_from([1, 2]),
     )
-    def check(graph: Any, directed: bool, mode: str, partitions: int, threads: int) -> None:
+    def check(graph: Any, directed: bool, mode: Any, partitions: int, threads: int) -> None:
         n, edges = graph
         way = {
             "device": device,
@@ -86,7 +86,7 @@ def test_random_graphs_agree_with_scipy(device: str) -> None:
 @DEVICES
 def test_shortest_paths_agree_with_networkx(device: str) -> None:
     @examples(device, graph=edge_lists(), directed=st.booleans(), mode=st.sampled_from(MODES))
-    def check(graph: Any, directed: bool, mode: str) -> None:
+    def check(graph: Any, directed: bool, mode: Any) -> None:
         n, edges = graph
         weight = np.arange(1, len(edges) + 1) % 7 + 0.5
         built = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)

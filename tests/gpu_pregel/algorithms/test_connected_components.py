@@ -65,7 +65,7 @@ def test_invalid_arguments_are_rejected() -> None:
         gp.connected_components(gp.grid(2), device=0)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="threads must be from 1 to 4,096, not 0"):
         gp.connected_components(gp.grid(2), threads=0)
-    with pytest.raises(ArgumentTypeError, match="graph must be a gpu_pregel Graph, not list"):
+    with pytest.raises(ArgumentTypeError, match=r"a SciPy sparse matrix, not list: use Graph\.from_edgelist"):
         gp.connected_components([1])  # type: ignore[arg-type]
 
 

@@ -106,8 +106,7 @@ REJECTED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = 
     ("row numbers", "a.csv", ",src,dst\n0,5,6\n", 1, "the first column has no name", {}),
     ("row numbers of R", "a.csv", 'src,dst\n"1",5,6\n', 1, "names 2 columns, but the first edge has 3", {}),
     ("not text", "a.txt", b"\x1f\x8b\x00\xff\xfe", 1, "1 column ('\\x1f", {}),
-    ("too many ids", "a.txt", "0 99999999999\n", None, "renumber=True", {"renumber": False}),
-    ("wrong number of ids", "a.txt", "0 9\n", None, "omit num_vertices", {"renumber": True, "num_vertices": 3}),
+    ("too many ids", "a.txt", "0 99999999999\n", None, "omit renumber=False", {"renumber": False}),
 ]
 
 
@@ -184,7 +183,6 @@ def test_options(write_file: WriteFile, edges: Any) -> None:
     assert edges(gp.read_graph(path, weighted=False, duplicates="drop", self_loops="drop")) == [(0, 1), (1, 2)]
     assert edges(gp.read_graph(path, duplicates="drop")) == [(0, 1, 3.0), (1, 1, 2.0), (1, 2, 4.0)]
     assert gp.read_graph(path, num_vertices=9, threads=1).num_vertices == 9
-    assert gp.read_graph(path, renumber=True).ids is not None
 
 
 def test_empty_file_with_vertices(write_file: WriteFile) -> None:
@@ -340,9 +338,9 @@ def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_snap_graphs(data: Path) -> None:
-    votes = gp.read_graph(data / "snap" / "wiki-Vote.txt", directed=True, renumber=True)
+    votes = gp.read_graph(data / "snap" / "wiki-Vote.txt", directed=True)
     assert (votes.num_vertices, votes.num_edges) == (7115, 103689)
-    systems = gp.read_graph(data / "snap" / "as20graph.txt", directed=True, renumber=True)
+    systems = gp.read_graph(data / "snap" / "as20graph.txt", directed=True)
     assert (systems.num_vertices, systems.num_edges) == (6474, 26467)
 
 

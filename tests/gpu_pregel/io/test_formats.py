@@ -88,7 +88,7 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
     [
         ("a.graph", {"columns": ("a", "b")}, "the format metis does not support columns="),
         ("a.graph", {"num_vertices": 3}, "the format metis does not support num_vertices="),
-        ("a.sg", {"renumber": True}, "the format gapbs does not support renumber="),
+        ("a.sg", {"renumber": False}, "the format gapbs does not support renumber="),
         ("a.el", {"columns": ("a", "b")}, "the format edgelist does not support columns="),
         ("a.parquet", {"columns": ("a",)}, "columns must name source, destination and optionally weight"),
         ("a.el", {"duplicates": "sum"}, "duplicates must be 'keep' or 'drop'"),
