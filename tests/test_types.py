@@ -34,15 +34,23 @@ components = gp.connected_components(graph, device="cpu")
 assert_type(components, gp.Components)
 assert_type(components.count, int)
 assert_type(components.sizes(), npt.NDArray[np.int64])
+assert_type(components.relabel(), npt.NDArray[np.uint32])
+
+
+def init(ctx: gp.VertexContext) -> float:
+    assert_type(ctx.vertex, int)
+    return 0.0 if ctx.vertex == ctx.parameters.source else np.inf
+
 
 distances = gp.VertexProgram(
     value=np.float64,
-    init=lambda ctx: 0.0 if ctx.vertex == 0 else np.inf,
+    parameters={"source": np.int64},
+    init=init,
     message=lambda value, weight, ctx: value + weight,
     combine="min",
     apply=lambda value, incoming, ctx: min(value, incoming),
 )
-result = gp.run(graph, distances, mode="pull", max_supersteps=9)
+result = gp.run(graph, distances, parameters={"source": 0}, mode="pull", max_supersteps=9)
 assert_type(result.supersteps, int)
 assert_type(result.status, str)
 result.trace.plot()
@@ -63,7 +71,14 @@ gp.run(graph, distances, supersteps=3)  # wrong
 gp.run(graph, distances).suporsteps  # wrong
 components.label  # wrong
 gp.connected_components(graph, device=3)  # wrong
-gp.VertexProgram(value=np.int64, init=abs, message=abs, combine="mim", apply=max)  # wrong
+gp.VertexProgram(
+    value=np.int64,
+    init=lambda ctx: ctx.vertx,  # wrong
+    message=lambda value, ctx: value,
+    combine="mim",  # wrong
+    apply=lambda value, incoming, ctx: value + ctx.supersteps,  # wrong
+    active="allways",  # wrong
+)
 gp.agents.runn([], compute)  # wrong
 """
 WRONG = [number for number, line in enumerate(USER_FILE.splitlines(), 1) if line.endswith("# wrong")]

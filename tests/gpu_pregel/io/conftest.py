@@ -29,7 +29,11 @@ def listed(graph: gp.Graph) -> Edges:
 
 def same(first: gp.Graph, second: gp.Graph) -> bool:
     """Return whether two graphs are bitwise equal."""
-    pairs = [(first.indptr, second.indptr), (first.indices, second.indices), (first.weights, second.weights)]
+    pairs: list[tuple[Any, Any]] = [
+        (first.indptr, second.indptr),
+        (first.indices, second.indices),
+        (first.weights, second.weights),
+    ]
     pairs.append((first.ids, second.ids))
     if first.is_directed != second.is_directed:
         return False
