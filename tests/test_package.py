@@ -68,6 +68,38 @@ def test_agents_import_nothing_heavy() -> None:
     assert run_python(program).split("\n") == ["[]", "[[], []]", "[[], []]"]
 
 
+def test_the_core_needs_no_optional_package(tmp_path: Path) -> None:
+    """What needs one says so; the rest works without."""
+    program = f"""if True:
+        import sys
+        class Missing:
+            def find_spec(name, *_):
+                if name in ("scipy", "networkx", "pandas", "matplotlib", "numba_cuda", "cupy", "psycopg", "zstandard"):
+                    raise ImportError(name)
+        sys.meta_path.insert(0, Missing)
+        import numpy as np
+        import gpu_pregel as gp
+        graph = gp.Graph.from_edgelist(["a", "b"], ["b", "c"])
+        graph.save({str(tmp_path / "graph.pregel")!r})
+        read = gp.read_graph({str(tmp_path / "graph.pregel")!r})
+        components = gp.connected_components(read, device="cpu")
+        components.save({str(tmp_path / "components.parquet")!r})
+        from gpu_pregel.algorithms.registry import algorithm
+        algorithm("connected_components").load_checker()(read, components.to_numpy())
+        program = gp.VertexProgram(value=np.int64, init=lambda ctx: ctx.vertex, message=lambda value, ctx: value,
+                                   combine="min", apply=lambda value, incoming, ctx: min(value, incoming))
+        print(gp.run(read, program, device="cpu").to_dict(), components.count)
+        for method in ("to_scipy", "to_networkx", "to_pandas"):
+            try:
+                getattr(read, method)()
+            except gp.errors.MissingPackageError as error:
+                print(error)
+    """
+    lines = run_python(program).split("\n")
+    assert lines[0] == "{'a': 0, 'b': 0, 'c': 0} 1"
+    assert [line.rpartition(" ")[2] for line in lines[1:]] == ["scipy", "networkx", "pandas"]
+
+
 def test_building_the_parser_imports_nothing_heavy() -> None:
     program = "import sys; from gpu_pregel.cli import make_parser; make_parser(); print('numpy' in sys.modules)"
     assert run_python(program) == "False"
