@@ -115,7 +115,7 @@ class VertexProgram:
     ...     combine="min",
     ...     apply=lambda value, incoming, ctx: incoming if value.hops < 0 else value,
     ... )
-    >>> gp.run(gp.grid(3), hops, parameters={"source": 4}).values.hops.tolist()
+    >>> gp.run(gp.grid(3, holes=0), hops, parameters={"source": 4}).values.hops.tolist()
     [2, 1, 2, 1, 0, 1, 2, 1, 2]
     """
 
