@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,12 +48,16 @@ def run(options: argparse.Namespace) -> None:
 
 def _title(path: Path) -> str:
     """Return the first line of the docstring of a file, as plain text."""
+    import ast
+
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.split("\n")[0].rstrip(".").replace("`", "")
 
 
 def _copy(names: list[str], folder: Path) -> None:
     """Copy examples to a folder, created if necessary; no file is overwritten."""
+    import shutil
+
     targets = [folder / f"{name}.py" for name in names]
     for target in targets:
         if target.exists():
