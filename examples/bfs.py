@@ -18,8 +18,9 @@ hops = gp.VertexProgram(
     init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else -1,
     initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
     message=lambda value, ctx: value + 1,
-    combine="min",
-    apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    combine="any",
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
 )
 
 # The source is its own parent.
@@ -30,5 +31,6 @@ parents = gp.VertexProgram(
     initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
     message=lambda value, ctx: ctx.vertex,
     combine="min",
-    apply=lambda value, incoming, ctx: incoming if value < 0 else value,
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
 )

@@ -50,6 +50,8 @@ class ProgramChecks:
         _check(device["message"], "message", sending, self._message)
         _check(device["combine"], "combine", (message, message), self._message)
         _check(device["apply"], "apply", (value, message, context), self._value)
+        if "receives" in device:
+            _check(device["receives"], "receives", (value, context), _BOOL)
         if "active" in device:
             _check(device["active"], "active", (value, value, context), _BOOL)
         if "initially_active" in device:
