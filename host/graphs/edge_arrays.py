@@ -24,6 +24,9 @@ def as_vector(name: str, values: object) -> Array:
     array = to_host(values)
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
+    mask = np.ma.getmaskarray(values) if type(values).__module__.startswith("numpy.ma") else np.False_
+    if mask.any():
+        raise GraphError(f"{name}[{int(mask.argmax()):,}] is masked: pass only the edges to use")
     return array
 
 
