@@ -19,7 +19,7 @@ def check_num_vertices(value: object) -> int:
     return check_integer("num_vertices", value, 0, MAX_VERTICES)
 
 
-def as_vector(name: str, values: object) -> Array:
+def as_vector(name: str, values: Any) -> Array:
     """Return ``values`` as a one-dimensional array in host memory; a host array is not copied."""
     array = to_host(values)
     if array.ndim != 1:
