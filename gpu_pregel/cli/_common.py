@@ -79,7 +79,8 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="auto",
         metavar="NAME",
-        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
+        "python, for a debugger, runs vertex programs uncompiled",
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
+from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
 
 if TYPE_CHECKING:
@@ -258,15 +259,16 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
     return pa.table(arrays)
 
 
-def from_dlpack(*tensors: Any) -> list[Array | None]:
-    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors in CPU memory or None, as arrays."""
-    arrays: list[Array | None] = []
+def from_dlpack(*tensors: Any) -> list[Any]:
+    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors or None, as NumPy or CuPy arrays."""
+    arrays: list[Any] = []
     for name, tensor in zip(("indptr", "indices", "weights"), tensors, strict=True):
         if tensor is None:
             arrays.append(None)
             continue
         try:
-            arrays.append(np.from_dlpack(tensor))
+            on_gpu = import_dlpack(tensor)
+            arrays.append(np.from_dlpack(tensor) if on_gpu is None else on_gpu)
         except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-            raise ArgumentTypeError(f"{name} cannot be imported by DLPack into CPU memory: {error}") from error
+            raise ArgumentTypeError(f"{name} cannot be imported by DLPack: {error}") from error
     return arrays
