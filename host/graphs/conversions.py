@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.arguments import check_flag, require
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import interchange
@@ -175,6 +175,7 @@ class GraphConversions(GraphConstructors):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the columns of :meth:`to_arrow`."""
+        require("pandas", "Graph.to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from gpu_pregel.host.graphs.edge_arrays import has_duplicates, lock
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 Fact = TypeVar("Fact")
@@ -38,12 +41,12 @@ class CSRGraph:
         CSRGraph.__init__(self, csr, directed=directed, ids=ids)
 
     @property
-    def indptr(self) -> Array:
+    def indptr(self) -> npt.NDArray[np.int64]:
         """int64[n + 1]: row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``."""
         return self._csr.indptr
 
     @property
-    def indices(self) -> Array:
+    def indices(self) -> npt.NDArray[np.uint32]:
         """uint32[m]: the destination of each stored edge."""
         return self._csr.indices
 
@@ -97,12 +100,12 @@ class CSRGraph:
         return self._fact("csc", lambda: _locked(host_csr.transpose(self._csr, threads=thread_count(None))))
 
     @property
-    def out_degrees(self) -> Array:
+    def out_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored out-edges of each vertex."""
         return self._fact("out_degrees", lambda: lock(np.diff(self.indptr)))
 
     @property
-    def in_degrees(self) -> Array:
+    def in_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored in-edges of each vertex."""
         if not self.is_directed:
             return self.out_degrees

@@ -42,7 +42,7 @@ def as_ids(name: str, values: Any) -> Any:
 
 
 def _arrow_strings(values: Any) -> Any:
-    """Return an Arrow array of strings with 64-bit offsets; None if ``values`` is no column of strings of Arrow."""
+    """Return an Arrow array of strings with 64-bit offsets, or a dictionary of them; None if there are none."""
     is_arrow = type(values).__module__.partition(".")[0] == "pyarrow"
     # Columns of strings of pandas and Polars.
     is_series = hasattr(values, "__arrow_c_stream__") and str(getattr(values, "dtype", "")) in _STRING_DTYPES
@@ -52,6 +52,8 @@ def _arrow_strings(values: Any) -> Any:
 
     strings = values if is_arrow else pa.chunked_array(values)
     kind = getattr(strings, "type", None)
+    if isinstance(strings, pa.DictionaryArray) and pa.types.is_large_string(strings.type.value_type):
+        return strings
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
     strings = strings.cast(pa.large_string())
@@ -154,18 +156,36 @@ def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
         if column.null_count:
             raise GraphError(_missing(name, int(np.asarray(column.is_null()).argmax()), None))
         arrays.append(column)
-    encoded = pa.concat_arrays(arrays).dictionary_encode()
-    codes = encoded.indices.to_numpy().astype(np.uint32)
-    ends = np.cumsum([len(array) for array in arrays])
-    parts = dict(zip(columns, np.split(codes, ends[:-1]), strict=True))
+    codes, dictionary = _encode(arrays)
+    parts = dict(zip(columns, codes, strict=True))
     # Arrow numbers all sources before the first destination.
-    appearance = np.concatenate([parts.get("vertices", codes[:0]), np.stack([parts["src"], parts["dst"]], 1).ravel()])
-    first = np.empty(len(encoded.dictionary), np.int64)
+    listed = parts.get("vertices", codes[0][:0])
+    appearance = np.concatenate([listed, np.stack([parts["src"], parts["dst"]], 1).ravel()])
+    first = np.full(len(dictionary), -1, np.int64)
     first[appearance[::-1]] = np.arange(len(appearance))[::-1]
-    order = np.argsort(first)
-    ids = np.fromiter(encoded.dictionary.to_pylist(), object, len(first))
-    ranks = _ranks(order)
-    return {name: ranks[part] for name, part in parts.items()}, ids[order]
+    is_first = np.zeros(len(appearance), bool)
+    is_first[first[first >= 0]] = True
+    order = appearance[is_first]
+    ranks = np.empty(len(dictionary), np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
+    ids = np.fromiter(dictionary.take(pa.array(order)).to_pylist(), object, len(order))
+    return {name: ranks[part] for name, part in parts.items()}, ids
+
+
+def _encode(arrays: list[Any]) -> tuple[list[Array], Any]:
+    """Return the codes of Arrow arrays of strings in one dictionary, and the dictionary, of distinct strings."""
+    import pyarrow as pa
+
+    dictionaries: list[Any] = [array.dictionary if isinstance(array, pa.DictionaryArray) else None for array in arrays]
+    shared = dictionaries[0]
+    are_equal = shared is not None and all(one is not None and one.equals(shared) for one in dictionaries)
+    if are_equal and shared.null_count == 0 and len(shared.unique()) == len(shared):
+        # Arrow's to_numpy would import pandas.
+        return [np.from_dlpack(array.indices.cast(pa.int64())) for array in arrays], shared
+    strings = [array.cast(pa.large_string()) if isinstance(array, pa.DictionaryArray) else array for array in arrays]
+    encoded = pa.concat_arrays(strings).dictionary_encode()
+    ends = np.cumsum([len(array) for array in strings])
+    return np.split(np.from_dlpack(encoded.indices), ends[:-1]), encoded.dictionary
 
 
 def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:

@@ -67,16 +67,15 @@ class EdgeList(NamedTuple):
 
 def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, Array, Array | None]:
     """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix."""
-    import scipy.sparse
-
-    if not scipy.sparse.issparse(matrix):
+    sparse = require("scipy.sparse", "Graph.from_scipy", "scipy")
+    if not sparse.issparse(matrix):
         raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise GraphError(f"matrix has {matrix.ndim} dimension{'s' * (matrix.ndim > 1)}: an adjacency matrix has 2")
     rows, columns = matrix.shape
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
-    if isinstance(matrix, (scipy.sparse.coo_array, scipy.sparse.coo_matrix)):
+    if isinstance(matrix, (sparse.coo_array, sparse.coo_matrix)):
         # tocsr would add up the values of repeated entries.
         order = np.argsort(matrix.row, kind="stable")
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(matrix.row, minlength=rows))])
@@ -87,14 +86,13 @@ def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, 
 
 def to_scipy(csr: CSR) -> scipy.sparse.csr_array:
     """Return a ``csr_array`` with an entry for each stored edge; see ``Graph.to_scipy``."""
-    import scipy.sparse
-
+    sparse = require("scipy.sparse", "Graph.to_scipy", "scipy")
     n, m = len(csr.indptr) - 1, len(csr.indices)
     small = m <= np.iinfo(np.int32).max and n <= np.iinfo(np.int32).max
     dtype = np.int32 if small else np.int64
     data = np.ones(m, np.int64) if csr.weights is None else csr.weights.copy()
     # SciPy requires indptr and indices to have the same dtype.
-    return scipy.sparse.csr_array((data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=(n, n))
+    return sparse.csr_array((data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=(n, n))
 
 
 def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:

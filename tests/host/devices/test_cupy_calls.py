@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import gpu_pregel
+from tests.packages import needs
 
-cupy = pytest.importorskip("cupy")
+cupy = needs("cupy", "test-cuda")
 
 from gpu_pregel.host.devices import cupy_calls  # noqa: E402 (it imports CuPy)
 

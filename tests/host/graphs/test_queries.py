@@ -55,7 +55,8 @@ def test_ids_and_vertex_numbers_are_translated_both_ways(ids: Any) -> None:
     assert all(type(graph.vertex(value)) is int for value in values)
     for given_ids in (values, ids, tuple(values), iter(values), pandas.Series(values, dtype=ids.dtype)):
         found = graph.vertices(given_ids)
-        assert (found.tolist(), found.dtype) == (numbers, np.int64)
+        assert found.tolist() == numbers
+        assert found.dtype == np.int64
     assert graph.vertices(ids[::-1]).tolist() == numbers[::-1]
     assert graph.vertices([]).tolist() == graph.vertices(np.array([])).tolist() == []
     assert all(value in graph for value in values)
