@@ -161,7 +161,8 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="auto",
         metavar="NAME",
-        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
+        "python, for a debugger, runs vertex programs uncompiled",
     )
 
 
@@ -194,8 +195,8 @@ def check_before_work(check: Callable[..., object], *arguments: Any, **options: 
         raise ArgumentError(str(error)) from error
 
 
-def check_files(options: argparse.Namespace) -> None:
-    """Raise, before any work begins, if the graph cannot be read or the result cannot be written."""
+def check_graph_and_output(options: argparse.Namespace) -> None:
+    """Raise, before any work begins, if the graph cannot be read or generated, or the result cannot be written."""
     from gpu_pregel.io import check_input
     from gpu_pregel.io.results import check_result_path
 
@@ -208,6 +209,30 @@ def check_files(options: argparse.Namespace) -> None:
             check_input(options.f, options.format)
     elif any(value not in (None, "auto") for value in reading_options(options).values()) or options.weight is None:
         raise ArgumentError("the options for reading a file, such as --directed, require -f")
+    else:
+        check_generator(options)
+
+
+def check_generator(options: argparse.Namespace) -> None:
+    """Raise if the graph to be generated is too large, or its options are invalid."""
+    from gpu_pregel.host.graphs import generators
+
+    seed = generators.DEFAULT_SEED if options.seed is None else options.seed
+    if options.grid is not None:
+        rows, columns = options.grid
+        generators.check_grid(rows, columns, options.holes, seed)
+    else:
+        generators.check_random_graph(options.u if options.g is None else options.g, options.k, seed)
+
+
+def check_cache_limit() -> None:
+    """Raise if the limit of the cache, an environment variable, is malformed; compiling would fail halfway."""
+    from gpu_pregel.kernels.library.cache import cache_limit
+
+    try:
+        cache_limit()
+    except ValueError as error:
+        raise ArgumentError(str(error)) from None
 
 
 def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
@@ -231,6 +256,11 @@ def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
 def show_progress() -> bool:
     """Return whether stderr is a terminal."""
     return sys.stderr.isatty()
+
+
+def example(command: str) -> str:
+    """Return the text below the help of a command."""
+    return f"example: gpu-pregel {command}"
 
 
 def print_line(label: str, text: str) -> None:
@@ -267,6 +297,7 @@ def stopwatch() -> Iterator[Stopwatch]:
 
 def announce_compilation() -> AbstractContextManager[None]:
     """Report on stderr, once, that kernels are being compiled."""
+    check_cache_limit()
     from gpu_pregel.host.superstep.progress import announce_compilation
 
     return announce_compilation(shown=True)

@@ -14,7 +14,7 @@ def add_parser(commands: Any) -> None:
         "convert",
         help="convert a graph to another format",
         description="Read a graph and write it in the format given by the suffix of OUTPUT.",
-        epilog="example: gpu-pregel convert soc-LiveJournal1.txt.gz livejournal.pregel --directed",
+        epilog=_common.example("convert soc-LiveJournal1.txt.gz livejournal.pregel --directed"),
     )
     parser.add_argument("f", metavar="INPUT", help="the file to read")
     parser.add_argument("o", metavar="OUTPUT", help="the file to write")

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.graphs.edge_arrays import as_vector
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
 from gpu_pregel.host.programs.state import ProgramState
 
