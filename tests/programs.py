@@ -51,7 +51,8 @@ PAIRS = gp.VertexProgram(
     init=lambda ctx: (ctx.vertex % 13, 0.5),
     message=lambda value, ctx: (value[0] + ctx.aggregated.total % 7, value[1] + ctx.superstep),
     combine="min",
-    apply=lambda value, incoming, ctx: (incoming[0] + ctx.aggregated.top % 5, max(value[1], incoming[1])),
+    # Without a message, ``incoming[0]`` is the largest integer.
+    apply=lambda value, incoming, ctx: (incoming[0] % 1_009 + ctx.aggregated.top % 5, max(value[1], incoming[1])),
     active="always",
     aggregators={
         "total": gp.Aggregator("sum", lambda old, new, ctx: new[0]),

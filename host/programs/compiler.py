@@ -15,9 +15,11 @@ from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
-from gpu_pregel.kernels.library.jit_cpu import device, jit
+from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
+from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
@@ -56,8 +58,10 @@ class CompiledProgram:
 _compiled: dict[Any, CompiledProgram] = {}
 
 
-def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledProgram:
+def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = False) -> CompiledProgram:
     """Return a program's kernels for the CPU, from memory if they were requested before.
+
+    With ``check``, the functions raise errors for division by zero, indices out of range and overflow.
 
     Raises
     ------
@@ -67,17 +71,20 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     has_weights = has_weights and program.sends_per_edge
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
+    kernel, function = (checked_jit_program, checked_device) if check else (jit_program, device)
+
     def make_kernels(functions: Functions) -> dict[str, Any]:
+        one = with_checks(functions) if check else functions
         return {
-            "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.pulls_along_edges else jit(program_cpu.make_signal(functions)),
-            "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
-            "slot": jit(pull_cpu.make_slot(functions)),
-            "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
-            "apply": jit(program_cpu.make_apply(functions, always=program.active == "always")),
+            "init": kernel(program_cpu.make_init(one)),
+            "signal": None if one.pulls_along_edges else kernel(program_cpu.make_signal(one)),
+            "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
+            "slot": kernel(pull_cpu.make_slot(one)),
+            "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
+            "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
         }
 
-    return _from_memory(("cpu", fingerprint.hexdigest()), program, fingerprint, device, make_kernels)
+    return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -116,7 +123,8 @@ def _from_memory(
 ) -> CompiledProgram:
     if key not in _compiled:
         _make_room(_compiled)
-        _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
+        with compiling():
+            _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
     return _compiled[key]
 
 
@@ -132,7 +140,7 @@ def _compile(
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
-    value, message = _fields(program)
+    value, message = program_fields(program)
     combine, identity = resolve_combiner(program.combine, message)
     digest = fingerprint.hexdigest() if fingerprint.is_complete else None
     checks = ProgramChecks(program, value, message, _parameters(program), digest)
@@ -194,7 +202,7 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
 
     ``with_package`` is for keys of compiled code, as in ``Fingerprint``; checkpoints store the digest without it.
     """
-    value, message = _fields(program)
+    value, message = program_fields(program)
     has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
@@ -206,13 +214,14 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     for name, aggregator in program.aggregators.items():
         fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
     # Added only where they occur, so that the digests of programs without them stay as they were.
-    for kind, names in (("parameters", _parameters(program)), ("value", value.names), ("message", message.names)):
+    parameters = tuple(f"{name} {dtype.str}" for name, dtype in _parameters(program))
+    for kind, names in (("parameters", parameters), ("value", value.names), ("message", message.names)):
         if names:
             fingerprint.add(kind, names)
     return fingerprint
 
 
-def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
+def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:
     """Return the fields of a program's value and of its message."""
     message = program.value if program.message_type is None else program.message_type
     value, sent = (
@@ -247,7 +256,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
             raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
         total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
         if on_host:
-            _kernels[key] = jit(make_process_vertices(compiled)), total
+            _kernels[key] = jit_program(make_process_vertices(compiled)), total
         else:
             from gpu_pregel.kernels.library import jit_cuda
             from gpu_pregel.kernels.programs import vertices_cuda

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
-from gpu_pregel.host.arguments import check_choice, check_integer
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
@@ -29,6 +29,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.kernels.library.compile_clock import compile_seconds
 from gpu_pregel.kernels.programs.fields import named_type
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class ProgramResult(VertexResult):
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
-        "completed", "halted" (by ``halt``) or "max_supersteps".
+        "completed" (no vertex is active), "halted" (by ``halt``) or "max_supersteps".
     aggregated : named tuple of scalars
         The aggregates of the last superstep, by the names of the program's ``aggregators``.
     trace : Trace
@@ -115,6 +116,7 @@ def run(
     progress: bool = False,
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None = None,
     resume: bool = False,
+    check: bool = False,
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
 
@@ -131,7 +133,9 @@ def run(
     frontier : array_like of int, array_like of bool [n] or Frontier, optional
         The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
         ``graph.vertices(ids)`` translates ids.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
+        and always checks as ``check`` does.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
     partitions : int, default 1
@@ -139,8 +143,8 @@ def run(
     threads : int, optional
         Number of CPU threads. Default: the number of processors available to this process.
     max_supersteps : int, optional
-        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. Reaching the limit is an error unless the
-        program has ``active="always"``.
+        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. If it is reached, the status is
+        "max_supersteps", and an error is raised unless the program has ``active="always"``.
     on_limit : {"raise", "return"}
         With "return", ``run`` returns the partial result instead of raising an error.
     deterministic : bool, default True
@@ -153,6 +157,11 @@ def run(
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
         must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
         of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
+    check : bool, default False
+        Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
+        a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
+        gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
+        integers wrap around. The emulated device always checks divisions and indices; a GPU cannot check.
 
     Returns
     -------
@@ -162,7 +171,9 @@ def run(
     Raises
     ------
     ProgramError
-        A function of the program cannot be compiled, or its result does not fit the declared dtype.
+        A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
+    VertexError
+        A check fails.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
@@ -209,6 +220,7 @@ def run(
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
+    check_flag("check", check)
     check_choice("on_limit", on_limit, ("raise", "return"))
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
@@ -218,11 +230,12 @@ def run(
     words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
+    compiled_before = compile_seconds()
     opened = _open_checkpoint(
         checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
     )
     with announce_compilation(shown=progress), opened as checkpoints:
-        compiled = compile_for_device(target, graph, program)
+        compiled = compile_for_device(target, graph, program, check=check)
         directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
         state = make_state(
             *(target, graph, compiled),
@@ -230,13 +243,13 @@ def run(
             partitions=partitions,
             with_pull=mode != "push",
             push_limit=directions.push_limit,
+            checked=program if check else None,
         )
         state.set_parameters(given)
         state.start_from(values, words)
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             *(state, directions),
-            always=always,
             halt=_halt_function(program, given),
             start=None if start is None else (start.plan, start.totals),
         )
@@ -250,8 +263,13 @@ def run(
                 trace=() if start is None else start.rows,
             )
             status = master.run()
-    seconds = sum(row["seconds"] for row in master.trace)
-    stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
+    stats = {
+        "device": target.name,
+        "threads": target.threads,
+        "partitions": partitions,
+        "seconds": sum(row["seconds"] for row in master.trace),
+        "compile_seconds": compile_seconds() - compiled_before,
+    }
     result = ProgramResult(
         graph=graph,
         stats=stats,
@@ -260,7 +278,7 @@ def run(
         status=status,
         aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
     )
-    if status == "max_supersteps" and on_limit == "raise":
+    if status == "max_supersteps" and on_limit == "raise" and not always:
         raise SuperstepLimitError(max_supersteps, result)
     return result
 
