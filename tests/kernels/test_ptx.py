@@ -56,6 +56,16 @@ PROGRAMS = {
         combine="min",
         apply=lambda value, incoming, ctx: incoming if incoming < value else value,
     ),
+    # Parameters are in an array of integers and one of floats, and fields have names.
+    "named": gp.VertexProgram(
+        value={"far": np.float32, "near": np.int64},
+        parameters={"source": np.int64, "scale": np.float32, "is_odd": False},
+        init=lambda ctx: (ctx.parameters.scale, ctx.parameters.source),
+        initially_active=lambda ctx: ctx.parameters.is_odd,
+        message=lambda value, ctx: (value.far * ctx.parameters.scale, ctx.parameters.source),
+        combine="max",
+        apply=lambda value, incoming, ctx: (incoming.far, value.near),
+    ),
     "reached": gp.VertexProgram(
         value=np.bool_,
         init=lambda ctx: ctx.vertex == 0,
