@@ -17,6 +17,7 @@ from tests.kernels import chips
 from tests.kernels.chips import CHIPS, assemble, examine
 from tests.kernels.ptx import to_ptx
 from tests.kernels.spins import find_spins
+from tests.programs import GATED, SEARCH
 
 pytestmark = pytest.mark.usefixtures("tools")
 tools = chips.tools
@@ -80,6 +81,8 @@ PROGRAMS = {
         combine=gp.Combiner(lambda a, b: a * b, 1.0),
         apply=lambda value, incoming, ctx: value * incoming,
     ),
+    "search": SEARCH,
+    "gated": GATED,
 }
 EVERY_CHIP = ("labels", "distances")
 """Programs compiled for all chips and both offset types; the others are compiled for the chips in ``SOME_CHIPS``."""
