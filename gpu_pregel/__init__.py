@@ -8,11 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 
 TYPE_CHECKING = False
-"""Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package."""
+"""Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package.
+
+They see the names imported below and no others, so an algorithm of the registry is listed here, too.
+"""
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
@@ -74,15 +75,17 @@ def _algorithms() -> dict[str, str]:
     return exported_names()
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return sorted([*_HOMES, *_algorithms()])
-    home = _HOMES.get(name) or _algorithms().get(name)
-    if home is None:
-        raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
-    value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept misspelt names
+
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return sorted([*_HOMES, *_algorithms()])
+        home = _HOMES.get(name) or _algorithms().get(name)
+        if home is None:
+            raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
+        value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.superstep.phases import Phases
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 
@@ -57,13 +60,13 @@ class Components(VertexResult):
         """Number of components."""
         return int(np.count_nonzero(self._roots))
 
-    def relabel(self) -> Array:
+    def relabel(self) -> npt.NDArray[np.uint32]:
         """Return component numbers from 0 to ``count - 1``, ordered by smallest vertex; uint32[n]."""
         labels = self._values
         ranks: Array = np.cumsum(self._roots, dtype=labels.dtype) - labels.dtype.type(1)
         return ranks[labels]
 
-    def sizes(self) -> Array:
+    def sizes(self) -> npt.NDArray[np.int64]:
         """Return the number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
         sizes: Array = np.bincount(self._values, minlength=len(self._values))
         return sizes[self._roots]

@@ -21,7 +21,7 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
         algorithm.command,
         help=f"find the {algorithm.title} of a graph",
         description=f"Find the {algorithm.title}{note} of a graph that is read from a file or generated.",
-        epilog=f"example: gpu-pregel {algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet",
+        epilog=_common.example(f"{algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet"),
     )
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
@@ -36,7 +36,7 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
 def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
     """Load a graph, run the algorithm, verify its result and write it, as the options say."""
     device = _common.chosen_device(options)
-    _common.check_files(options)
+    _common.check_graph_and_output(options)
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
             _prepare(algorithm, device)
@@ -45,11 +45,14 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
             graph, name = _common.load_graph(options)
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
-        trials = []
+        trials, compiling = [], 0.0
         for _ in range(options.n):
             result = algorithm.load()(graph, **device, progress=_common.show_progress())
             trials.append(result.stats["seconds"])
+            compiling += result.stats["compile_seconds"]
             _common.print_seconds(algorithm.result.lower(), trials[-1], _details(result))
+        if compiling:
+            _common.print_seconds("compile", compiling, "  (not part of the trials)")
         if options.n > 1:
             _common.print_seconds("median", median(trials), f" of {options.n} trials")
     _common.print_line("answer", result.describe())
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
         _verify(algorithm, graph, result)
     _common.write_result(result, options.o)
     if options.json:
-        seconds = {"prepare": preparing.seconds, "load": loading.seconds, "trials": trials}
+        seconds = {"prepare": preparing.seconds, "load": loading.seconds, "compile": compiling, "trials": trials}
         _common.print_json(
             {
                 "graph": name,

@@ -6,11 +6,13 @@ import argparse
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
-from gpu_pregel.errors import ArgumentError, SuperstepLimitError
+from gpu_pregel.cli.examples import example_names
+from gpu_pregel.errors import ArgumentError, GpuPregelError, MissingFileError, SuperstepLimitError
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -43,7 +45,7 @@ def add_parser(commands: Any) -> None:
         "run",
         help="run a vertex program from a Python file",
         description="Run a gp.VertexProgram defined in a Python file on a graph that is read from a file or generated.",
-        epilog="example: gpu-pregel run examples/pagerank.py:pagerank -g 16 -o ranks.parquet",
+        epilog=_common.example("examples bfs > bfs.py && gpu-pregel run bfs.py:hops -g 16 -o hops.parquet"),
     )
     parser.add_argument(
         "program", type=named_program, metavar="FILE.py:PROGRAM", help="the file and the program's name"
@@ -87,12 +89,11 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load a program and a graph, run the program and write its values, as the options say."""
-    from gpu_pregel.cli._programs import load_program
     from gpu_pregel.host.programs.parameters import parameter_values
 
     device = _common.chosen_device(options)
-    _common.check_files(options)
-    program = load_program(*options.program)
+    _common.check_graph_and_output(options)
+    program = _load_program(*options.program)
     parameter_values(program.declared_parameters, dict(options.parameter))
     with _common.announce_compilation():
         with _common.stopwatch() as loading:
@@ -104,11 +105,14 @@ def run(options: argparse.Namespace) -> None:
             if device["device"] != "python" and not options.check:
                 _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
-        trials = []
+        trials, compiling = [], 0.0
         for _ in range(options.n):
             result = _run(options, device, program, graph)
             trials.append(result.stats["seconds"])
+            compiling += result.stats["compile_seconds"]
             _common.print_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
+        if compiling:
+            _common.print_seconds("compile", compiling, "  (not part of the trials)")
         if options.n > 1:
             _common.print_seconds("median", median(trials), f" of {options.n} trials")
     print(result.trace, file=sys.stderr)
@@ -122,10 +126,27 @@ def run(options: argparse.Namespace) -> None:
                 "supersteps": result.supersteps,
                 "status": result.status,
                 **{key: result.stats[key] for key in ("device", "threads", "partitions")},
-                "seconds": {"load": loading.seconds, "prepare": preparing.seconds, "trials": trials},
+                "seconds": {
+                    "load": loading.seconds,
+                    "prepare": preparing.seconds,
+                    "compile": compiling,
+                    "trials": trials,
+                },
                 "trace": list(result.trace),
             }
         )
+
+
+def _load_program(path: str, name: str) -> VertexProgram:
+    from gpu_pregel.cli import _programs
+
+    try:
+        return _programs.load_program(path, name)
+    except MissingFileError as error:
+        stem = Path(path).stem
+        if stem not in example_names():
+            raise
+        raise MissingFileError(f"{error}; write the example: gpu-pregel examples {stem} > {path}") from None
 
 
 def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> ProgramResult:
@@ -146,7 +167,10 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
         )
     except SuperstepLimitError as error:
         print(error.result.trace, file=sys.stderr)  # type: ignore[attr-defined]
-        raise
+        raise GpuPregelError(
+            f"vertices were still active after {options.max_supersteps} supersteps: increase --max-supersteps, or pass "
+            f"--on-limit return to keep the values"
+        ) from error
 
 
 def _prepare(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> None:

@@ -17,6 +17,7 @@ from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 SHADOW_BYTES = 50
@@ -95,6 +96,14 @@ class EmulatedDevice:
         """Copy an array to the host, which counts as a readback."""
         return array.get()
 
+    def adopt(self, array: DeviceArray) -> DeviceArray:
+        """Return the array."""
+        return array
+
+    def copy(self, array: DeviceArray, dtype: Any) -> DeviceArray:
+        """Copy an array within the memory, as elements of a dtype of the same size."""
+        return array.copy().view(dtype)
+
     def synchronize(self) -> None:
         """Return immediately, because launches are synchronous."""
 
@@ -122,10 +131,11 @@ class EmulatedDevice:
         """Run ``kernel`` over ``size`` items and wait until it has finished."""
         if size <= 0:
             return
-        load_machine()
         kernel = kernel.resolved(arguments)
         if kernel not in _compiled:
-            _compiled[kernel] = compile_for_emulation(kernel)
+            with compiling():
+                load_machine()
+                _compiled[kernel] = compile_for_emulation(kernel)
         compiled = _compiled[kernel]
         words, regions = flatten(compiled, arguments)
         self.launches += 1

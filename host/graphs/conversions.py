@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.arguments import check_flag, require
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import interchange
@@ -130,7 +130,7 @@ class GraphConversions(GraphConstructors):
 
     @classmethod
     def from_dlpack(cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False) -> Self:
-        """Make a graph from CSR arrays in CPU memory that support DLPack, such as tensors; see :meth:`from_csr`."""
+        """Make a graph from CSR arrays that support DLPack, such as PyTorch's on CPU or GPU; see :meth:`from_csr`."""
         return cls.from_csr(*interchange.from_dlpack(indptr, indices, weights), directed=directed)
 
     def to_csr(self) -> CSR:
@@ -175,6 +175,7 @@ class GraphConversions(GraphConstructors):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the columns of :meth:`to_arrow`."""
+        require("pandas", "Graph.to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from gpu_pregel.host.graphs.edge_arrays import has_duplicates, lock
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 Fact = TypeVar("Fact")
@@ -37,12 +41,12 @@ class CSRGraph:
         CSRGraph.__init__(self, csr, directed=directed, ids=ids)
 
     @property
-    def indptr(self) -> Array:
+    def indptr(self) -> npt.NDArray[np.int64]:
         """int64[n + 1]: row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``."""
         return self._csr.indptr
 
     @property
-    def indices(self) -> Array:
+    def indices(self) -> npt.NDArray[np.uint32]:
         """uint32[m]: the destination of each stored edge."""
         return self._csr.indices
 
@@ -96,12 +100,12 @@ class CSRGraph:
         return self._fact("csc", lambda: _locked(host_csr.transpose(self._csr, threads=thread_count(None))))
 
     @property
-    def out_degrees(self) -> Array:
+    def out_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored out-edges of each vertex."""
         return self._fact("out_degrees", lambda: lock(np.diff(self.indptr)))
 
     @property
-    def in_degrees(self) -> Array:
+    def in_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored in-edges of each vertex."""
         if not self.is_directed:
             return self.out_degrees
@@ -136,6 +140,14 @@ class CSRGraph:
         """Return the cache of this graph's arrays on a device."""
         memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
         return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
+
+    def _keep_on_device(self, given: tuple[Any, Any, Any], *, shared: bool) -> None:
+        """Keep those of the arrays from which the CSR was made that are in device memory, for use on that device."""
+        for host, values in zip(self._csr, given, strict=True):
+            device = find_device(values)
+            if host is not None and device is not None:
+                there = self._on(device)
+                there.keep(host, there.offset if host is self.indptr else host.dtype, device, values, shared=shared)
 
     def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
         """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpu_pregel.errors import UnknownVertexError
 from gpu_pregel.host.graphs.conversions import GraphConversions
 from gpu_pregel.host.graphs.id_index import IdIndex, make_index
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +40,7 @@ class GraphQueries(GraphConversions):
         """
         return self._index.number(id)
 
-    def vertices(self, ids: Any) -> Array:
+    def vertices(self, ids: Any) -> npt.NDArray[np.int64]:
         """Return the vertex numbers of an array or another collection of ids, int64[k].
 
         Raises

@@ -174,6 +174,11 @@ def _essence(error: Exception) -> str:
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     for line in reversed(_plain_text(error).splitlines()):
         text = line.strip()
+        if re.match(r"Unknown attribute '\w+' of type none", text):
+            return (
+                f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "
+                f"declares no aggregators"
+            )
         if re.match(
             r"(Unknown attribute|Untyped global|No implementation|Cannot|Use of|Invalid|NameError|.*Error)", text
         ):

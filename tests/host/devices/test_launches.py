@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.packages import needs
+
 
 class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""
@@ -52,8 +54,8 @@ class RecordingLauncher:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordingLauncher:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     return RecordingLauncher(monkeypatch)
 
 
@@ -155,8 +157,8 @@ def _array_of_numba(array: Any, devicearray: Any) -> Any:
 
 
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     from gpu_pregel.host.devices.launches import KernelParameters
 
     queried: list[int] = []
@@ -180,8 +182,8 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
 
 
 def test_invalid_arguments() -> None:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
@@ -199,7 +201,7 @@ def test_invalid_arguments() -> None:
 
 
 def test_the_calls_of_cuda_core_exist() -> None:
-    core = pytest.importorskip("cuda.core")
+    core = needs("cuda.core", "emulated")
     inspect.signature(core.launch).bind("stream", "config", "kernel", 1, 2)
     inspect.signature(core.Stream.from_handle).bind(0x51)
     config = core.LaunchConfig(grid=3, block=256)

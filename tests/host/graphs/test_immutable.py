@@ -26,7 +26,7 @@ def parts() -> tuple[Array, Array, Array, Array]:
 
 
 def arrays_of(graph: gp.Graph) -> list[Array]:
-    found = [graph.indptr, graph.indices, graph.weights, graph.ids]
+    found: list[Array | None] = [graph.indptr, graph.indices, graph.weights, graph.ids]
     return [array for array in found if array is not None]
 
 

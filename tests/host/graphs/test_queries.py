@@ -8,6 +8,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +55,8 @@ def test_ids_and_vertex_numbers_are_translated_both_ways(ids: Any) -> None:
     assert all(type(graph.vertex(value)) is int for value in values)
     for given_ids in (values, ids, tuple(values), iter(values), pandas.Series(values, dtype=ids.dtype)):
         found = graph.vertices(given_ids)
-        assert (found.tolist(), found.dtype) == (numbers, np.int64)
+        assert found.tolist() == numbers
+        assert found.dtype == np.int64
     assert graph.vertices(ids[::-1]).tolist() == numbers[::-1]
     assert graph.vertices([]).tolist() == graph.vertices(np.array([])).tolist() == []
     assert all(value in graph for value in values)
@@ -158,6 +160,31 @@ def test_neighbors_and_degrees_agree_with_networkx(graph: Any, directed: bool, n
             assert graph_now.out_degree(u) == len(expected)
             assert graph_now.in_degree(u) == sum(oracle_now.number_of_edges(v, u) for v in nodes)
             assert [graph_now.has_edge(u, v) for v in nodes] == [oracle_now.has_edge(u, v) for v in nodes]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_few_and_many_strings_are_found(count: int) -> None:
+    graph = with_ids(objects([f"v{v}" for v in range(100)]))
+    asked = [f"v{v * v % 100}" for v in range(count)]
+    expected = [v * v % 100 for v in range(count)]
+    for column in (asked, np.array(asked), objects(asked), pandas.Series(asked), pyarrow.array(asked), set(asked)):
+        found = graph.vertices(column).tolist()
+        assert sorted(found) == sorted(set(expected)) if isinstance(column, set) else found == expected
+    for missing in ([*asked, "x", "y"], pyarrow.array([*asked, "x", "y"])):
+        with pytest.raises(UnknownVertexError, match="no vertex has the id 'x'"):
+            graph.vertices(missing)
+    with pytest.raises(UnknownVertexError, match="no vertex has the id None"):
+        graph.vertices(pyarrow.array([*asked, None]))
+    with pytest.raises(UnknownVertexError, match="no vertex has the id 7"):
+        graph.vertices([*asked, 7])
+
+
+def test_strings_that_arrow_cannot_hold_are_found() -> None:
+    graph = with_ids(objects(["a", "\ud800"]))
+    assert graph.vertices(["\ud800", "a"]).tolist() == [1, 0]
+    assert with_ids(objects(["a", "b"])).vertices(["b"]).tolist() == [1]
+    with pytest.raises(UnknownVertexError):
+        with_ids(objects(["a", "b"])).vertices(["b", "\ud800"])
 
 
 def test_queries_name_an_unknown_id() -> None:
