@@ -204,7 +204,7 @@ def test_numpy_scalars_overflow_in_python_too() -> None:
 @pytest.mark.parametrize("tried", [DISTANCES, RANKS, PAIRS, CONTEXTS], ids=["distances", "ranks", "pairs", "contexts"])
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.VertexProgram, partitions: int) -> None:
-    graph = gp.kronecker(8, 3)
+    graph = gp.grid(16)
     way: dict[str, Any] = {"device": "cpu", "max_supersteps": 7, "on_limit": "return"}
     results = [gp.run(graph, tried, check=check, partitions=partitions, **way) for check in (False, True)]
     assert results[0].to_numpy().tobytes() == results[1].to_numpy().tobytes()
@@ -212,7 +212,7 @@ def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.Vert
 
 
 def rows(result: ProgramResult) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in result.trace]
+    return [{key: value for key, value in row.items() if "seconds" not in key} for row in result.trace]
 
 
 @pytest.mark.parametrize("device", [on(name) for name in PROGRAM_NAMES])
