@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Case:
 
     name: str
     program: gp.VertexProgram
-    direction: str
+    direction: Literal["push", "pull"]
     supersteps: int
     limit: float
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from importlib import import_module
 
 TYPE_CHECKING = False
-"""Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package."""
+"""Type checkers treat this name as true; importing ``typing`` would take most of the time of importing the package.
+
+They see the names imported below and no others, so an algorithm of the registry is listed here, too.
+"""
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
-    from gpu_pregel.host.programs.operators import Frontier as Frontier
+    from gpu_pregel.host.programs.frontier import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
     from gpu_pregel.host.programs.operators import process_vertices as process_vertices
     from gpu_pregel.host.programs.program import Combiner as Combiner
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
 
@@ -40,11 +42,12 @@ _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
-    "Frontier": "gpu_pregel.host.programs.operators",
+    "Frontier": "gpu_pregel.host.programs.frontier",
     "Graph": "gpu_pregel.host.graphs.graph",
     "MemoryStore": "gpu_pregel.host.stores.memory",
     "PostgresStore": "gpu_pregel.host.stores.postgres",
     "SQLiteStore": "gpu_pregel.host.stores.sqlite",
+    "VertexContext": "gpu_pregel.kernels.programs.fields",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
     "errors": "gpu_pregel",
@@ -58,11 +61,12 @@ _HOMES = {
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_WRITERS = {
-    "graph": ("gpu_pregel.io", "save_graph"),
-    "result": ("gpu_pregel.io", "save_result"),
+_FUNCTIONS = {
+    "connected_components": "gpu_pregel.algorithms.connected_components",
+    "save_graph": "gpu_pregel.io",
+    "save_result": "gpu_pregel.io",
 }
-"""The module and the name of the functions that write graphs and results, for ``gpu_pregel.host.graphs.writers``."""
+"""The module of each function that methods of graphs and results call, for ``gpu_pregel.host.graphs.package``."""
 
 
 def _algorithms() -> dict[str, str]:
@@ -71,15 +75,17 @@ def _algorithms() -> dict[str, str]:
     return exported_names()
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__all__":
-        return sorted([*_HOMES, *_algorithms()])
-    home = _HOMES.get(name) or _algorithms().get(name)
-    if home is None:
-        raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
-    value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept misspelt names
+
+    def __getattr__(name: str) -> object:
+        if name == "__all__":
+            return sorted([*_HOMES, *_algorithms()])
+        home = _HOMES.get(name) or _algorithms().get(name)
+        if home is None:
+            raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
+        value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

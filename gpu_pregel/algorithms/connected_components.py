@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.superstep.phases import Phases
 
-NEIGHBOR_ROUNDS = 2
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 
@@ -43,8 +44,11 @@ class Components(VertexResult):
         return to_host(self.labels)
 
     @property
-    def _value_ids(self) -> Array:
-        return self.graph.to_ids(self._values)
+    def _device_values(self) -> Any:
+        return self.labels
+
+    def _to_ids(self, values: Array) -> Array:
+        return self.graph.to_ids(values)
 
     @cached_property
     def _roots(self) -> Array:
@@ -56,16 +60,30 @@ class Components(VertexResult):
         """Number of components."""
         return int(np.count_nonzero(self._roots))
 
-    def relabel(self) -> Array:
+    def relabel(self) -> npt.NDArray[np.uint32]:
         """Return component numbers from 0 to ``count - 1``, ordered by smallest vertex; uint32[n]."""
         labels = self._values
         ranks: Array = np.cumsum(self._roots, dtype=labels.dtype) - labels.dtype.type(1)
         return ranks[labels]
 
-    def sizes(self) -> Array:
+    def sizes(self) -> npt.NDArray[np.int64]:
         """Return the number of vertices of each component, in the order of :meth:`relabel`; int64[count]."""
         sizes: Array = np.bincount(self._values, minlength=len(self._values))
         return sizes[self._roots]
+
+    def largest(self) -> Graph:
+        """Return the subgraph of the largest component; of several, that with the smallest vertex number.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> graph = gp.Graph.from_edgelist([1, 2, 7], [2, 5, 9])
+        >>> gp.connected_components(graph).largest().ids.tolist()
+        [1, 2, 5]
+        """
+        labels = self._values
+        sizes = np.bincount(labels, minlength=1)
+        return self.graph._induced(labels == sizes.argmax())
 
     def summary(self) -> dict[str, Any]:
         """Return the number of components and the size of the largest one."""
@@ -82,13 +100,13 @@ class Components(VertexResult):
 
 
 def connected_components(
-    graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False
+    graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False
 ) -> Components:
     """Find the connected components of a graph; the weak components if it is directed.
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -104,7 +122,7 @@ def connected_components(
     Raises
     ------
     ArgumentTypeError
-        ``graph`` is not a ``Graph``.
+        ``graph`` is not a graph.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -115,19 +133,21 @@ def connected_components(
     >>> components.count, components.labels.tolist(), components.sizes().tolist()
     (2, [0, 0, 0, 3, 3], [3, 2])
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")
-    edges = graph._csr_on(target, 4 * (n + 1))
+    edges = graph._csr_on(target, 8 * n + 4)
     labels = target.empty(n, np.uint32)
+    sampled = target.empty(n, np.uint32)
     largest = target.empty(1, np.uint32)
     phases = Phases(target, shown=progress)
-    phases.run("initialise", kernels.initialise, n, *edges, labels)
-    phases.run("link sampled", kernels.link_sampled, n, *edges, NEIGHBOR_ROUNDS, labels)
+    phases.run("initialise", kernels.initialise, n, *edges, labels, sampled)
+    phases.run("compress first", kernels.compress, n, labels)
+    phases.run("link sampled", kernels.link_sampled, n, sampled, labels)
     phases.run("compress sampled", kernels.compress, n, labels)
     phases.run("estimate largest", kernels.estimate_largest, min(n, 1), labels, largest)
     both_ways = not graph.is_directed
-    phases.run("link rest", kernels.link_rest, n, *edges, NEIGHBOR_ROUNDS, both_ways, largest, labels)
+    phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels)
     phases.run("compress", kernels.compress, n, labels)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)

@@ -1,4 +1,5 @@
-"""The command line ``gpu-pregel``: a command per algorithm, ``run``, ``runs``, ``generate``, ``convert`` and ``info``.
+# PYTHON_ARGCOMPLETE_OK
+"""The command line ``gpu-pregel``: a command per algorithm, and those of ``_COMMANDS``.
 
 Messages and times go to stderr, data to stdout. The exit status is 0 on success, 1 on failure, 2 on a usage error,
 and 130 after Ctrl-C.
@@ -15,9 +16,12 @@ from importlib import import_module
 from gpu_pregel import __version__
 from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import algorithm
+from gpu_pregel.cli._common import example
+from gpu_pregel.cli._completion import complete
+from gpu_pregel.cli._wording import in_options
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
 
-_COMMANDS = ("run", "runs", "generate", "convert", "info")
+_COMMANDS = ("run", "runs", "generate", "convert", "examples", "info")
 """Each is a module of this package."""
 _FAILED, _USAGE_ERROR, _INTERRUPTED = 1, 2, 130
 
@@ -26,8 +30,10 @@ def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="gpu-pregel",
-        description="Process graphs with Pregel supersteps.",
-        epilog="exit status: 0 on success, 1 on failure, 2 on a usage error, 130 after Ctrl-C",
+        description="Process graphs with Pregel supersteps. Messages and times go to stderr, data to stdout.",
+        epilog=f"{example('cc -g 20 -v')}. Every command shows its options with --help. Exit status: 0 on success, "
+        "1 on failure, 2 on a usage error, 130 after Ctrl-C. Tab completion needs argcomplete (pip install "
+        'gpu-pregel[completion]) and, in the shell\'s start file: eval "$(register-python-argcomplete gpu-pregel)"',
     )
     parser.add_argument("--version", action="version", version=f"gpu-pregel {__version__}")
     names = [entry.command for entry in ALGORITHMS] + list(_COMMANDS)
@@ -36,24 +42,28 @@ def make_parser() -> argparse.ArgumentParser:
         algorithm.add_parser(commands, entry)
     for name in _COMMANDS:
         import_module(f"gpu_pregel.cli.{name}").add_parser(commands)
+    for command in commands.choices.values():
+        command.set_defaults(option_strings=frozenset(command._option_string_actions))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _open_closed_streams()
-    options = make_parser().parse_args(arguments)
+    parser = make_parser()
+    complete(parser)
+    options = parser.parse_args(arguments)
     try:
         status = options.run(options)
         sys.stdout.flush()
     except (ArgumentError, ArgumentTypeError, DeviceError) as error:
-        return _fail(error, _USAGE_ERROR)
+        return _fail(error, options, _USAGE_ERROR)
     except (GpuPregelError, MemoryError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             # The reader of stdout has closed it: fail silently, also when Python flushes stdout at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return _FAILED
-        return _fail(error, _FAILED)
+        return _fail(error, options, _FAILED)
     except KeyboardInterrupt:
         print("gpu-pregel: interrupted", file=sys.stderr)
         return _INTERRUPTED
@@ -67,6 +77,6 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - stays open until the process ends
 
 
-def _fail(error: BaseException, status: int) -> int:
-    print(f"gpu-pregel: {str(error) or type(error).__name__}", file=sys.stderr)
+def _fail(error: BaseException, options: argparse.Namespace, status: int) -> int:
+    print(f"gpu-pregel: {in_options(str(error), options) or type(error).__name__}", file=sys.stderr)
     return status

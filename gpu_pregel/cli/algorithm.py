@@ -21,7 +21,7 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
         algorithm.command,
         help=f"find the {algorithm.title} of a graph",
         description=f"Find the {algorithm.title}{note} of a graph that is read from a file or generated.",
-        epilog=f"example: gpu-pregel {algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet",
+        epilog=_common.example(f"{algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet"),
     )
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
@@ -36,7 +36,7 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
 def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
     """Load a graph, run the algorithm, verify its result and write it, as the options say."""
     device = _common.chosen_device(options)
-    _common.check_files(options)
+    _common.check_graph_and_output(options)
     with _common.announce_compilation():
         with _common.stopwatch() as preparing:
             _prepare(algorithm, device)

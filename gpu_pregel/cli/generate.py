@@ -14,12 +14,12 @@ def add_parser(commands: Any) -> None:
         "generate",
         help="write a random graph to a file",
         description="Generate a graph and write it in the format given by the suffix of FILE.",
-        epilog="example: gpu-pregel generate -g 20 -o kron20.sg",
+        epilog=_common.example("generate -g 20 -o kron20.sg"),
     )
     _common.add_generator_options(parser, files=False)
     _common.add_run_options(parser)
     parser.add_argument("-o", required=True, metavar="FILE", help="the output file")
-    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
+    _common.add_write_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -28,10 +28,11 @@ def run(options: argparse.Namespace) -> None:
     from gpu_pregel.io import check_output
 
     _common.check_before_work(check_output, options.o, options.to)
+    _common.check_generator(options)
     with _common.announce_compilation(), _common.stopwatch() as generating:
         graph, name = _common.load_graph(options)
     _common.print_line("graph", f"{name}: {graph.describe()}")
     _common.print_seconds("generate", generating.seconds)
-    _common.save_graph(graph, options.o, options.to)
+    _common.save_graph(graph, options.o, options.to, lossy=options.lossy)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": name, "file": options.o})

@@ -31,6 +31,7 @@ def add_parser(commands: Any) -> None:
         "info",
         help="print versions, devices, threads and memory; clear the cache",
         description="Print versions, devices, threads, memory, and the cache of compiled kernels.",
+        epilog=_common.example("info --clear-cache"),
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--clear-cache", action="store_true", help="delete all cached kernels")
@@ -59,14 +60,11 @@ def _clear() -> dict[str, Any]:
 
 
 def _cache_size() -> str:
-    from gpu_pregel.errors import ArgumentError
     from gpu_pregel.host.devices.memory import format_bytes
     from gpu_pregel.kernels.library.cache import cache_limit, cache_size
 
-    try:
-        return f"{format_bytes(cache_size())} of at most {format_bytes(cache_limit())}"
-    except ValueError as error:
-        raise ArgumentError(str(error)) from None
+    _common.check_cache_limit()
+    return f"{format_bytes(cache_size())} of at most {format_bytes(cache_limit())}"
 
 
 def _cache_folder() -> str:

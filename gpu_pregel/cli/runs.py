@@ -20,33 +20,42 @@ def add_parser(commands: Any) -> None:
         "runs",
         help="list, show, fork, prune and delete runs in a store",
         description="List, show, fork, prune and delete the runs in a store.",
-        epilog="Without an action, list the runs.",
+        epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
     actions = parser.add_subparsers(metavar="{list,show,fork,prune,delete}")
-    _add(actions, "list", _list, "list the runs")
-    show = _add(actions, "show", _show, "show the history of a run, and its vertices with --values", "run_id")
+    _add(actions, "list --json", _list, "list the runs")
+    text = "show the history of a run, and its vertices with --values"
+    show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
     show.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep of --values (default: the last committed one)"
     )
     show.add_argument("--values", action="store_true", help="also print the vertices' values, failures and interrupts")
-    fork = _add(actions, "fork", _fork, "start a new run from a superstep of another one", "run_id", writes=True)
+    text = "start a new run from a superstep of another one"
+    fork = _add(actions, "fork tuesday --at 7 --id wednesday", _fork, text, "run_id", writes=True)
     fork.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep to fork from (default: the last committed one)"
     )
     fork.add_argument("--id", dest="new_id", help="id of the new run (default: a new unique id)")
-    prune = _add(actions, "prune", _prune, "remove old supersteps of a run", "run_id", writes=True)
+    text = "remove old supersteps of a run"
+    prune = _add(actions, "prune tuesday --keep 10", _prune, text, "run_id", writes=True)
     which = prune.add_mutually_exclusive_group(required=True)
     which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least this many of the newest supersteps")
     which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this superstep and later ones")
-    delete = _add(actions, "delete", _delete, "delete a run", "run_id", writes=True)
+    delete = _add(actions, "delete tuesday --force", _delete, "delete a run", "run_id", writes=True)
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
 
-def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
-    parser = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+def _add(actions: Any, example: str, action: Any, text: str, *positionals: str, writes: bool = False) -> Any:
+    """Add an action; the first word of the example is its name."""
+    parser = actions.add_parser(
+        example.split()[0],
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=_common.example(f"runs runs.db {example}"),
+    )
     for positional in positionals:
         parser.add_argument(positional, help="id of the run")
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
@@ -56,11 +65,11 @@ def _add(actions: Any, name: str, action: Any, text: str, *positionals: str, wri
 
 def run(options: argparse.Namespace) -> None:
     """Run the command and print its result to stdout."""
-    with _open(options.store, writes=options.writes) as store:
+    with open_store(options.store, writes=options.writes) as store:
         options.action(store, options)
 
 
-def _open(name: str, *, writes: bool) -> Store:
+def open_store(name: str, *, writes: bool) -> Store:
     """Open an existing store, read-only unless the action writes."""
     if name.startswith(("postgresql://", "postgres://")):
         from gpu_pregel.host.stores.postgres import PostgresStore

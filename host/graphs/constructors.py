@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
-from gpu_pregel.host.arguments import check_choice
+from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.csr_graph import CSRGraph
-from gpu_pregel.host.graphs.edge_arrays import as_integers, as_vector, as_weights
-from gpu_pregel.host.graphs.numbering import check_ids, number_vertices
+from gpu_pregel.host.graphs.edge_arrays import as_integers, as_weights, private
+from gpu_pregel.host.graphs.id_columns import check_ids
+from gpu_pregel.host.graphs.numbering import number_vertices, remove_unused
 from gpu_pregel.host.superstep.progress import ProgressBar
 
 
@@ -27,6 +26,7 @@ class GraphConstructors(CSRGraph):
         weight: Any = None,
         *,
         num_vertices: int | None = None,
+        vertices: Any = None,
         directed: bool = False,
         renumber: bool | str = "auto",
         duplicates: str = "keep",
@@ -36,23 +36,28 @@ class GraphConstructors(CSRGraph):
     ) -> Self:
         """Build a graph from a list of edges.
 
+        The vertices are the ids that occur in ``src``, ``dst`` and ``vertices``. Integers are numbered in ascending
+        order, other ids by first appearance: those of ``vertices`` first, then each edge's source before its
+        destination. Ids of different type are different vertices: 1, "1", 1.0 and True are four.
+
         Parameters
         ----------
         src, dst : array_like[k]
-            Ids of the source and the destination of each edge: non-negative integers, or values of another hashable
-            type such as strings.
+            Ids of the source and the destination of each edge: integers, with or without gaps, or any other hashable
+            objects, such as strings, dates or tuples. None and NaN are refused.
         weight : array_like[k], optional
             One number per edge; float16 becomes float32, 8-bit and 16-bit integers become int32.
         num_vertices : int, optional
-            The ids are the numbers 0 to ``num_vertices - 1``. Default: one more than the largest id.
+            The ids are the numbers 0 to ``num_vertices - 1``, and all of these are vertices.
+        vertices : array_like, optional
+            Ids of vertices, with or without edges.
         directed : bool, default False
             If False, each edge is stored in both directions, a self-loop once.
-        renumber : {"auto", True, False}
-            "auto" keeps integer ids as vertex numbers if ``num_vertices`` is given or the largest id is less than four
-            times the number of distinct ids; it numbers other integers in ascending order and other types by first
-            appearance. True always renumbers, False never does.
+        renumber : {"auto", False}
+            False takes the ids, which must be integers from 0, as vertex numbers: all numbers up to the largest id are
+            vertices.
         duplicates, self_loops : {"keep", "drop"}
-            For duplicates, "drop" keeps the edge of smallest weight.
+            For duplicates, "drop" keeps the edge of smallest weight. The vertex of a dropped self-loop remains.
         threads : int, optional
             Number of threads. Default: the processors available to this process.
         progress : bool, default False
@@ -61,9 +66,9 @@ class GraphConstructors(CSRGraph):
         Raises
         ------
         GraphError
-            The arrays differ in length, an id is negative or too large, or a weight is NaN.
+            The arrays differ in length, an id is missing or no number below ``num_vertices``, or a weight is NaN.
         ArgumentTypeError
-            Ids or weights have an unsupported dtype.
+            An id is not hashable, or the weights have an unsupported dtype.
         NotEnoughMemoryError
             The graph does not fit in memory; raised before building.
 
@@ -73,23 +78,27 @@ class GraphConstructors(CSRGraph):
         >>> graph = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"])
         >>> graph.ids.tolist(), graph.indices.tolist()
         (['ann', 'bob', 'cid'], [1, 0, 2, 1])
+        >>> gp.Graph.from_edgelist([3, 6], [6, 15], vertices=[20]).ids.tolist()
+        [3, 6, 15, 20]
         """
         check_choice("duplicates", duplicates, ("keep", "drop"))
         check_choice("self_loops", self_loops, ("keep", "drop"))
         workers = thread_count(threads)
-        src, dst, n, ids = number_vertices(as_vector("src", src), as_vector("dst", dst), num_vertices, renumber)
-        weights = None if weight is None else as_weights(weight, len(src))
-        if src.dtype != dst.dtype:
-            src, dst = src.astype(np.int64), dst.astype(np.int64)
+        numbering = number_vertices(
+            *(src, dst), vertices=vertices, num_vertices=num_vertices, renumber=renumber, threads=workers
+        )
+        weights = None if weight is None else as_weights(weight, len(numbering.src))
         with ProgressBar("building", shown=progress) as bar:
             csr = host_csr.build_csr(
-                *(src, dst, weights, n),
+                *(numbering.src, numbering.dst, weights, numbering.n),
                 symmetric=not directed,
                 drop_duplicates=duplicates == "drop",
                 drop_self_loops=self_loops == "drop",
                 threads=workers,
                 tick=bar.tick,
             )
+        rows_name_all = not directed and self_loops == "keep"
+        csr, ids = remove_unused(csr, numbering, rows_name_all=rows_name_all, threads=workers)
         return cls(csr, directed=directed, ids=ids)
 
     @classmethod
@@ -101,9 +110,10 @@ class GraphConstructors(CSRGraph):
         *,
         directed: bool = False,
         ids: Any = None,
+        copy: bool = True,
         threads: int | None = None,
     ) -> Self:
-        """Make a graph from CSR arrays, which are checked, and copied only if they need another dtype or order.
+        """Make a graph from CSR arrays, which are checked and copied.
 
         Parameters
         ----------
@@ -114,7 +124,17 @@ class GraphConstructors(CSRGraph):
             If False, the arrays must hold each edge in both directions with the same weight.
         ids : array_like[n], optional
             The user's id of each vertex; ids must be distinct.
+        copy : bool, default True
+            False uses contiguous arrays of the right dtypes (int64, uint32) themselves if the rows are sorted; they
+            must not be modified afterwards. Arrays that cannot be written, such as those of another graph or of a file
+            mapped read-only, are used in any case.
         threads : int, optional
+
+        Notes
+        -----
+        Arrays in the memory of a GPU, such as those of CuPy and PyTorch, are copied to the host once, where they are
+        checked. If the rows are sorted, the graph also keeps ``indices`` of 4 bytes and the weights on the GPU, in a
+        copy unless ``copy=False``, so that the edges are never uploaded. All arrays of a GPU must be contiguous.
 
         Raises
         ------
@@ -129,14 +149,19 @@ class GraphConstructors(CSRGraph):
         <Graph: 2 vertices, 2 stored edges, undirected>
         """
         workers = thread_count(threads)
+        shared = not check_flag("copy", copy)
         csr = CSR(
-            as_integers("indptr", indptr, host_csr.INDPTR_DTYPE),
-            as_integers("indices", indices, host_csr.INDEX_DTYPE),
-            None if weights is None else as_weights(weights, len(indices)),
+            private(as_integers("indptr", indptr, host_csr.INDPTR_DTYPE), indptr, shared),
+            private(as_integers("indices", indices, host_csr.INDEX_DTYPE), indices, shared),
+            None if weights is None else private(as_weights(weights, len(indices)), weights, shared),
         )
         n = len(csr.indptr) - 1
-        ids = None if ids is None else check_ids(as_vector("ids", ids), n)
+        checked = None if ids is None else check_ids(ids, n)
+        names = None if checked is None else private(checked, ids, shared)
         if not host_csr.check_csr(csr, symmetric=not directed, threads=workers):
             src = host_csr.sources(csr, threads=workers)
             csr = host_csr.build_csr(src, csr.indices, csr.weights, n, symmetric=False, threads=workers)
-        return cls(csr, directed=directed, ids=ids)
+            return cls(csr, directed=directed, ids=names)
+        graph = cls(csr, directed=directed, ids=names)
+        graph._keep_on_device((indptr, indices, weights), shared=shared)
+        return graph

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from gpu_pregel.host.arguments import check_flag, require
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs import interchange
@@ -27,19 +28,56 @@ class GraphConversions(GraphConstructors):
     """The conversions of :class:`Graph` from and to the objects of other libraries."""
 
     @classmethod
-    def from_scipy(cls, matrix: scipy.sparse.sparray, *, directed: bool = True, weighted: bool = True) -> Self:
+    def from_scipy(
+        cls, matrix: scipy.sparse.sparray, *, directed: bool | None = None, weighted: bool = True, ids: Any = None
+    ) -> Self:
         """Make a graph from a square SciPy sparse matrix: each stored entry (u, v), repeated or not, is an edge u to v.
 
-        With ``directed=False`` the matrix must be symmetric. ``weighted=False`` ignores the values.
+        Parameters
+        ----------
+        matrix : sparse array or matrix [n, n]
+        directed : bool, optional
+            Default: a symmetric matrix is an undirected graph, any other a directed graph. With False the matrix must
+            be symmetric.
+        weighted : bool, default True
+            False ignores the values of the entries.
+        ids : array_like[n], optional
+            The id of each vertex. Default: the number of its row.
+
+        Raises
+        ------
+        ArgumentTypeError
+            ``matrix`` is no sparse matrix.
+        GraphError
+            It is not square, or not symmetric where it must be.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp, scipy.sparse
+        >>> gp.Graph.from_scipy(scipy.sparse.csr_array([[0, 3], [3, 0]]))
+        <Graph: 2 vertices, 2 stored edges, undirected, int64 weights>
         """
-        return cls.from_csr(*interchange.from_scipy(matrix, weighted=weighted), directed=directed)
+        if directed is not None:
+            check_flag("directed", directed)
+        arrays = interchange.from_scipy(matrix, weighted=weighted)
+        built = cls.from_csr(*arrays, directed=directed is not False, ids=ids)
+        if directed is None and host_csr.is_symmetric(built.to_csr(), threads=thread_count(None)):
+            return cls(built.to_csr(), directed=False, ids=built.ids)
+        return built
 
     @classmethod
     def from_networkx(cls, graph: networkx.Graph, *, weight: str | None = "weight") -> Self:
         """Make a graph from a NetworkX graph, keeping its direction; its nodes, in order, become the ids.
 
-        ``weight`` names the edge attribute to read. Either every edge must have it or none; if none has it, the graph
-        has no weights.
+        ``weight`` names the edge attribute to read, and None ignores weights. Either every edge must have the attribute
+        or none; a graph whose edges have no attribute ``weight`` has no weights.
+
+        Raises
+        ------
+        ArgumentTypeError
+            ``graph`` is no NetworkX graph, or a weight is not a number.
+        GraphError
+            Only some edges have the attribute, or none has the one asked for.
         """
         src, dst, weights, n, ids = interchange.from_networkx(graph, weight=weight)
         built = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=graph.is_directed())
@@ -47,27 +85,52 @@ class GraphConversions(GraphConstructors):
 
     @classmethod
     def from_pandas(
-        cls, edges: pandas.DataFrame, source: Name = None, target: Name = None, weight: Name = None, **options: Any
+        cls, edges: pandas.DataFrame, source: Name = None, target: Name = None, weight: Name = "auto", **options: Any
     ) -> Self:
-        """Build a graph from columns of a data frame; by default the first two, without weights.
+        """Build a graph from columns of a data frame.
 
-        ``options`` are those of :meth:`from_edgelist`.
+        Parameters
+        ----------
+        edges : DataFrame
+            One row per edge.
+        source, target : optional
+            The names of the columns with the ids. Default: ``source`` and ``target``, ``src`` and ``dst``, ``source``
+            and ``destination`` or ``from`` and ``to`` if there are such columns, else the first two besides the weight.
+        weight : str or None, default "auto"
+            The column of weights; None for no weights. "auto" takes the column ``weight``, ``weights`` or ``value`` if
+            there is one.
+        **options
+            Those of :meth:`from_edgelist`.
+
+        Raises
+        ------
+        ArgumentError
+            A column does not exist; the message lists the columns.
+        GraphError
+            An id is missing; the message names the column and the row.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp, pandas
+        >>> friends = pandas.DataFrame({"from": ["ann", "bob"], "to": ["bob", "cid"], "years": [3, 5]})
+        >>> gp.Graph.from_pandas(friends, weight="years")
+        <Graph: 3 vertices, 4 stored edges, undirected, int64 weights>
         """
         return cls.from_edgelist(*interchange.from_pandas(edges, source, target, weight), **options)
 
     @classmethod
     def from_arrow(
-        cls, edges: pyarrow.Table, source: Name = None, target: Name = None, weight: Name = None, **options: Any
+        cls, edges: pyarrow.Table, source: Name = None, target: Name = None, weight: Name = "auto", **options: Any
     ) -> Self:
-        """Build a graph from columns of an Arrow table; by default the first two, without weights.
+        """Build a graph from columns of an Arrow table, or of a table that supports the Arrow PyCapsule interface.
 
-        ``options`` are those of :meth:`from_edgelist`.
+        The parameters and errors are those of :meth:`from_pandas`.
         """
         return cls.from_edgelist(*interchange.from_arrow(edges, source, target, weight), **options)
 
     @classmethod
     def from_dlpack(cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False) -> Self:
-        """Make a graph from CSR arrays in CPU memory that support DLPack, such as tensors; see :meth:`from_csr`."""
+        """Make a graph from CSR arrays that support DLPack, such as PyTorch's on CPU or GPU; see :meth:`from_csr`."""
         return cls.from_csr(*interchange.from_dlpack(indptr, indices, weights), directed=directed)
 
     def to_csr(self) -> CSR:
@@ -83,7 +146,18 @@ class GraphConversions(GraphConstructors):
         return src[once], self.indices[once], None if self.weights is None else self.weights[once]
 
     def to_scipy(self) -> scipy.sparse.csr_array:
-        """Return a ``csr_array`` [n, n] with an entry for each stored edge; 1 (int8) if the graph has no weights."""
+        """Return a ``csr_array`` [n, n] with an entry for each stored edge.
+
+        The entries are the weights; in a graph without weights they are 1 and of dtype int64, so that sums and products
+        of matrices count edges and paths.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> star = gp.Graph.from_edgelist([0] * 300, range(1, 301)).to_scipy()
+        >>> int((star @ star)[0, 0])
+        300
+        """
         return interchange.to_scipy(self._csr)
 
     def to_networkx(self) -> networkx.Graph:
@@ -101,13 +175,21 @@ class GraphConversions(GraphConstructors):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with the columns of :meth:`to_arrow`."""
+        require("pandas", "Graph.to_pandas")
         return self.to_arrow().to_pandas()
 
     def to_arrow(self) -> pyarrow.Table:
-        """Return an Arrow table of ``src``, ``dst`` and, if there are weights, ``weight``, by the user's ids."""
+        """Return an Arrow table of ``source``, ``target`` and, if there are weights, ``weight``, by the user's ids.
+
+        An undirected edge appears once.
+        """
         src, dst, weights = self.to_edgelist()
-        columns = {"src": self.to_ids(src), "dst": self.to_ids(dst)}
+        columns = {"source": self.to_ids(src), "target": self.to_ids(dst)}
         return interchange.as_table(columns if weights is None else {**columns, "weight": weights})
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table of :meth:`to_arrow` as a PyCapsule, for ``pyarrow.table(graph)``, Polars and DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_dlpack(self) -> tuple[Any, ...]:
         """Return writable copies of ``(indptr, indices, weights)`` that support DLPack."""

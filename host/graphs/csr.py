@@ -247,6 +247,16 @@ def hash_edges(csr: CSR, *, threads: int) -> int:
     return _check_rows(csr, threads=threads)[1][0]
 
 
+def is_symmetric(csr: CSR, *, threads: int) -> bool:
+    """Return whether every edge is stored in both directions with the same weight; by hashes, as in ``check_csr``."""
+    forward, backward = _check_rows(csr, threads=threads)[1]
+    if forward == backward:
+        return True
+    # Zeros of either sign are equal, but not their hashes.
+    zeros = csr.weights is not None and csr.weights.dtype.kind == "f" and not csr.weights.all()
+    return zeros and _asymmetry(csr, threads=threads) is None
+
+
 def _check_rows(csr: CSR, *, threads: int) -> tuple[list[int], list[int]]:
     """Run ``check_rows`` over the whole CSR; return the first vertex with each fault, and both sums of hashes."""
     indptr, indices, weights = csr

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs import csr as host_csr
-from gpu_pregel.host.graphs.csr import CSR, read_only
+from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
-from gpu_pregel.host.graphs.edge_arrays import has_duplicates
+from gpu_pregel.host.graphs.edge_arrays import has_duplicates, lock
 from gpu_pregel.host.graphs.partitions import Partition, partition_graph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 Array = np.ndarray[Any, Any]
 Fact = TypeVar("Fact")
@@ -26,16 +30,23 @@ class CSRGraph:
     def __init__(self, csr: CSR, *, directed: bool, ids: Array | None = None) -> None:
         self._csr = _locked(csr)
         self._is_directed = directed
-        self._ids = None if ids is None else read_only(ids)
+        self._ids = None if ids is None else lock(ids)
         self._facts: dict[str, Any] = {}
 
+    def __getstate__(self) -> tuple[CSR, bool, Array | None]:
+        return self._csr, self._is_directed, self._ids
+
+    def __setstate__(self, state: tuple[CSR, bool, Array | None]) -> None:
+        csr, directed, ids = state
+        CSRGraph.__init__(self, csr, directed=directed, ids=ids)
+
     @property
-    def indptr(self) -> Array:
+    def indptr(self) -> npt.NDArray[np.int64]:
         """int64[n + 1]: row ``u`` of the stored edges is ``indices[indptr[u]:indptr[u + 1]]``."""
         return self._csr.indptr
 
     @property
-    def indices(self) -> Array:
+    def indices(self) -> npt.NDArray[np.uint32]:
         """uint32[m]: the destination of each stored edge."""
         return self._csr.indices
 
@@ -89,16 +100,16 @@ class CSRGraph:
         return self._fact("csc", lambda: _locked(host_csr.transpose(self._csr, threads=thread_count(None))))
 
     @property
-    def out_degrees(self) -> Array:
+    def out_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored out-edges of each vertex."""
-        return self._fact("out_degrees", lambda: read_only(np.diff(self.indptr)))
+        return self._fact("out_degrees", lambda: lock(np.diff(self.indptr)))
 
     @property
-    def in_degrees(self) -> Array:
+    def in_degrees(self) -> npt.NDArray[np.int64]:
         """int64[n]: number of stored in-edges of each vertex."""
         if not self.is_directed:
             return self.out_degrees
-        return self._fact("in_degrees", lambda: read_only(np.bincount(self.indices, minlength=self.num_vertices)))
+        return self._fact("in_degrees", lambda: lock(np.bincount(self.indices, minlength=self.num_vertices)))
 
     @property
     def has_duplicates(self) -> bool:
@@ -130,6 +141,14 @@ class CSRGraph:
         memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
         return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
 
+    def _keep_on_device(self, given: tuple[Any, Any, Any], *, shared: bool) -> None:
+        """Keep those of the arrays from which the CSR was made that are in device memory, for use on that device."""
+        for host, values in zip(self._csr, given, strict=True):
+            device = find_device(values)
+            if host is not None and device is not None:
+                there = self._on(device)
+                there.keep(host, there.offset if host is self.indptr else host.dtype, device, values, shared=shared)
+
     def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
         """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""
         if device.is_host:
@@ -146,5 +165,5 @@ class CSRGraph:
 
 
 def _locked(csr: CSR) -> CSR:
-    weights = None if csr.weights is None else read_only(csr.weights)
-    return CSR(read_only(csr.indptr), read_only(csr.indices), weights)
+    weights = None if csr.weights is None else lock(csr.weights)
+    return CSR(lock(csr.indptr), lock(csr.indices), weights)

@@ -88,15 +88,21 @@ def uniform(
     return _random_graph("uniform", generate_cpu.uniform_edges, scale, edge_factor, seed, threads, progress)
 
 
-def _random_graph(
-    name: str, kernel: Any, scale: int, edge_factor: int, seed: int, threads: int | None, progress: bool
-) -> Graph:
+def check_random_graph(scale: int, edge_factor: int, seed: int) -> tuple[int, int, np.uint64]:
+    """Return the number of vertices and edges to draw and the seed, or raise if they are invalid or too many."""
     n = 1 << check_integer("scale", scale, 0, _MAX_SCALE)
     edges = n * check_integer("edge_factor", edge_factor, 0, _MAX_EDGES // n)
     bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
-    workers = thread_count(threads)
     needed = 2 * edges * host_csr.INDEX_DTYPE.itemsize + host_csr.building_memory(n, 2 * edges)
     require_memory(needed, f"generating {edges:,} edges between {n:,} vertices and building the graph")
+    return n, edges, bits
+
+
+def _random_graph(
+    name: str, kernel: Any, scale: int, edge_factor: int, seed: int, threads: int | None, progress: bool
+) -> Graph:
+    n, edges, bits = check_random_graph(scale, edge_factor, seed)
+    workers = thread_count(threads)
     src = np.empty(edges, host_csr.INDEX_DTYPE)
     dst = np.empty(edges, host_csr.INDEX_DTYPE)
     with ProgressBar(f"generating {name}", shown=progress) as bar:
@@ -147,15 +153,9 @@ def grid(
     >>> gp.grid(2, 3, holes=0).num_edges
     14
     """
-    columns = rows if columns is None else columns
-    rows = check_integer("rows", rows, 0, host_csr.MAX_VERTICES)
-    columns = check_integer("columns", columns, 0, host_csr.MAX_VERTICES // max(1, rows))
-    if isinstance(holes, bool) or not isinstance(holes, (int, float)) or not 0 <= holes <= 1:
-        raise ArgumentError(f"holes must be a probability from 0 to 1, not {holes!r}")
-    bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
+    rows, columns, bits = check_grid(rows, rows if columns is None else columns, holes, seed)
     workers = thread_count(threads)
     n = rows * columns
-    require_memory(host_csr.building_memory(n, 4 * n), f"generating a grid of {n:,} crossings")
     indptr = np.zeros(n + 1, host_csr.INDPTR_DTYPE)
     shape = (rows, columns, np.uint64(int(holes * 2**32)), bits)
     with ProgressBar("generating grid", shown=progress) as bar:
@@ -164,3 +164,15 @@ def grid(
         indices = np.empty(int(indptr[-1]), host_csr.INDEX_DTYPE)
         parallel(generate_cpu.grid_neighbors, n, _CHUNK, *shape, indptr, indices, threads=workers, tick=bar.tick)
     return Graph(host_csr.CSR(indptr, indices, None), directed=False)
+
+
+def check_grid(rows: int, columns: int, holes: float, seed: int) -> tuple[int, int, np.uint64]:
+    """Return the number of rows and columns and the seed, or raise if they are invalid or too many."""
+    rows = check_integer("rows", rows, 0, host_csr.MAX_VERTICES)
+    columns = check_integer("columns", columns, 0, host_csr.MAX_VERTICES // max(1, rows))
+    if isinstance(holes, bool) or not isinstance(holes, (int, float)) or not 0 <= holes <= 1:
+        raise ArgumentError(f"holes must be a probability from 0 to 1, not {holes!r}")
+    bits = np.uint64(check_integer("seed", seed, 0, (1 << 64) - 1))
+    n = rows * columns
+    require_memory(host_csr.building_memory(n, 4 * n), f"generating a grid of {n:,} crossings")
+    return rows, columns, bits

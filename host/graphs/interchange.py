@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
+from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
 
 if TYPE_CHECKING:
@@ -18,6 +20,38 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 Array = np.ndarray[Any, Any]
+
+END_COLUMNS = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("source", "destination"),
+    ("from", "to"),
+    ("source", "dest"),
+    ("src", "dest"),
+    ("fromnodeid", "tonodeid"),
+    ("start", "end"),
+    ("tail", "head"),
+    ("u", "v"),
+)
+"""Common names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
+WEIGHT_COLUMNS = ("weight", "weights", "value")
+
+
+class NetworkXGraph(Protocol):
+    """What identifies a NetworkX graph to a type checker; NetworkX itself has no types."""
+
+    @property
+    def adj(self) -> Any:
+        """The neighbours of each node."""
+        ...
+
+
+class SparseMatrix(Protocol):
+    """What identifies a SciPy sparse array or matrix to a type checker."""
+
+    def tocsr(self) -> Any:
+        """Convert to compressed sparse rows."""
+        ...
 
 
 class EdgeList(NamedTuple):
@@ -32,16 +66,15 @@ class EdgeList(NamedTuple):
 
 def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, Array, Array | None]:
     """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix."""
-    import scipy.sparse
-
-    if not scipy.sparse.issparse(matrix):
+    sparse = require("scipy.sparse", "Graph.from_scipy", "scipy")
+    if not sparse.issparse(matrix):
         raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise GraphError(f"matrix has {matrix.ndim} dimension{'s' * (matrix.ndim > 1)}: an adjacency matrix has 2")
     rows, columns = matrix.shape
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
-    if isinstance(matrix, (scipy.sparse.coo_array, scipy.sparse.coo_matrix)):
+    if isinstance(matrix, (sparse.coo_array, sparse.coo_matrix)):
         # tocsr would add up the values of repeated entries.
         order = np.argsort(matrix.row, kind="stable")
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(matrix.row, minlength=rows))])
@@ -52,42 +85,62 @@ def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, 
 
 def to_scipy(csr: CSR) -> scipy.sparse.csr_array:
     """Return a ``csr_array`` with an entry for each stored edge; see ``Graph.to_scipy``."""
-    import scipy.sparse
-
+    sparse = require("scipy.sparse", "Graph.to_scipy", "scipy")
     n, m = len(csr.indptr) - 1, len(csr.indices)
     small = m <= np.iinfo(np.int32).max and n <= np.iinfo(np.int32).max
     dtype = np.int32 if small else np.int64
-    data = np.ones(m, np.int8) if csr.weights is None else csr.weights.copy()
+    data = np.ones(m, np.int64) if csr.weights is None else csr.weights.copy()
     # SciPy requires indptr and indices to have the same dtype.
-    return scipy.sparse.csr_array((data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=(n, n))
+    return sparse.csr_array((data, csr.indices.astype(dtype), csr.indptr.astype(dtype)), shape=(n, n))
 
 
 def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
     """Return the edges of a NetworkX graph; vertices are numbered in the order of its nodes."""
+    networkx = require("networkx", "Graph.from_networkx")
+    if not isinstance(graph, networkx.Graph):
+        raise ArgumentTypeError(f"graph must be a NetworkX graph, not {type(graph).__name__}")
     nodes = list(graph.nodes)
     n = len(nodes)
-    number = {node: position for position, node in enumerate(nodes)}
+    number = dict(zip(nodes, range(n), strict=True))
     k = graph.number_of_edges()
     src = np.fromiter((number[u] for u, _ in graph.edges()), np.uint32, k)
     dst = np.fromiter((number[v] for _, v in graph.edges()), np.uint32, k)
     weights = None if weight is None else _networkx_weights(graph, weight)
-    if all(type(node) is int and node == position for position, node in enumerate(nodes)):
-        return EdgeList(src, dst, weights, n, None)
+    return EdgeList(src, dst, weights, n, _node_ids(nodes))
+
+
+def _node_ids(nodes: list[Any]) -> Array | None:
+    """Return the ids of vertices numbered in the order of these nodes; None if the nodes are these numbers."""
+    n = len(nodes)
+    if set(map(type, nodes)) <= {int}:
+        if nodes == list(range(n)):
+            return None
+        if min(nodes) >= -(1 << 63) and max(nodes) < 1 << 63:
+            return np.array(nodes, np.int64)
     ids = np.empty(n, object)
     ids[:] = nodes
-    return EdgeList(src, dst, weights, n, ids)
+    return ids
 
 
 def _networkx_weights(graph: networkx.Graph, weight: str) -> Array | None:
     values = [value for _, _, value in graph.edges(data=weight)]
     missing = sum(value is None for value in values)
     if missing == len(values):
+        if weight != "weight" and values:
+            raise GraphError(f"no edge has the attribute {weight!r}: pass the name of another one, or weight=None")
         return None
     if missing:
         u, v, _ = next(edge for edge in graph.edges(data=weight) if edge[2] is None)
         raise GraphError(
-            f"edge ({u!r}, {v!r}) has no attribute {weight!r}, though others have: give it one, or pass weight=None"
+            f"edge ({u!r}, {v!r}) has no attribute {weight!r}, though others have: "
+            f"give it one, or pass weight=None to Graph.from_networkx"
         )
+    for u, v, value in graph.edges(data=weight):
+        if not isinstance(value, Real):
+            raise ArgumentTypeError(
+                f"edge ({u!r}, {v!r}) has the {weight} {value!r:.80}, which is not a number: "
+                f"use numbers, or pass weight=None to Graph.from_networkx"
+            )
     return np.asarray(values)
 
 
@@ -112,37 +165,81 @@ def to_networkx(
     return result
 
 
-def from_pandas(
-    edges: pandas.DataFrame, source: str | None, target: str | None, weight: str | None
-) -> tuple[Array, Array, Array | None]:
+def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of a data frame."""
-    source, target = _edge_columns(list(edges.columns), source, target, weight)
-    src, dst = (edges[name].to_numpy() for name in (source, target))
-    return src, dst, None if weight is None else edges[weight].to_numpy()
+    pandas = require("pandas", "Graph.from_pandas")
+    if not isinstance(edges, pandas.DataFrame):
+        raise ArgumentTypeError(f"edges must be a pandas DataFrame, not {type(edges).__name__}")
+    columns = choose_columns(list(edges.columns), source, target, weight)
+    for name in columns:
+        missing = edges[name].isna()
+        if missing.any():
+            raise _null(name, int(missing.to_numpy().argmax()))
+    return _edge_arrays(columns, [_pandas_column(edges[name]) for name in columns])
 
 
-def from_arrow(
-    edges: pyarrow.Table, source: str | None, target: str | None, weight: str | None
-) -> tuple[Array, Array, Array | None]:
+def _pandas_column(column: pandas.Series) -> Any:
+    """Return a column without missing values; strings as they are, numbers of pandas' own dtypes as NumPy's."""
+    if column.dtype == "string":
+        return column
+    dtype = None if isinstance(column.dtype, np.dtype) else getattr(column.dtype, "numpy_dtype", None)
+    return column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
+
+
+def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of an Arrow table."""
-    source, target = _edge_columns(edges.column_names, source, target, weight)
-    for name in (source, target) if weight is None else (source, target, weight):
-        if edges[name].null_count:
-            row = int(np.asarray(edges[name].is_null()).argmax())
-            raise GraphError(f"column {name!r} is null in row {row:,}: drop the row or fill it")
-    src, dst = (edges[name].to_numpy() for name in (source, target))
-    return src, dst, None if weight is None else edges[weight].to_numpy()
+    import pyarrow as pa
+
+    if not hasattr(edges, "__arrow_c_stream__"):
+        raise ArgumentTypeError(f"edges must be an Arrow table, not {type(edges).__name__}")
+    table = edges if isinstance(edges, pa.Table) else pa.table(edges)
+    columns = choose_columns(table.column_names, source, target, weight)
+    for name in columns:
+        if table[name].null_count:
+            raise _null(name, int(np.asarray(table[name].is_null()).argmax()))
+    return _edge_arrays(columns, [table[name] for name in columns])
 
 
-def _edge_columns(names: list[Any], source: Any, target: Any, weight: Any) -> tuple[Any, Any]:
-    """Return the names of the source and target columns: those given, or the first two."""
-    if source is None and target is None and len(names) >= 2:
-        source, target = names[:2]
-    for role, name in (("source", source), ("target", target), ("weight", weight)):
-        if name not in names and (name is not None or role != "weight"):
+def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array | None]:
+    """Return sources, destinations and weights, which must be numbers; ids may be arrays of Arrow."""
+    if len(arrays) == 2:
+        return arrays[0], arrays[1], None
+    src, dst, weights = arrays[0], arrays[1], np.asarray(arrays[2])
+    if weights.dtype.kind not in "iuf" and len(weights):
+        raise ArgumentTypeError(
+            f"column {columns[2]!r} has weights of dtype {weights.dtype}, not numbers: pass weight=None to ignore it"
+        )
+    return src, dst, weights
+
+
+def _null(name: Any, row: int) -> GraphError:
+    return GraphError(f"column {name!r} is null in row {row:,}: drop the row or fill it")
+
+
+def choose_columns(names: list[Any], source: Any = None, target: Any = None, weight: Any = "auto") -> list[Any]:
+    """Return the columns of sources, destinations and, if any, weights in a table with these columns.
+
+    ``source`` and ``target``, if None, are columns with common names, or the first two besides the weight. ``weight``
+    is a column, None for no weights, or "auto" for the column with a common name, if there is one.
+    """
+    usual = {str(name).strip().lower(): name for name in reversed(names)}
+    if weight == "auto":
+        found = (usual[name] for name in WEIGHT_COLUMNS if name in usual)
+        weight = next((name for name in found if name not in (source, target)), None)
+    if source is None and target is None:
+        others = [name for name in names if name != weight]
+        pairs = ((usual[u], usual[v]) for u, v in END_COLUMNS if u in usual and v in usual)
+        source, target = next(pairs, (*others[:2], None, None)[:2])
+    chosen = {"source": source, "target": target}
+    if weight is not None:
+        chosen["weight"] = weight
+    for role, name in chosen.items():
+        if name not in names:
             available = ", ".join(map(repr, names)) or "none"
             raise ArgumentError(f"{role}={name!r}: no such column; available columns: {available}")
-    return source, target
+        if names.count(name) > 1:
+            raise ArgumentError(f"{role}={name!r}: {names.count(name)} columns have this name: rename them")
+    return list(chosen.values())
 
 
 def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
@@ -160,15 +257,16 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
     return pa.table(arrays)
 
 
-def from_dlpack(*tensors: Any) -> list[Array | None]:
-    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors in CPU memory or None, as arrays."""
-    arrays: list[Array | None] = []
+def from_dlpack(*tensors: Any) -> list[Any]:
+    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors or None, as NumPy or CuPy arrays."""
+    arrays: list[Any] = []
     for name, tensor in zip(("indptr", "indices", "weights"), tensors, strict=True):
         if tensor is None:
             arrays.append(None)
             continue
         try:
-            arrays.append(np.from_dlpack(tensor))
+            on_gpu = import_dlpack(tensor)
+            arrays.append(np.from_dlpack(tensor) if on_gpu is None else on_gpu)
         except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-            raise ArgumentTypeError(f"{name} cannot be imported by DLPack into CPU memory: {error}") from error
+            raise ArgumentTypeError(f"{name} cannot be imported by DLPack: {error}") from error
     return arrays

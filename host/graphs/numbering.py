@@ -6,197 +6,193 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.graphs.csr import MAX_VERTICES
+from gpu_pregel.errors import ArgumentError, GraphError
+from gpu_pregel.host.devices.memory import require_memory
+from gpu_pregel.host.devices.threads import parallel
+from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, MAX_VERTICES, read_only
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
+from gpu_pregel.host.graphs.id_columns import Columns, as_ids, number_by_appearance
+from gpu_pregel.kernels.graphs import numbering_cpu
 
 Array = np.ndarray[Any, Any]
 
-_SPARSE = 4
-"""Ids are kept while the largest is less than this many times their number; gaps become isolated vertices."""
-_FIRST_BLOCK = 1 << 20
+_CHUNK = 1 << 16
+_INSERT_CHUNK = 1 << 12
+_FIRST_TABLE = 1 << 18
+"""Number of slots of the hash table at first; it grows by a factor of eight."""
+_LARGEST_KEY = (1 << 64) - 2
+_DENSE = 1 << 16
+"""Ids below this, or below twice the number of edges, are taken as vertex numbers at first."""
 
 
 class Numbering(NamedTuple):
-    """Edges by vertex number (uint32 or int64), the number of vertices, and the id of each vertex or None."""
+    """The edges of a list by vertex number.
+
+    Attributes
+    ----------
+    src, dst : uint32[k] or int64[k]
+        Contiguous and of one dtype.
+    n : int
+        The numbers are below ``n``.
+    ids : array[n] or None
+        The id of each vertex; None if the ids are the numbers.
+    used : bool[n] or None
+        If some of the numbers may be no ids at all: those that the argument ``vertices`` names.
+    """
 
     src: Array
     dst: Array
     n: int
-    ids: Array | None
+    ids: Array | None = None
+    used: Array | None = None
 
 
 def check_renumber(renumber: object) -> None:
-    """Raise ``ArgumentError`` unless ``renumber`` is "auto", True or False; 1 and 0 are not accepted."""
-    if not isinstance(renumber, bool) and not (isinstance(renumber, str) and renumber == "auto"):
-        raise ArgumentError(f"renumber must be 'auto', True or False, not {renumber!r}")
+    """Raise ``ArgumentError`` unless ``renumber`` is "auto" or False; 0 is not accepted."""
+    if renumber is not False and not (isinstance(renumber, str) and renumber == "auto"):
+        raise ArgumentError(f"renumber must be 'auto' or False, not {renumber!r}")
 
 
-def number_vertices(src: Array, dst: Array, num_vertices: int | None, renumber: bool | str) -> Numbering:
+def number_vertices(
+    src: Any, dst: Any, *, vertices: Any, num_vertices: int | None, renumber: bool | str, threads: int
+) -> Numbering:
     """Number the vertices of an edge list; see ``Graph.from_edgelist`` for the rules."""
     check_renumber(renumber)
-    if len(src) != len(dst):
-        raise GraphError(f"src has {len(src):,} entries and dst {len(dst):,}: their lengths must be equal")
     n = None if num_vertices is None else check_num_vertices(num_vertices)
-    if len(src) == 0:
-        empty = np.empty(0, np.uint32)
-        return Numbering(empty, empty, n or 0, None)
-    if src.dtype.kind in "iu" and dst.dtype.kind in "iu":
-        return _number_integers(src, dst, n, renumber)
-    for name, array in (("src", src), ("dst", dst)):
-        if array.dtype.kind in "fcb":
-            raise ArgumentTypeError(f"{name} has dtype {array.dtype}, which ids cannot have: use integers or strings")
-    if renumber is False:
-        raise ArgumentError("renumber=False requires integer ids")
-    codes_src, codes_dst, ids = _by_first_appearance(src, dst)
-    return Numbering(codes_src, codes_dst, _renumbered_count(n, len(ids)), ids)
+    columns: Columns = {} if vertices is None else {"vertices": as_ids("vertices", vertices)}
+    columns |= {"src": as_ids("src", src), "dst": as_ids("dst", dst)}
+    edges = len(columns["src"])
+    if edges != len(columns["dst"]):
+        raise GraphError(f"src has {edges:,} entries and dst {len(columns['dst']):,}: their lengths must be equal")
+    if any(_kind(column) not in "iu" for column in columns.values()):
+        return _number_others(columns, n, renumber)
+    columns = {name: _native(column) for name, column in columns.items()}
+    smallest, largest = _id_range(columns, threads)
+    if n is not None or renumber is False:
+        _check_numbers(columns, n, smallest, largest)
+        return Numbering(*_as_numbers(columns), largest + 1 if n is None else n)
+    if smallest >= 0 and largest < min(max(_DENSE, sum(map(len, columns.values()))), MAX_VERTICES):
+        used = np.zeros(largest + 1, bool)
+        used[columns.get("vertices", [])] = True
+        return Numbering(*_as_numbers(columns), largest + 1, None, used)
+    if largest - smallest > _LARGEST_KEY or (smallest < 0 and largest > np.iinfo(np.int64).max):
+        return _number_others(columns, n, renumber)
+    return _number_by_hash(columns, smallest, largest, threads)
 
 
-def _number_integers(src: Array, dst: Array, n: int | None, renumber: bool | str) -> Numbering:
-    for name, array in (("src", src), ("dst", dst)):
-        if array.dtype.kind == "i" and array.min() < 0:
-            e = int((array < 0).argmax())
-            raise GraphError(f"{name}[{e:,}] is {array[e]:,}: vertex ids must not be negative")
-    largest = max(int(src.max()), int(dst.max()))
-    if renumber is not True and n is not None:
-        for name, array in (("src", src), ("dst", dst)):
-            if int(array.max()) >= n:
-                e = int((array >= n).argmax())
+def _kind(column: Any) -> str:
+    return column.dtype.kind if isinstance(column, np.ndarray) else "O"
+
+
+def _native(column: Array) -> Array:
+    """Return integers as contiguous, read-only int64, uint64 or uint32, copying only arrays of other dtypes."""
+    column = np.ascontiguousarray(column, column.dtype.newbyteorder("="))
+    if column.dtype not in (np.int64, np.uint64, np.int32, np.uint32):
+        column = column.astype(np.int64)
+    return read_only(column)
+
+
+def _id_range(columns: Columns, threads: int) -> tuple[int, int]:
+    """Return the smallest and the largest id; 0 and -1 if there are none."""
+    smallest, largest = [], []
+    for column in columns.values():
+        if len(column):
+            limits = np.empty((-(-len(column) // _CHUNK), 2), column.dtype)
+            parallel(numbering_cpu.find_range, len(column), _CHUNK, column, limits, threads=threads)
+            smallest.append(int(limits[:, 0].min()))
+            largest.append(int(limits[:, 1].max()))
+    return min(smallest, default=0), max(largest, default=-1)
+
+
+def _check_numbers(columns: Columns, n: int | None, smallest: int, largest: int) -> None:
+    """Raise ``GraphError`` unless every id may be a vertex number below ``n`` or, if it is None, below 2^32 - 2."""
+    limit = MAX_VERTICES if n is None else n
+    if smallest >= 0 and largest < limit:
+        return
+    for name, column in columns.items():
+        outside = (column >= limit) | (column < 0)
+        if outside.any():
+            e = int(outside.argmax())
+            place = f"{name}[{e:,}] is {column[e]:,}"
+            if n is None:
                 raise GraphError(
-                    f"{name}[{e:,}] is {array[e]:,}, but num_vertices is {n:,}, so ids range from 0 to {n - 1:,}: "
-                    f"raise num_vertices, or pass renumber=True"
+                    f"{place}, but renumber=False takes ids as vertex numbers, which range from 0 to "
+                    f"{MAX_VERTICES - 1:,}: omit renumber=False"
                 )
-        return Numbering(_plain(src), _plain(dst), n, None)
-    if renumber is False or (renumber == "auto" and _is_dense(src, dst, largest)):
-        if largest >= MAX_VERTICES:
+            raise GraphError(_not_a_number(place, n))
+
+
+def _not_a_number(place: str, n: int) -> str:
+    allowed = f"range from 0 to {n - 1:,}" if n else "do not exist"
+    return f"{place}, but num_vertices is {n:,}, so ids {allowed}: raise num_vertices, or omit it if ids may have gaps"
+
+
+def _as_numbers(columns: Columns) -> tuple[Array, Array]:
+    """Return sources and destinations, all below 2^32, as two arrays of one dtype; copies only if dtypes differ."""
+    src, dst = columns["src"], columns["dst"]
+    if src.dtype.itemsize == dst.dtype.itemsize:
+        dtype = np.uint32 if src.dtype.itemsize == 4 else np.int64
+        return src.view(dtype), dst.view(dtype)
+    return src.astype(np.int64), dst.astype(np.int64)
+
+
+def _number_by_hash(columns: Columns, smallest: int, largest: int, threads: int) -> Numbering:
+    """Number integers in ascending order, by a hash table of their distances from the smallest."""
+    dtype = np.int64 if largest <= np.iinfo(np.int64).max else np.uint64
+    words = {name: read_only(column.astype(dtype, copy=False).view(np.uint64)) for name, column in columns.items()}
+    origin = np.uint64(smallest % (1 << 64))
+    table = _hash_table(list(words.values()), origin, threads)
+    slots = np.flatnonzero(table != numbering_cpu.EMPTY)
+    _check_count(len(slots))
+    slots = slots[np.argsort(table[slots])]
+    ids = (table[slots] + origin).view(dtype)
+    ranks = np.empty(len(table), INDEX_DTYPE)
+    ranks[slots] = np.arange(len(slots), dtype=INDEX_DTYPE)
+    numbers = []
+    for name in ("src", "dst"):
+        numbers.append(np.empty(len(words[name]), INDEX_DTYPE))
+        arguments = (words[name], origin, table, ranks, numbers[-1])
+        parallel(numbering_cpu.look_up_ids, len(words[name]), _CHUNK, *arguments, threads=threads)
+    return Numbering(numbers[0], numbers[1], len(ids), ids)
+
+
+def _hash_table(words: list[Array], origin: np.uint64, threads: int) -> Array:
+    """Return a table with the distance of each id from ``origin`` in one slot."""
+    slots = max(_FIRST_TABLE, 1 << (4 * threads * _INSERT_CHUNK - 1).bit_length())
+    slots = min(slots, 1 << (2 * sum(map(len, words))).bit_length())
+    while True:
+        require_memory(12 * slots, "numbering the ids")
+        table = np.full(slots, numbering_cpu.EMPTY)
+        count = np.zeros(1, np.int64)
+        for column in words:
+            arguments = (column, origin, table, count)
+            parallel(numbering_cpu.insert_ids, len(column), _INSERT_CHUNK, *arguments, threads=threads)
+        if count[0] <= slots // 2:
+            return table
+        slots *= 8
+
+
+def _number_others(columns: Columns, n: int | None, renumber: bool | str) -> Numbering:
+    """Number ids that are no integers of 64 bits."""
+    if n is not None or renumber is False:
+        name, e, value = _first_other(columns)
+        if n is not None:
             raise GraphError(
-                f"the largest id is {largest:,}, but a graph has at most {MAX_VERTICES:,} vertices: "
-                f"pass renumber=True if the ids have gaps"
+                f"{name}[{e:,}] is {value!r:.80}, but num_vertices is {n:,}, so ids are integers: omit num_vertices"
             )
-        return Numbering(_plain(src), _plain(dst), largest + 1, None)
-    codes_src, codes_dst, ids = _ascending(src, dst)
-    return Numbering(codes_src, codes_dst, _renumbered_count(n, len(ids)), ids)
-
-
-def _is_dense(src: Array, dst: Array, largest: int) -> bool:
-    """Return whether ``largest`` is less than four times the number of distinct ids, reading only as far as needed."""
-    if largest >= _SPARSE * 2 * len(src):
-        return False
-    seen = np.zeros(largest + 1, bool)
-    done, block = 0, _FIRST_BLOCK
-    while done < len(src):
-        seen[src[done : done + block]] = True
-        seen[dst[done : done + block]] = True
-        done, block = done + block, 2 * block
-        if largest < _SPARSE * np.count_nonzero(seen):
-            return True
-    return False
-
-
-def _plain(array: Array) -> Array:
-    """Return non-negative integers as contiguous uint32 or int64, copying only arrays of other dtypes."""
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
-    if array.dtype in (np.uint32, np.int64):
-        return array
-    if array.dtype == np.int32:
-        return array.view(np.uint32)
-    if array.dtype == np.uint64:
-        return array.view(np.int64)
-    return array.astype(np.uint32)
-
-
-def _ascending(src: Array, dst: Array) -> tuple[Array, Array, Array]:
-    """Number integers in ascending order, using Arrow's hash table."""
-    import pyarrow as pa
-
-    # No id is negative, so uint64 holds both dtypes; NumPy would promote int64 and uint64 to float64, which rounds.
-    dtype = np.result_type(src, dst) if src.dtype.kind == dst.dtype.kind else np.dtype(np.uint64)
-    both = pa.array(np.concatenate([src.astype(dtype), dst.astype(dtype)])).dictionary_encode()
-    values = both.dictionary.to_numpy(zero_copy_only=False)
-    _check_count(len(values))
-    order = np.argsort(values)
-    rank = np.empty(len(values), np.uint32)
-    rank[order] = np.arange(len(values), dtype=np.uint32)
-    codes = rank[both.indices.to_numpy()]
-    return codes[: len(src)], codes[len(src) :], values[order]
-
-
-def _by_first_appearance(src: Array, dst: Array) -> tuple[Array, Array, Array]:
-    """Number ids of any hashable type by first appearance, each edge's source before its destination."""
-    import pyarrow as pa
-
-    mixed = np.empty(2 * len(src), object)
-    mixed[0::2] = src
-    mixed[1::2] = dst
-    try:
-        encoded = pa.array(mixed, from_pandas=True).dictionary_encode()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-        codes, ids = _number_objects(mixed)
-    else:
-        if encoded.null_count:
-            raise GraphError(_missing(int(np.asarray(encoded.is_null()).argmax())))
-        if pa.types.is_floating(encoded.dictionary.type) or pa.types.is_boolean(encoded.dictionary.type):
-            raise ArgumentTypeError(
-                f"vertex ids of type {encoded.dictionary.type} are not supported: use integers or strings"
-            )
-        codes = encoded.indices.to_numpy().astype(np.uint32)
-        ids = np.empty(len(encoded.dictionary), object)
-        ids[:] = encoded.dictionary.to_pylist()
+        raise ArgumentError(f"{name}[{e:,}] is {value!r:.80}, but renumber=False requires integer ids")
+    numbers, ids = number_by_appearance(columns)
     _check_count(len(ids))
-    return np.ascontiguousarray(codes[0::2]), np.ascontiguousarray(codes[1::2]), ids
+    return Numbering(numbers["src"], numbers["dst"], len(ids), ids)
 
 
-def _number_objects(values: Array) -> tuple[Array, Array]:
-    numbers: dict[Any, int] = {}
-    codes = np.empty(len(values), np.uint32)
-    for position, value in enumerate(values):
-        if value is None:
-            raise GraphError(_missing(position))
-        try:
-            codes[position] = numbers.setdefault(value, len(numbers))
-        except TypeError:
-            raise ArgumentTypeError(
-                f"{_place(position)} is of type {type(value).__name__}, which is not hashable: use strings"
-            ) from None
-    ids = np.empty(len(numbers), object)
-    ids[:] = list(numbers)
-    return codes, ids
-
-
-def check_ids(ids: Array, n: int) -> Array:
-    """Return ``ids``, or raise ``GraphError`` unless they are ``n`` distinct ids."""
-    if len(ids) != n:
-        raise GraphError(f"ids has {len(ids):,} entries for {n:,} vertices: pass one per vertex")
-    if ids.dtype.kind != "O":
-        ascending = np.sort(ids)
-        same = ascending[1:] == ascending[:-1]
-        if same.any():
-            raise GraphError(_repeated(ascending[int(same.argmax())].item()))
-        return ids
-    seen = set()
-    for position, value in enumerate(ids):
-        try:
-            repeated = value in seen
-            seen.add(value)
-        except TypeError:
-            raise ArgumentTypeError(
-                f"ids[{position:,}] is of type {type(value).__name__}, which is not hashable: use strings"
-            ) from None
-        if repeated:
-            raise GraphError(_repeated(value))
-    return ids
-
-
-def _repeated(value: object) -> str:
-    return f"ids contains {value!r} more than once: give each vertex a distinct id"
-
-
-def _place(position: int) -> str:
-    return f"{'dst' if position % 2 else 'src'}[{position // 2:,}]"
-
-
-def _missing(position: int) -> str:
-    return f"{_place(position)} is missing: every edge needs a source and a destination"
+def _first_other(columns: Columns) -> tuple[str, int, Any]:
+    """Return the name of the column, the position and the value of an id that is no integer of 64 bits."""
+    name = next(name for name, column in columns.items() if _kind(column) not in "iu")
+    for e, value in enumerate(columns[name].tolist()):
+        if type(value) is bool or not isinstance(value, (int, np.integer)) or not -(1 << 63) <= value < 1 << 63:
+            return name, e, value
+    raise AssertionError("a column of integers has an integer dtype")
 
 
 def _check_count(n: int) -> None:
@@ -204,11 +200,28 @@ def _check_count(n: int) -> None:
         raise GraphError(f"{n:,} distinct ids exceed the {MAX_VERTICES:,} that 32-bit vertex numbers allow")
 
 
-def _renumbered_count(num_vertices: int | None, named: int) -> int:
-    """Return the number of renumbered ids, which must equal ``num_vertices`` if that is given."""
-    if num_vertices is not None and num_vertices != named:
-        raise GraphError(
-            f"num_vertices is {num_vertices:,}, but the edges have {named:,} distinct ids, which were renumbered: "
-            f"omit num_vertices"
-        )
-    return named
+def remove_unused(csr: CSR, numbering: Numbering, *, rows_name_all: bool, threads: int) -> tuple[CSR, Array | None]:
+    """Remove the numbers that are no ids from a CSR that was built by them; return it with the ids of its vertices.
+
+    Parameters
+    ----------
+    csr : CSR
+        Its ``indices`` are overwritten.
+    numbering : Numbering
+    rows_name_all : bool
+        Whether each vertex of an edge has a stored out-edge.
+    """
+    used = numbering.used
+    if used is None:
+        return csr, numbering.ids
+    np.logical_or(used, csr.indptr[1:] != csr.indptr[:-1], out=used)
+    if not rows_name_all and not used.all():
+        # The source of a self-loop is a destination too.
+        parallel(numbering_cpu.mark_used, len(numbering.dst), _CHUNK, read_only(numbering.dst), used, threads=threads)
+    if used.all():
+        return csr, None
+    ids = np.flatnonzero(used)
+    ranks = np.cumsum(used, dtype=INDEX_DTYPE)
+    ranks -= INDEX_DTYPE.type(1)
+    parallel(numbering_cpu.renumber, len(csr.indices), _CHUNK, ranks, csr.indices, threads=threads)
+    return CSR(np.append(csr.indptr[ids], csr.indptr[-1]), csr.indices, csr.weights), ids

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpu_pregel.host.arguments import require
+from gpu_pregel.host.graphs import package
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.interchange import as_table
-from gpu_pregel.host.graphs.writers import writer
 
 if TYPE_CHECKING:
     import pandas
@@ -53,16 +53,57 @@ class VertexResult:
         raise NotImplementedError
 
     @property
-    def _value_ids(self) -> Array:
-        """The values with vertex numbers translated into the user's ids."""
+    def _device_values(self) -> Any:
+        """The values by vertex number, in device memory."""
         return self._values
+
+    def _to_ids(self, values: Array) -> Array:
+        """Return values with vertex numbers translated into the user's ids."""
+        return values
+
+    def __len__(self) -> int:
+        """Return the number of vertices."""
+        return self.graph.num_vertices
+
+    def __getitem__(self, id: Any) -> Any:
+        """Return the value of the vertex with this id; for a list or an array of ids, an array of values.
+
+        Raises
+        ------
+        UnknownVertexError
+            No vertex has this id. It is a ``KeyError``.
+        """
+        if isinstance(id, (list, np.ndarray)):
+            return self._to_ids(self._values[self.graph.vertices(id)])
+        number = self.graph.vertex(id)
+        return self._to_ids(self._values[number : number + 1]).tolist()[0]
+
+    # Without it, Python would iterate by asking for the ids 0, 1, 2 and so on.
+    __iter__ = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the values by vertex number, in host memory, for ``np.asarray(result)``."""
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table of :meth:`to_arrow` as a PyCapsule, for ``pyarrow.table(result)``, Polars and DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the values by vertex number as a DLPack capsule that shares their memory on the device."""
+        return self._device_values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Return the type and the number of the device that holds the values."""
+        device: tuple[Any, int] = self._device_values.__dlpack_device__()
+        return device
 
     def _vertex_ids(self) -> Array:
         return self.graph.to_ids(np.arange(self.graph.num_vertices))
 
     def _columns(self) -> dict[str, Array]:
         """The columns of files and tables: one row per vertex, by the user's ids."""
-        return {"vertex": self._vertex_ids(), self.value_name: self._value_ids}
+        return {"vertex": self._vertex_ids(), self.value_name: self._to_ids(self._values)}
 
     def to_numpy(self) -> Array:
         """Return the values by vertex number [n], in host memory."""
@@ -70,7 +111,7 @@ class VertexResult:
 
     def to_dict(self) -> dict[Any, Any]:
         """Return a dict from the user's ids to values."""
-        return dict(zip(self._vertex_ids().tolist(), self._value_ids.tolist(), strict=True))
+        return dict(zip(self._vertex_ids().tolist(), self._to_ids(self._values).tolist(), strict=True))
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with one row per vertex, by the user's ids."""
@@ -102,4 +143,4 @@ class VertexResult:
         WriteError
             The file cannot be written, for example because the disk is full.
         """
-        writer("result")(path, self._columns(), self.to_numpy())
+        package.function("save_result")(path, self._columns(), self.to_numpy())

@@ -18,7 +18,7 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library.cache import load_note, save_note
-from gpu_pregel.kernels.programs.fields import Fields, VertexContext, aggregated_type
+from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
 
 class ProgramChecks:
@@ -27,8 +27,11 @@ class ProgramChecks:
     The result is cached on disk with the kernels, so that the next process compiles nothing.
     """
 
-    def __init__(self, program: VertexProgram, value: Fields, message: Fields, digest: str | None) -> None:
+    def __init__(
+        self, program: VertexProgram, value: Fields, message: Fields, parameters: Parameters, digest: str | None
+    ) -> None:
         self._program = program
+        self._parameters = _named_type("Parameters", dict(parameters))
         self._value = value
         self._message = message
         self._note = None if digest is None else f"program-{digest}"
@@ -40,17 +43,15 @@ class ProgramChecks:
                 return {name: np.dtype(text) for name, text in json.loads(load_note(self._note) or "").items()}
         value, message = _numba_type(self._value), _numba_type(self._message)
         dtypes = self._check_aggregators(contributions, value)
-        aggregated = types.none
-        if dtypes:
-            shape = aggregated_type(tuple(dtypes))
-            aggregated = types.NamedTuple([numba.from_dtype(dtype) for dtype in dtypes.values()], shape)
-        context = _context_type(aggregated)
+        context = self._context_type(_named_type("Aggregated", dtypes))
         _check(device["init"], "init", (context,), self._value)
         weight = types.float32
         sending = (value, weight, context) if self._program.sends_per_edge else (value, context)
         _check(device["message"], "message", sending, self._message)
         _check(device["combine"], "combine", (message, message), self._message)
         _check(device["apply"], "apply", (value, message, context), self._value)
+        if "receives" in device:
+            _check(device["receives"], "receives", (value, context), _BOOL)
         if "active" in device:
             _check(device["active"], "active", (value, value, context), _BOOL)
         if "initially_active" in device:
@@ -62,7 +63,7 @@ class ProgramChecks:
     def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the aggregates; an aggregator that reads an aggregate must declare its dtype."""
         dtypes: dict[str, np.dtype[Any]] = {}
-        context = _context_type(types.none)
+        context = self._context_type(types.none)
         for name, aggregator in self._program.aggregators.items():
             role = f"aggregator {name!r}"
             if aggregator.dtype is not None:
@@ -77,17 +78,28 @@ class ProgramChecks:
                 raise ProgramError(f"{role} returns {result}, but must return a number{place_of(contributions[name])}")
         return dtypes
 
+    def _context_type(self, aggregated: Any) -> Any:
+        parts = [types.int64] * 5 + [aggregated, self._parameters]
+        return types.BaseTuple.from_types(parts, VertexContext)
+
 
 _BOOL = Fields((np.dtype(np.bool_),), False)
 
 
 def _numba_type(fields: Fields) -> Any:
+    if fields.names is not None:
+        return _named_type("Value", dict(zip(fields.names, fields.dtypes, strict=True)))
     parts = [numba.from_dtype(dtype) for dtype in fields.dtypes]
     return types.Tuple(parts) if fields.is_tuple else parts[0]
 
 
-def _context_type(aggregated: Any) -> Any:
-    return types.NamedTuple([types.int64] * 5 + [aggregated], VertexContext)
+def _named_type(name: str, dtypes: dict[str, np.dtype[Any]]) -> Any:
+    """Return the type of a named tuple of numbers, or of None if there are no names."""
+    if not dtypes:
+        return types.none
+    return types.BaseTuple.from_types(
+        [numba.from_dtype(dtype) for dtype in dtypes.values()], named_type(name, tuple(dtypes))
+    )
 
 
 def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
@@ -125,13 +137,15 @@ def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields)
     parts = list(result) if isinstance(result, types.BaseTuple) else [result]
     if isinstance(result, types.BaseTuple) != fields.is_tuple or len(parts) != len(fields.dtypes):
         raise ProgramError(f"{role} returns {result}, but {field_names(fields)} is declared{place_of(function)}")
-    for part, dtype in zip(parts, fields.dtypes, strict=True):
+    for k, (part, dtype) in enumerate(zip(parts, fields.dtypes, strict=True)):
+        where = f" in field {fields.names[k]!r}" if fields.names else f" in field {k}" if fields.is_tuple else ""
+        found = f"{role} returns {part}{where}, but {field_names(fields)} is declared"
         if not isinstance(part, (types.Boolean, types.Integer, types.Float)):
-            raise ProgramError(f"{role} returns {part}, but {field_names(fields)} is declared{place_of(function)}")
+            raise ProgramError(f"{found}{place_of(function)}")
         if isinstance(part, types.Float) and dtype.kind != "f":
             raise ProgramError(
-                f"{role} returns {part}, but {field_names(fields)} is declared, and floats are not converted to "
-                f"integers silently{place_of(function)}: convert the result, as with np.{dtype}(x), or declare float64"
+                f"{found}, and floats are not converted to integers silently{place_of(function)}: convert the result, "
+                f"as with np.{dtype}(x), or declare float64"
             )
 
 
@@ -162,6 +176,11 @@ def _essence(error: Exception) -> str:
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     for line in reversed(_plain_text(error).splitlines()):
         text = line.strip()
+        if re.match(r"Unknown attribute '\w+' of type none", text):
+            return (
+                f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "
+                f"declares no aggregators"
+            )
         if re.match(
             r"(Unknown attribute|Untyped global|No implementation|Cannot|Use of|Invalid|NameError|.*Error)", text
         ):

@@ -119,7 +119,7 @@ class CudaState(ProgramState):
         frontier, touched = made["bitmaps"]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
         self._signals = made["signals"]
-        self.aggregates, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
+        self.context_arrays, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
 
@@ -154,8 +154,11 @@ class CudaState(ProgramState):
         if self._n == 0:
             return Activity(0, 0)
         own = self.vertices
-        arguments = (own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.values, own.frontier)
-        self._launch(self._program.init, self._tiles * BLOCK, *arguments, self._counts, self._partials, self._control)
+        self._launch(
+            *(self._program.init, self._tiles * BLOCK, *self._given, own.out_degrees, own.in_degrees),
+            *(self.context_arrays, self._totals, own.values, own.frontier),
+            *(self._counts, self._partials, self._control),
+        )
         return self._read_figures()[0].activity
 
     def execute(
@@ -181,7 +184,7 @@ class CudaState(ProgramState):
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
-        own = self.vertices
+        own, receivers = self.vertices, self._receivers(superstep + 1)
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
             edges = part.out_edges
             words = len(own.frontier) if part.partition.is_whole else len(edges.source_words)
@@ -190,13 +193,14 @@ class CudaState(ProgramState):
                 *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
                 *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
                 *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
-                *(self.aggregates, signals.values, signals.frontier, own.inbox[0], own.touched, self._control),
+                *(self.context_arrays, signals.values, signals.frontier, receivers),
+                *(own.inbox[0], own.touched, self._control),
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
         """Dense side: every vertex combines the messages of its active in-neighbours."""
-        program, own = self._program, self.vertices
-        sources = (own.out_degrees, own.in_degrees, superstep, self.aggregates, own.values, own.frontier)
+        program, own, receivers = self._program, self.vertices, self._receivers(superstep + 1)
+        sources = (own.out_degrees, own.in_degrees, superstep, self.context_arrays, own.values, own.frontier)
         if program.signal is not None:
             self._launch(program.signal, self._n, *sources, self._signals)
         in_place = self._exchange.shares_memory or self.partitions[0].partition.is_whole
@@ -208,7 +212,8 @@ class CudaState(ProgramState):
                 rows, hubs, inbox = self._no_rows, edges.hub_rows, part.mirrors
             given: tuple[Any, ...] = (self._signals,)
             if program.signal is None:
-                given = (self._weights(edges), *sources, activity.active_vertices == self._n)
+                chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
+                given = (self._weights(edges), *sources, activity.active_vertices == self._n, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
@@ -220,6 +225,13 @@ class CudaState(ProgramState):
                 self._launch(program.slot, len(hubs), hubs, edges.hub_firsts, part.pieces, inbox)
         if not in_place:
             self._exchange.send_mirrors(self)
+
+    def _receivers(self, superstep: int) -> tuple[Any, ...]:
+        """Return what kernels need to know about receivers, if only some vertices are."""
+        if not self._program.receives:
+            return ()
+        own = self.vertices
+        return (0, superstep, own.out_degrees, own.in_degrees, self._totals, own.values)
 
     def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
@@ -233,7 +245,7 @@ class CudaState(ProgramState):
         own = self.vertices
         self._launch(
             *(self._program.apply, self._tiles * BLOCK, dense, superstep, row, edge_limit),
-            *(own.out_degrees, own.in_degrees, self.aggregates, self._totals, own.inbox, own.touched),
+            *(own.out_degrees, own.in_degrees, self.context_arrays, self._totals, own.inbox, own.touched),
             *(own.values, own.frontier, self._counts, self._partials, self._control),
         )
 
@@ -262,6 +274,12 @@ class CudaState(ProgramState):
             )
             steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        super().set_parameters(values)
+        count = len(self._program.aggregates)
+        self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity
 
-MODES = ("auto", "push", "pull")
+Mode = Literal["auto", "push", "pull"]
+MODES: tuple[str, ...] = get_args(Mode)
 PULL_SHARE = 20
 """Push while the active edges are less than 1 / PULL_SHARE of the stored ones (Gemini's threshold)."""
 

@@ -1,4 +1,4 @@
-"""Operators for algorithms with several phases: a frontier, and functions applied to its vertices or edges.
+"""Operators for algorithms with several phases: functions applied to the vertices or edges of a frontier.
 
 They follow Gemini (Zhu et al., OSDI 2016): ``process_vertices`` and ``process_edges`` return the sum of the results of
 the vertices' functions. The sparse and dense signals and slots are derived from the functions of a program.
@@ -6,81 +6,28 @@ the vertices' functions. The sparse and dense signals and slots are derived from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, ProgramError
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
-from gpu_pregel.host.graphs.edge_arrays import as_vector
-from gpu_pregel.host.graphs.graph import Graph, check_graph
-from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import compile_function
-from gpu_pregel.host.programs.directions import MODES, make_direction_rule
+from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.interpreter import STRICT
+from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.program import VertexProgram
-from gpu_pregel.host.programs.state import Activity, ProgramState
+from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.kernels.programs.program_cpu import BLOCK_WORDS
 
 Array = np.ndarray[Any, Any]
-
-
-class Frontier:
-    """A set of active vertices of a graph, as a bitmap.
-
-    Parameters
-    ----------
-    graph : Graph
-    vertices : array_like of int, optional
-        Vertex numbers. Default: all vertices.
-
-    Examples
-    --------
-    >>> import gpu_pregel as gp
-    >>> frontier = gp.Frontier(gp.grid(3), [4, 0])
-    >>> len(frontier), frontier.vertices().tolist(), 4 in frontier
-    (2, [0, 4], True)
-    """
-
-    def __init__(self, graph: Graph, vertices: Any = None) -> None:
-        check_graph(graph)
-        self.graph = graph
-        n = graph.num_vertices
-        if vertices is None:
-            self.words = full_bitmap(n)
-        else:
-            chosen = as_vector("vertices", vertices)
-            if chosen.size and chosen.dtype.kind not in "iu":
-                raise ArgumentTypeError(f"vertices must be vertex numbers, not {chosen.dtype}")
-            if chosen.size and (chosen.min() < 0 or chosen.max() >= n):
-                wrong = chosen[(chosen < 0) | (chosen >= n)][0]
-                raise GraphError(f"no vertex {wrong:,} in a graph of {n:,} vertices: use numbers below {n:,}")
-            flags = np.zeros(n, bool)
-            flags[chosen.astype(np.int64)] = True
-            self.words = pack_bits(flags)
-        self._states: dict[Any, ProgramState] = {}
-
-    def flags(self) -> Array:
-        """Return bool[n]: whether each vertex is in the frontier."""
-        bits: Array = np.unpackbits(self.words.astype("<u8").view(np.uint8), bitorder="little")
-        return bits[: self.graph.num_vertices].astype(bool)
-
-    def vertices(self) -> Array:
-        """Return the numbers of the vertices in the frontier, in ascending order, as int64[len]."""
-        return np.flatnonzero(self.flags())
-
-    def __len__(self) -> int:
-        return int(np.bitwise_count(self.words).sum())
-
-    def __contains__(self, vertex: int) -> bool:
-        return 0 <= vertex < self.graph.num_vertices and bool(int(self.words[vertex // 64]) >> (vertex % 64) & 1)
-
-    def __repr__(self) -> str:
-        return f"<Frontier: {len(self):,} of {self.graph.num_vertices:,} vertices>"
 
 
 def process_vertices(
@@ -100,7 +47,7 @@ def process_vertices(
     frontier : Frontier
     arrays : sequence of arrays
         Host arrays are copied to the device and back.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads.
 
@@ -122,6 +69,8 @@ def process_vertices(
     _check_frontier(frontier)
     target = get_device(device, threads=threads)
     _check_arrays(target, arrays)
+    if isinstance(target, PythonDevice):
+        return _process_in_python(function, frontier, tuple(arrays))
     if not target.is_host:
         return _process_on_device(target, function, frontier, tuple(arrays))
     kernel, dtype = compile_function(function, tuple(arrays))
@@ -129,6 +78,19 @@ def process_vertices(
     sums = np.zeros(blocks, dtype)
     target.launch(kernel, blocks, BLOCK_WORDS, frontier.words, tuple(arrays), sums, chunk=blocks if blocks <= 2 else 4)
     total: int | float = sums.sum().item()
+    return total
+
+
+def _process_in_python(function: Callable[..., Any], frontier: Frontier, arrays: tuple[Any, ...]) -> int | float:
+    """Implement :func:`process_vertices` on the device "python"."""
+    plain, total = getattr(function, "py_func", function), 0
+    with np.errstate(**STRICT):
+        for v in frontier.vertices().tolist():
+            result = plain(v, *arrays)
+            if not isinstance(result, (int, float, np.number, np.bool_)):
+                place = f"{plain.__code__.co_filename}, line {plain.__code__.co_firstlineno}"
+                raise ProgramError(f"function returns {result!r:.80}, but must return a number ({place})")
+            total += np.asarray(result).item()
     return total
 
 
@@ -159,8 +121,9 @@ def process_edges(
     frontier: Frontier,
     arrays: Array | Sequence[Array],
     *,
+    parameters: Mapping[str, Any] | None = None,
     transpose: bool = False,
-    mode: str = "auto",
+    mode: Mode = "auto",
     superstep: int = 0,
     deterministic: bool = True,
     device: str = "auto",
@@ -176,6 +139,8 @@ def process_edges(
         The senders; updated in place.
     arrays : array[n] or sequence of arrays
         The values of the vertices, one array per field, with the program's dtypes; updated in place.
+    parameters : mapping of str to number, optional
+        As for :func:`gpu_pregel.run`.
     transpose : bool, default False
         Send along in-edges instead of out-edges.
     mode : {"auto", "push", "pull"}
@@ -184,7 +149,7 @@ def process_edges(
         ``ctx.superstep`` of the senders; the receivers see ``superstep + 1``.
     deterministic : bool, default True
         As for :func:`gpu_pregel.run`.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads.
 
@@ -216,6 +181,7 @@ def process_edges(
         raise ArgumentError(
             "process_edges does not support aggregators: use gp.run, or call process_vertices afterwards"
         )
+    given = parameter_values(program.declared_parameters, parameters)
     graph, target = frontier.graph, get_device(device, threads=threads)
     compiled = compile_for_device(target, graph, program)
     directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
@@ -228,6 +194,7 @@ def process_edges(
     if state is None:
         always = program.active == "always"
         state = make_state(target, graph, compiled, always=always, with_pull=mode != "push", transpose=transpose)
+    state.set_parameters(given)
     state.attach(values, frontier.words)
     flags = frontier.flags()
     degrees = graph.in_degrees if transpose else graph.out_degrees
@@ -236,7 +203,8 @@ def process_edges(
     if not target.is_host:
         frontier.words[:] = target.download(state.frontier).view(np.uint64)
         _copy_back(target, values, state.values)
-    frontier._states[key] = state
+    if not isinstance(target, PythonDevice):  # where each call interprets the program anew
+        frontier._states[key] = state
     active: int = step.activity.active_vertices
     return active
 

@@ -52,6 +52,11 @@ class NumericPolicy:
         self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
         self._direction, self._superstep, self._compiled = "init", 0, 0.0
 
+    @property
+    def totals(self) -> tuple[Any, ...]:
+        """The aggregates of the last superstep that was committed."""
+        return self._totals
+
     def begin(self, superstep: int) -> Start[str]:
         """Return where the run stands; before superstep 0 the active vertices are unknown."""
         if superstep == 0:

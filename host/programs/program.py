@@ -5,14 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.programs.parameters import Parameter, as_number_dtype, check_name, declare_parameters
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
-COMBINERS = ("min", "max", "sum", "or", "and")
+if TYPE_CHECKING:
+    from gpu_pregel.kernels.programs.fields import VertexContext
+
+Reduction = Literal["min", "max", "sum", "or", "and"]
+BuiltInCombiner = Literal["min", "max", "sum", "or", "and", "any"]
+REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+"""The built-in combiners of aggregates."""
+COMBINERS: tuple[str, ...] = get_args(BuiltInCombiner)
+"""The built-in combiners of messages."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +60,25 @@ class VertexProgram:
 
     Parameters
     ----------
-    value : dtype or tuple of dtypes
-        The type of a vertex's value. With a tuple, functions take and return tuples.
+    value : dtype, tuple of dtypes or mapping of str to dtype
+        The type of a vertex's value. With a tuple, functions take and return tuples. With a mapping, the fields of
+        these tuples have names: functions read ``value.hub`` or unpack the fields, and return a tuple in their order.
     init : callable
         ``init(ctx)`` returns the value in superstep 0.
     message : callable
         ``message(value, weight, ctx)`` is called once per edge, ``message(value, ctx)`` once per source, for all its
         edges. ``ctx`` describes the source.
-    combine : {"min", "max", "sum", "or", "and"} or Combiner
+    combine : {"min", "max", "sum", "or", "and", "any"} or Combiner
         How the messages to a vertex are combined. Tuples compare lexicographically and are added field by field.
+        "any" takes one of the messages: the program promises that all messages to a vertex in a superstep are equal,
+        so a pull stops at the first one. Its identity is that of "min", the largest number of the dtype.
     apply : callable
         ``apply(value, incoming, ctx)`` returns the new value. Runs if the combined message is not the identity.
-    message_type : dtype or tuple of dtypes, optional
+    message_type : dtype, tuple of dtypes or mapping of str to dtype, optional
         The type of a message. Default: that of ``value``.
+    receives : callable, optional
+        Only vertices for which ``receives(value, ctx)`` is true take messages; messages to others are dropped. Called
+        with the value and the ``ctx`` that ``apply`` would get. A pull skips the other vertices. Default: all receive.
     active : "changed", "always" or callable, default "changed"
         Which vertices send after a superstep: those whose value changed in any bit; all, and then all run ``apply``
         too; or those for which ``active(old, new, ctx)`` is true.
@@ -71,12 +87,18 @@ class VertexProgram:
     aggregators : mapping of str to Aggregator, optional
         The aggregates of the previous superstep are in ``ctx.aggregated``, by name.
     halt : callable, optional
-        ``halt(aggregated)``, a Python function called after each superstep. The run ends if it returns true.
+        ``halt(aggregated)`` or ``halt(aggregated, parameters)``, a Python function called after each superstep. The
+        run ends if it returns true.
+    parameters : mapping of str to dtype or number, optional
+        Numbers that all functions read as ``ctx.parameters.NAME`` and that a run may set without compiling again: see
+        ``parameters`` of :func:`gpu_pregel.run`. A dtype declares a parameter that every run must set; a number is a
+        default, whose type is int64, float64, bool, or its own if it is a NumPy scalar.
 
     Notes
     -----
-    ``ctx`` has ``vertex``, ``superstep``, ``num_vertices``, ``out_degree``, ``in_degree`` (all int64) and
-    ``aggregated``. Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et al., OSDI 2016.
+    ``ctx`` is a :class:`VertexContext`: ``vertex``, ``superstep``, ``num_vertices``, ``out_degree``, ``in_degree`` (all
+    int64), ``aggregated`` and ``parameters``. Pregel: Malewicz et al., SIGMOD 2010; push and pull follow Gemini: Zhu et
+    al., OSDI 2016.
 
     Examples
     --------
@@ -88,20 +110,36 @@ class VertexProgram:
     ...     combine="min",
     ...     apply=lambda value, incoming, ctx: min(value, incoming),
     ... )
-    >>> gp.run(gp.Graph.from_edgelist([0, 3], [1, 4]), labels).values.tolist()
-    [0, 0, 2, 3, 3]
+    >>> gp.run(gp.Graph.from_edgelist([0, 2], [1, 3]), labels).values.tolist()
+    [0, 0, 2, 2]
+
+    A parameter, and a value with named fields:
+
+    >>> hops = gp.VertexProgram(
+    ...     value={"hops": np.int64, "parent": np.int64},
+    ...     parameters={"source": np.int64},
+    ...     init=lambda ctx: (0, ctx.vertex) if ctx.vertex == ctx.parameters.source else (-1, -1),
+    ...     initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    ...     message=lambda value, ctx: (value.hops + 1, ctx.vertex),
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: incoming if value.hops < 0 else value,
+    ... )
+    >>> gp.run(gp.grid(3, holes=0), hops, parameters={"source": 4}).values.hops.tolist()
+    [2, 1, 2, 1, 0, 1, 2, 1, 2]
     """
 
     value: Any
-    init: Callable[[Any], Any]
-    message: Callable[..., Any]
-    combine: str | Combiner
-    apply: Callable[[Any, Any, Any], Any]
+    init: Callable[[VertexContext], Any]
+    message: Callable[[Any, VertexContext], Any] | Callable[[Any, Any, VertexContext], Any]
+    combine: BuiltInCombiner | Combiner
+    apply: Callable[[Any, Any, VertexContext], Any]
     message_type: Any = None
-    active: str | Callable[[Any, Any, Any], Any] = "changed"
-    initially_active: Callable[[Any], Any] | None = None
+    receives: Callable[[Any, VertexContext], Any] | None = None
+    active: Literal["changed", "always"] | Callable[[Any, Any, VertexContext], Any] = "changed"
+    initially_active: Callable[[VertexContext], Any] | None = None
     aggregators: Mapping[str, Aggregator] = field(default_factory=dict)
-    halt: Callable[[Any], Any] | None = None
+    halt: Callable[[Any], Any] | Callable[[Any, Any], Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_dtypes("value", self.value)
@@ -109,8 +147,10 @@ class VertexProgram:
             _check_dtypes("message_type", self.message_type)
         _check_function("init", self.init, (1,), "(ctx)")
         _check_function("message", self.message, (2, 3), "(value, ctx) or (value, weight, ctx)")
-        _check_combine("combine", self.combine)
+        _check_combine("combine", self.combine, COMBINERS)
         _check_function("apply", self.apply, (3,), "(value, incoming, ctx)")
+        if self.receives is not None:
+            _check_function("receives", self.receives, (2,), "(value, ctx)")
         if self.active not in ("changed", "always"):
             if not callable(self.active):
                 raise ArgumentError(f"active must be 'changed', 'always' or a function, not {self.active!r}")
@@ -118,13 +158,23 @@ class VertexProgram:
         if self.initially_active is not None:
             _check_function("initially_active", self.initially_active, (1,), "(ctx)")
         for name, aggregator in self.aggregators.items():
-            if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-                raise ArgumentError(f"{name!r} cannot name an aggregator: use a name such as 'delta'")
+            check_name("an aggregator", name, "delta")
             if not isinstance(aggregator, Aggregator):
                 raise ArgumentTypeError(f"aggregator {name!r} must be a gp.Aggregator, not {aggregator!r}")
             _check_aggregator(name, aggregator)
         if self.halt is not None:
-            _check_function("halt", self.halt, (1,), "(aggregated)")
+            _check_function("halt", self.halt, (1, 2), "(aggregated) or (aggregated, parameters)")
+        _ = self.declared_parameters
+
+    @cached_property
+    def declared_parameters(self) -> tuple[Parameter, ...]:
+        """The names, dtypes and defaults of the parameters."""
+        return declare_parameters(self.parameters)
+
+    @property
+    def halt_takes_parameters(self) -> bool:
+        """Whether ``halt`` is called with the parameters, too."""
+        return self.halt is not None and _positional(self.halt) == 2
 
     @property
     def sends_per_edge(self) -> bool:
@@ -157,13 +207,11 @@ def _check_function(role: str, function: object, arities: tuple[int, ...], wante
         raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
 
 
-def _check_combine(role: str, combine: object) -> None:
+def _check_combine(role: str, combine: object, names: tuple[str, ...]) -> None:
     if isinstance(combine, Combiner):
         return
-    if combine not in COMBINERS:
-        raise ArgumentError(
-            f"{role} must be one of {', '.join(map(repr, COMBINERS))} or a gp.Combiner, not {combine!r}"
-        )
+    if combine not in names:
+        raise ArgumentError(f"{role} must be one of {', '.join(map(repr, names))} or a gp.Combiner, not {combine!r}")
 
 
 def _check_aggregator(name: str, aggregator: Aggregator) -> None:
@@ -171,7 +219,7 @@ def _check_aggregator(name: str, aggregator: Aggregator) -> None:
         raise ArgumentError(
             f"aggregator {name!r} of a vertex program cannot have initial or persistent, which are for agents"
         )
-    _check_combine(f"combine of aggregator {name!r}", aggregator.combine)
+    _check_combine(f"combine of aggregator {name!r}", aggregator.combine, REDUCTIONS)
     _check_function(f"function of aggregator {name!r}", aggregator.function, (3,), "(old, new, ctx)")
     if aggregator.dtype is not None:
         _check_dtypes(f"dtype of aggregator {name!r}", aggregator.dtype)
@@ -179,20 +227,31 @@ def _check_aggregator(name: str, aggregator: Aggregator) -> None:
 
 def as_dtypes(declared: Any) -> tuple[np.dtype[Any], ...]:
     """Return the dtypes of a value as a tuple, also for a single one."""
-    parts = declared if isinstance(declared, tuple) else (declared,)
-    return tuple(np.dtype(part) for part in parts)
+    return tuple(np.dtype(part) for part in _parts(declared))
+
+
+def names_of_fields(declared: Any) -> tuple[str, ...] | None:
+    """Return the names of a value's fields, or None if they have none."""
+    return tuple(declared) if isinstance(declared, Mapping) else None
+
+
+def _parts(declared: Any) -> tuple[Any, ...]:
+    if isinstance(declared, Mapping):
+        return tuple(declared.values())
+    return declared if isinstance(declared, tuple) else (declared,)
 
 
 def _check_dtypes(role: str, declared: Any) -> None:
-    if isinstance(declared, tuple) and not declared:
-        raise ArgumentTypeError(f"{role} must be a dtype or a tuple of dtypes, not an empty tuple")
-    for part in declared if isinstance(declared, tuple) else (declared,):
-        try:
-            dtype = np.dtype(part) if part is not None else None
-        except TypeError:
-            dtype = None
-        if dtype is None or not (dtype.kind in "biu" or dtype in (np.float32, np.float64)) or not dtype.isnative:
+    if isinstance(declared, (tuple, Mapping)) and not declared:
+        kind = "tuple" if isinstance(declared, tuple) else "dict"
+        raise ArgumentTypeError(f"{role} must be a dtype, a tuple of dtypes or a dict of them, not an empty {kind}")
+    for name in names_of_fields(declared) or ():
+        check_name(f"a field of {role}", name, "hub")
+        if name == "vertex":
+            raise ArgumentError(f"'vertex' cannot name a field of {role}: tables of results have a column of that name")
+    for part in _parts(declared):
+        if as_number_dtype(part) is None:
             raise ArgumentTypeError(
-                f"{role} must be a dtype such as np.float32, or a tuple of them (bool, integers, float32, float64), "
-                f"not {part!r}"
+                f"{role} must be a dtype such as np.float32, or a tuple or dict of them (bool, integers, float32, "
+                f"float64), not {part!r}"
             )

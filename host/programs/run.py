@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
-from gpu_pregel.host.arguments import check_choice, check_integer
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import get_device
-from gpu_pregel.host.graphs.graph import Graph, check_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
-from gpu_pregel.host.programs.directions import MODES, make_direction_rule
+from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.frontier import frontier_words
+from gpu_pregel.host.programs.initial_values import initial_values
+from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
-from gpu_pregel.kernels.programs.fields import aggregated_type
+from gpu_pregel.kernels.programs.fields import named_type
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
+DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,11 +46,14 @@ class ProgramResult(VertexResult):
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number, in device memory; a tuple of arrays if the program's value is a tuple.
+        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple, and
+        a named one, as in ``values.hub``, if its fields have names.
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
         "completed" (no vertex is active), "halted" (by ``halt``) or "max_supersteps".
+    aggregated : named tuple of scalars
+        The aggregates of the last superstep, by the names of the program's ``aggregators``.
     trace : Trace
         One row per superstep.
     """
@@ -53,6 +61,7 @@ class ProgramResult(VertexResult):
     trace: Trace
     values: Any
     status: str
+    aggregated: Any
 
     value_name = "value"
 
@@ -62,52 +71,71 @@ class ProgramResult(VertexResult):
         return len(self.trace)
 
     @cached_property
-    def _fields(self) -> tuple[Array, ...]:
-        parts = self.values if isinstance(self.values, tuple) else (self.values,)
-        return tuple(to_host(part) for part in parts)
+    def _parts(self) -> dict[str, Array]:
+        """The fields of a tuple value by name, in host memory."""
+        names = getattr(self.values, "_fields", [f"value{k}" for k in range(len(self.values))])
+        return {name: to_host(part) for name, part in zip(names, self.values, strict=True)}
 
     @property
+    def _device_values(self) -> Any:
+        return self._values if isinstance(self.values, tuple) else self.values
+
+    @cached_property
     def _values(self) -> Array:
         if not isinstance(self.values, tuple):
-            return self._fields[0]
-        names = [(f"value{k}", part.dtype) for k, part in enumerate(self._fields)]
-        table: Array = np.empty(len(self._fields[0]), names)
-        for (name, _), part in zip(names, self._fields, strict=True):
+            return to_host(self.values)
+        dtypes = [(name, part.dtype) for name, part in self._parts.items()]
+        table: Array = np.empty(self.graph.num_vertices, dtypes)
+        for name, part in self._parts.items():
             table[name] = part
         return table
 
     def _columns(self) -> dict[str, Array]:
         if not isinstance(self.values, tuple):
             return super()._columns()
-        parts = {f"value{k}": part for k, part in enumerate(self._fields)}
-        return {"vertex": self._vertex_ids(), **parts}
+        return {"vertex": self._vertex_ids(), **self._parts}
 
     def __repr__(self) -> str:
         return f"<ProgramResult: {self.graph.num_vertices:,} values, {self.supersteps} supersteps, {self.status}>"
 
 
 def run(
-    graph: Graph,
+    graph: GraphLike,
     program: VertexProgram,
     *,
-    device: str = "auto",
-    mode: str = "auto",
+    parameters: Mapping[str, Any] | None = None,
+    initial: Any = None,
+    frontier: Any = None,
+    device: DeviceName = "auto",
+    mode: Mode = "auto",
     partitions: int = 1,
     threads: int | None = None,
     max_supersteps: int | None = None,
-    on_limit: str = "raise",
+    on_limit: Literal["raise", "return"] = "raise",
     deterministic: bool = True,
     progress: bool = False,
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None = None,
     resume: bool = False,
+    check: bool = False,
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph, NetworkX graph or SciPy sparse matrix
     program : VertexProgram
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    parameters : mapping of str to number, optional
+        Values of the program's parameters, by name; those with a default may be left out. Whatever they are, the
+        program is compiled once.
+    initial : array_like [n], or tuple or mapping of them, optional
+        Start from these values, by vertex number, instead of those of ``init``, which is not called: one array for
+        each field of the value, as in the ``values`` of a result. They are copied.
+    frontier : array_like of int, array_like of bool [n] or Frontier, optional
+        The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
+        ``graph.vertices(ids)`` translates ids.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
+        and always checks as ``check`` does.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
     partitions : int, default 1
@@ -129,6 +157,11 @@ def run(
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
         must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
         of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
+    check : bool, default False
+        Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
+        a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
+        gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
+        integers wrap around. The emulated device always checks divisions and indices; a GPU cannot check.
 
     Returns
     -------
@@ -138,7 +171,9 @@ def run(
     Raises
     ------
     ProgramError
-        A function of the program cannot be compiled, or its result does not fit the declared dtype.
+        A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
+    VertexError
+        A check fails.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
@@ -163,21 +198,44 @@ def run(
     ... )
     >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
     [0, 1, 2, 3]
+
+    A run that continues from the values of another, after vertex 3 has got a better one:
+
+    >>> graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
+    >>> labels = gp.VertexProgram(
+    ...     value=np.int64,
+    ...     parameters={"step": 0},
+    ...     init=lambda ctx: ctx.vertex,
+    ...     message=lambda value, ctx: value + ctx.parameters.step,
+    ...     combine="min",
+    ...     apply=lambda value, incoming, ctx: min(value, incoming),
+    ... )
+    >>> first = gp.run(graph, labels)
+    >>> changed = first.values.copy()
+    >>> changed[3] = -5
+    >>> gp.run(graph, labels, parameters={"step": 1}, initial=changed, frontier=[3]).values.tolist()
+    [-2, -3, -4, -5]
     """
-    check_graph(graph)
+    graph = as_graph(graph)
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
+    check_flag("check", check)
     check_choice("on_limit", on_limit, ("raise", "return"))
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
+    given = parameter_values(program.declared_parameters, parameters)
+    values = None if initial is None else initial_values(graph, program, initial)
+    words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
     compiled_before = compile_seconds()
-    opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
+    opened = _open_checkpoint(
+        checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
+    )
     with announce_compilation(shown=progress), opened as checkpoints:
-        compiled = compile_for_device(target, graph, program)
+        compiled = compile_for_device(target, graph, program, check=check)
         directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
         state = make_state(
             *(target, graph, compiled),
@@ -185,11 +243,14 @@ def run(
             partitions=partitions,
             with_pull=mode != "push",
             push_limit=directions.push_limit,
+            checked=program if check else None,
         )
+        state.set_parameters(given)
+        state.start_from(values, words)
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             *(state, directions),
-            halt=_halt_function(program),
+            halt=_halt_function(program, given),
             start=None if start is None else (start.plan, start.totals),
         )
         with SuperstepProgress(shown=progress) as bar:
@@ -209,8 +270,14 @@ def run(
         "seconds": sum(row["seconds"] for row in master.trace),
         "compile_seconds": compile_seconds() - compiled_before,
     }
-    values = state.values if compiled.value.is_tuple else state.values[0]
-    result = ProgramResult(graph=graph, stats=stats, trace=Trace(master.trace), values=values, status=status)
+    result = ProgramResult(
+        graph=graph,
+        stats=stats,
+        trace=Trace(master.trace),
+        values=compiled.value.pack(state.values),
+        status=status,
+        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
+    )
     if status == "max_supersteps" and on_limit == "raise" and not always:
         raise SuperstepLimitError(max_supersteps, result)
     return result
@@ -219,27 +286,39 @@ def run(
 def _open_checkpoint(
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None,
     resume: bool,
-    graph: Graph,
-    program: VertexProgram,
     max_supersteps: int | None,
+    identify: Callable[[], Identity],
 ) -> AbstractContextManager[CheckpointedRun | None]:
     """Return a context in which the run is claimed in its store, or an empty context without a store."""
     if checkpoint is not None:
-        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-        return CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+        saving = as_checkpoint(checkpoint)
+        return CheckpointedRun(saving, identify(), resume=bool(resume), max_supersteps=max_supersteps)
     if resume:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     return nullcontext()
 
 
-def _halt_function(program: VertexProgram) -> Callable[[tuple[Any, ...]], Any] | None:
+def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """Return the program's ``halt`` as a function of a plain tuple of aggregates."""
-    halt, aggregated = program.halt, aggregated_type(tuple(program.aggregators))
-    return None if halt is None else lambda totals: halt(aggregated(*totals))
+    halt: Any = program.halt
+    if halt is None:
+        return None
+    aggregated = named_type("Aggregated", tuple(program.aggregators))
+    if not program.halt_takes_parameters:
+        return lambda totals: halt(aggregated(*totals))
+    names = tuple(parameter.name for parameter in program.declared_parameters)
+    values = named_type("Parameters", names)(*parameters)
+    return lambda totals: halt(aggregated(*totals), values)
 
 
-def _identify(graph: Graph, program: VertexProgram) -> Identity:
-    """Return the identity that a checkpoint must have to be resumed with this graph and program."""
+def _identify(
+    graph: Graph,
+    program: VertexProgram,
+    parameters: tuple[Any, ...],
+    initial: tuple[Array, ...] | None,
+    frontier: Array | None,
+) -> Identity:
+    """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
     if not fingerprint.is_complete:
@@ -254,4 +333,17 @@ def _identify(graph: Graph, program: VertexProgram) -> Identity:
         weights=None if weights is None else str(weights.dtype),
         content=f"{graph.content_hash:016x}",
         program=fingerprint.hexdigest(),
+        parameters={
+            parameter.name: repr(value.item())
+            for parameter, value in zip(program.declared_parameters, parameters, strict=True)
+        },
+        initial=None if initial is None else _digest(initial),
+        frontier=None if frontier is None else _digest((frontier,)),
     )
+
+
+def _digest(arrays: tuple[Array, ...]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

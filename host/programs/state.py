@@ -13,6 +13,7 @@ from gpu_pregel.host.graphs.partitions import Partition, full_bitmap
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, Signals, VertexArrays
 from gpu_pregel.host.programs.traffic import Traffic
+from gpu_pregel.kernels.programs.fields import parameter_arrays
 
 Array = np.ndarray[Any, Any]
 
@@ -57,14 +58,14 @@ class ProgramState(ABC):
         The same arrays, as the partitions of this device read them: one item for each partition.
     partitions : list of PartitionState
         Views of these arrays and the edges, by partition.
-    aggregates : tuple of arrays[1]
-        On the device: the aggregates that senders see.
+    context_arrays : tuple of arrays
+        On the device: the aggregates that senders see, of length 1, and the arrays of the parameters.
     """
 
     vertices: VertexArrays
     own_signals: Sequence[Signals]
     partitions: Sequence[PartitionState]
-    aggregates: tuple[Any, ...]
+    context_arrays: tuple[Any, ...]
 
     def __init__(
         self,
@@ -80,6 +81,8 @@ class ProgramState(ABC):
     ) -> None:
         self._program, self._device, self._always, self._exchange = program, device, always, exchange
         self._n, self._word = num_vertices, np.dtype(word)
+        self._given = (False, False)
+        """Whether superstep 0 takes the values, and the frontier, as they are."""
         edges = partitions[0].out_edges
         weight = edges.weights.itemsize if edges.weights is not None and program.per_edge else 0
         self._traffic = Traffic(
@@ -95,7 +98,7 @@ class ProgramState(ABC):
 
     @abstractmethod
     def initialise(self) -> Activity:
-        """Run superstep 0: ``init`` and the first frontier."""
+        """Run superstep 0: ``init`` and the first frontier, unless :meth:`start_from` gave them."""
 
     @abstractmethod
     def execute(
@@ -120,16 +123,25 @@ class ProgramState(ABC):
         """The bitmap of the active vertices, on the device."""
         return self.vertices.frontier
 
-    def attach(self, values: Sequence[Any], frontier: Array) -> None:
+    def attach(self, values: Sequence[Any] | None, frontier: Array | None) -> None:
         """Use these values, and this frontier of the host, instead of the state's own.
 
         Host arrays are copied to the device; on the CPU they are used as they are.
         """
         upload = self._device.upload
         # The old arrays are freed before their successors are allocated.
-        self._use(self.vertices._replace(values=(), frontier=None))
-        new_values = tuple(upload(array) if isinstance(array, np.ndarray) else array for array in values)
-        self._use(self.vertices._replace(values=new_values, frontier=upload(frontier.view(self._word))))
+        if values is not None:
+            self._use(self.vertices._replace(values=()))
+            uploaded = tuple(upload(array) if isinstance(array, np.ndarray) else array for array in values)
+            self._use(self.vertices._replace(values=uploaded))
+        if frontier is not None:
+            self._use(self.vertices._replace(frontier=None))
+            self._use(self.vertices._replace(frontier=upload(frontier.view(self._word))))
+
+    def start_from(self, values: Sequence[Any] | None, frontier: Array | None) -> None:
+        """Make :meth:`initialise` use these values instead of ``init``, and this frontier, as :meth:`attach` does."""
+        self.attach(values, frontier)
+        self._given = (values is not None, frontier is not None)
 
     def _use(self, vertices: VertexArrays) -> None:
         """Use these arrays; the partitions get views of them."""
@@ -143,6 +155,17 @@ class ProgramState(ABC):
     def initial_totals(self) -> tuple[Any, ...]:
         """The aggregates before the first superstep: their identities."""
         return tuple(dtype.type(start) for _, dtype, start in self._program.aggregates)
+
+    @property
+    def aggregates(self) -> tuple[Any, ...]:
+        """The aggregates that senders see, on the device, as arrays[1]."""
+        return self.context_arrays[: len(self._program.aggregates)]
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        upload = self._device.upload
+        arrays = tuple(upload(array) for array in parameter_arrays(self._program.parameters, values))
+        self.context_arrays = (*self.aggregates, *arrays)
 
     def snapshot(self) -> dict[str, Array]:
         """Return the state between two supersteps, by name, as host arrays; the inboxes are empty then.
@@ -159,10 +182,13 @@ class ProgramState(ABC):
         # Kernels do not check that a bit of the frontier is a vertex.
         frontier = arrays["frontier"] & full_bitmap(self._n)
         self.attach([np.array(arrays[f"value{k}"]) for k in range(len(self.values))], frontier)
-        self.aggregates = self._restored_aggregates("aggregate", arrays)
+        self.context_arrays = self._restored_aggregates("aggregate", arrays)
 
     def _restored_aggregates(self, name: str, arrays: Mapping[str, Array]) -> tuple[Any, ...]:
-        return tuple(self._device.upload(np.array(arrays[f"{name}{k}"])) for k in range(len(self.aggregates)))
+        """Return the aggregates of a snapshot, followed by the parameters."""
+        count = len(self._program.aggregates)
+        restored = (self._device.upload(np.array(arrays[f"{name}{k}"])) for k in range(count))
+        return (*restored, *self.context_arrays[count:])
 
     def bytes_moved(self, direction: str, sent: Activity) -> int:
         """Return the bytes that a superstep moves by the model of :class:`Traffic`."""

@@ -19,6 +19,8 @@ SAMPLES = 1024
 ROWS_AHEAD = 32
 VERTICES_AHEAD = 16
 """Prefetch distances for rows and for the labels of their neighbours, each of which would be a cache miss."""
+STEPS = 3
+"""Steps from a label towards its root before two labels are compared."""
 
 
 @inline
@@ -39,39 +41,47 @@ def _link(labels: Any, u: Any, v: Any) -> None:
 
 
 @jit
-def initialise(work: Any, indptr: Any, indices: Any, labels: Any) -> None:
-    """Make every vertex the root of its own tree; unlike the CUDA version, this reads no edges."""
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            labels[v] = v
-        first, last = claim(work)
+def initialise(work: Any, indptr: Any, indices: Any, labels: Any, sampled: Any) -> None:
+    """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest.
 
-
-@jit
-def link_sampled(work: Any, indptr: Any, indices: Any, rounds: Any, labels: Any) -> None:
-    """Link every vertex with its first ``rounds`` neighbours."""
+    ``sampled[u]`` becomes the next neighbour to link with u: the first one if it is larger, otherwise the second one.
+    No other thread writes these elements, so that plain stores suffice.
+    """
     n = len(labels)
-    m = len(indices)
     first, last = claim(work)
     while first < last:
         end = indptr[first]
         for u in range(first, last):
             prefetch(indices, indptr[min(u + ROWS_AHEAD, n)])
-            ahead = indptr[min(u + VERTICES_AHEAD, n)]
-            if ahead + 1 < m:
-                prefetch(labels, indices[ahead])
-                prefetch(labels, indices[ahead + 1])
             begin = end
             end = indptr[u + 1]
-            if begin == end:
-                continue
-            # In most cases u is alone in its tree and its smallest neighbour is smaller, so that one swap links them.
-            v = indices[begin]
-            if v > u or not compare_and_swap(labels, u, u, load(labels, v)):
-                _link(labels, u, v)
-            for e in range(begin + 1, min(begin + rounds, end)):
-                _link(labels, u, indices[e])
+            parent = np.uint32(u)
+            other = parent
+            if begin < end:
+                v = indices[begin]
+                other = indices[min(begin + 1, end - 1)] if v < parent else v
+                parent = min(parent, v)
+            labels[u] = parent
+            sampled[u] = other
+        first, last = claim(work)
+
+
+@jit
+def link_sampled(work: Any, sampled: Any, labels: Any) -> None:
+    """Link every vertex with its sampled neighbour."""
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            if u + VERTICES_AHEAD < last:
+                prefetch(labels, sampled[u + VERTICES_AHEAD])
+            p = load(labels, u)
+            q = load(labels, sampled[u])
+            # Trees are shallow. Climbing a fixed number of steps saves mispredicted branches: most pairs then agree.
+            for _ in range(STEPS):
+                p = load(labels, p)
+                q = load(labels, q)
+            if p != q:
+                _link(labels, p, q)
         first, last = claim(work)
 
 
@@ -81,7 +91,10 @@ def compress(work: Any, labels: Any) -> None:
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
-            parent = load(labels, v)
+            if v + VERTICES_AHEAD < last:
+                prefetch(labels, load(labels, v + VERTICES_AHEAD))
+            # As in link_sampled, the first step is taken without a branch.
+            parent = load(labels, load(labels, v))
             grandparent = load(labels, parent)
             while parent != grandparent:
                 parent = grandparent
@@ -114,24 +127,28 @@ def estimate_largest(work: Any, labels: Any, largest: Any) -> None:
 
 
 @jit
-def link_rest(work: Any, indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: Any, labels: Any) -> None:
-    """Link every vertex with its remaining neighbours, except for edges within the component ``largest[0]``.
+def link_rest(work: Any, indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
+    """Link every vertex with its neighbours from the second one, except for edges within the component ``largest[0]``.
 
     If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it
     are found at their other end.
     """
     m = len(indices)
     skipped = largest[0]
+    every_row = np.int64(not both_ways)
     first, last = claim(work)
     while first < last:
         for u in range(first, last):
-            inside = load(labels, u) == skipped
-            if inside and both_ways:
-                continue
-            for e in range(indptr[u] + rounds, indptr[u + 1]):
-                if e + VERTICES_AHEAD < m:
-                    prefetch(labels, indices[e + VERTICES_AHEAD])
-                v = indices[e]
-                if not inside or load(labels, v) != skipped:
-                    _link(labels, u, v)
+            e = indptr[u] + 1
+            end = indptr[u + 1]
+            outside = np.int64(load(labels, u) ^ skipped)
+            # A product instead of two conditions: whether u is isolated or in the component is hard to predict.
+            if (end - e) * (outside + every_row) > 0:
+                while e < end:
+                    if e + VERTICES_AHEAD < m:
+                        prefetch(labels, indices[e + VERTICES_AHEAD])
+                    v = indices[e]
+                    if outside != 0 or load(labels, v) != skipped:
+                        _link(labels, u, v)
+                    e += 1
         first, last = claim(work)

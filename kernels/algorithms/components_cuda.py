@@ -45,27 +45,34 @@ def _link(labels: Any, u: Any, v: Any) -> None:
         q = labels[low]
 
 
-@kernel(OFFSETS, _VERTICES, _VERTICES)
-def initialise(indptr: Any, indices: Any, labels: Any) -> None:
-    """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest."""
+@kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES)
+def initialise(indptr: Any, indices: Any, labels: Any, sampled: Any) -> None:
+    """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest.
+
+    ``sampled[u]`` becomes the next neighbour to link with u: the first one if it is larger, otherwise the second one.
+    """
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(labels)):
-        label = u
+        parent = u
+        other = u
         begin = np.uint64(indptr[u])
-        if begin < np.uint64(indptr[u + np.uint32(1)]):
-            label = min(label, indices[begin])
-        labels[u] = label
+        end = np.uint64(indptr[u + np.uint32(1)])
+        if begin < end:
+            v = indices[begin]
+            other = v
+            if v < u:
+                parent = v
+                other = indices[min(begin + np.uint64(1), end - np.uint64(1))]
+        labels[u] = parent
+        sampled[u] = other
 
 
-@kernel(OFFSETS, _VERTICES, types.int64, _VERTICES, racy=("labels",))
-def link_sampled(indptr: Any, indices: Any, rounds: Any, labels: Any) -> None:
-    """Link every vertex with its neighbours from the second one up to number ``rounds``."""
+@kernel(_VERTICES, _VERTICES, racy=("labels",))
+def link_sampled(sampled: Any, labels: Any) -> None:
+    """Link every vertex with its sampled neighbour."""
     u = np.uint32(cuda.grid(1))
     if u < np.uint32(len(labels)):
-        begin = indptr[u]
-        end = min(indptr[u + np.uint32(1)], begin + rounds)
-        for e in range(begin + 1, end):
-            _link(labels, u, indices[np.uint64(e)])
+        _link(labels, u, sampled[u])
 
 
 @kernel(_VERTICES, racy=("labels",))
@@ -120,12 +127,12 @@ def estimate_largest(labels: Any, largest: Any) -> None:
         largest[0] = ~np.uint32(best[0] & np.uint64(free))
 
 
-@kernel(OFFSETS, _VERTICES, types.int64, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
-def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: Any, labels: Any) -> None:
-    """Link every vertex with its neighbours, except for edges within the component ``largest[0]``.
+@kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
+def link_rest(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
+    """Link every vertex with its neighbours from the second one, except for edges within the component ``largest[0]``.
 
     If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it
-    are found at their other end. All other rows are read from the start: ``initialise`` linked smaller neighbours only.
+    are found at their other end.
     """
     rows = cuda.shared.array(BLOCK, types.uint32)
     waiting = cuda.shared.array(1, types.uint32)
@@ -138,8 +145,10 @@ def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: A
     begin = np.uint64(0)
     length = np.uint64(0)
     if u < np.uint32(len(labels)) and not (both_ways and labels[u] == largest[0]):
-        begin = np.uint64(indptr[u])
-        length = np.uint64(indptr[u + np.uint32(1)]) - begin
+        begin = np.uint64(indptr[u]) + np.uint64(1)
+        end = np.uint64(indptr[u + np.uint32(1)])
+        if begin < end:
+            length = end - begin
     if length <= np.uint64(THREAD_EDGES):
         for k in range(length):
             _link(labels, u, indices[begin + k])
@@ -158,5 +167,5 @@ def link_rest(indptr: Any, indices: Any, rounds: Any, both_ways: Any, largest: A
     cuda.syncthreads()
     for i in range(waiting[0]):
         row = rows[np.uint32(i)]
-        for k in range(indptr[row] + thread, indptr[row + np.uint32(1)], BLOCK):
+        for k in range(indptr[row] + 1 + thread, indptr[row + np.uint32(1)], BLOCK):
             _link(labels, row, indices[np.uint64(k)])

@@ -9,11 +9,14 @@ import numba
 
 from gpu_pregel.kernels.library.cache import KernelCache
 from gpu_pregel.kernels.library.fingerprint import may_loop
+from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Release the GIL; divide by zero as NumPy does; omit the entry point for C, which takes time to compile."""
+_CHECKS: dict[str, Any] = {**_OPTIONS, "error_model": "python", "boundscheck": True}
+"""Raise errors for division by zero and for indices out of range."""
 
 
 def jit(function: Function) -> Function:
@@ -30,6 +33,14 @@ def jit_program(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
+def checked_jit_program(function: Function) -> Function:
+    """Compile a kernel that calls functions compiled by ``checked_device``; its entry in the cache is another."""
+    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": True})
+    dispatcher.may_loop = may_loop(function)
+    return cast(Function, dispatcher)
+
+
 def inline(function: Function) -> Function:
     """Compile a helper that only kernels call; it is cached as part of them."""
     return cast(Function, numba.njit(**_OPTIONS)(function))
@@ -38,3 +49,9 @@ def inline(function: Function) -> Function:
 def device(function: Function) -> Function:
     """Compile a function of a program, or a helper made for one, that only kernels call; Python cannot call it."""
     return cast(Function, numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function))
+
+
+def checked_device(function: Function) -> Function:
+    """Compile like ``device``, with errors for zero division, indices out of range and overflow of 64-bit integers."""
+    options = {**_CHECKS, "no_cpython_wrapper": True, "pipeline_class": OverflowChecker}
+    return cast(Function, numba.njit(**options)(function))

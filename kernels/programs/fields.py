@@ -9,18 +9,46 @@ from __future__ import annotations
 
 import functools
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
 Jit = Callable[[Any], Any]
 
-VertexContext = namedtuple(
-    "VertexContext", ["vertex", "superstep", "num_vertices", "out_degree", "in_degree", "aggregated"]
-)
+
+class VertexContext(NamedTuple):
+    """What the functions of a vertex program receive as ``ctx``: a vertex, and what all vertices share.
+
+    Attributes
+    ----------
+    vertex : int
+        The number of the vertex.
+    superstep : int
+        The current superstep, from 0.
+    num_vertices : int
+        Number of vertices of the graph.
+    out_degree, in_degree : int
+        Numbers of edges of the vertex.
+    aggregated : named tuple or None
+        The aggregates of the previous superstep, by the names of the program's ``aggregators``.
+    parameters : named tuple or None
+        The values of the program's ``parameters`` in this run, by name.
+    """
+
+    vertex: int
+    superstep: int
+    num_vertices: int
+    out_degree: int
+    in_degree: int
+    aggregated: Any
+    parameters: Any
+
+
+Parameters = tuple[tuple[str, np.dtype[Any]], ...]
+"""The name and dtype of each parameter of a program."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +57,27 @@ class Fields:
 
     dtypes: tuple[np.dtype[Any], ...]
     is_tuple: bool
+    names: tuple[str, ...] | None = None
+    """The names of a tuple's elements, if they have names."""
+
+    def pack(self, parts: Sequence[Any]) -> Any:
+        """Return a number, a tuple or a named tuple of one item for each field."""
+        if self.names is not None:
+            return named_type("Value", self.names)(*parts)
+        return tuple(parts) if self.is_tuple else parts[0]
 
     @property
     def itemsize(self) -> int:
         """The number of bytes of all fields."""
         return sum(dtype.itemsize for dtype in self.dtypes)
+
+
+@dataclass(frozen=True)
+class ContextFields:
+    """The parts of ``ctx`` that differ from program to program: names of aggregates, names and dtypes of parameters."""
+
+    aggregates: tuple[str, ...]
+    parameters: Parameters
 
 
 @dataclass(frozen=True)
@@ -53,14 +97,32 @@ class Functions:
     built_in: str | None
     """The name of a built-in combiner, for which an atomic instruction may exist; otherwise None."""
     apply: Callable[..., Any]
+    receives: Callable[..., Any] | None
+    """``receives(value, ctx)``, or None if every vertex takes messages."""
     is_active: Callable[..., Any] | None
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
+    parameters: Parameters
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the aggregators."""
-        return tuple(name for name, *_ in self.aggregators)
+    def is_selective(self) -> bool:
+        """Whether a pull need not read every row to its end: some vertices take no messages, or any message will do."""
+        return self.receives is not None or self.takes_any
+
+    @property
+    def pulls_along_edges(self) -> bool:
+        """Whether a pull computes messages edge by edge: if they differ, or only some edges are read."""
+        return self.per_edge or self.is_selective
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether all messages to a vertex are equal."""
+        return self.built_in == "any"
+
+    @property
+    def context(self) -> ContextFields:
+        """The names in ``ctx.aggregated`` and ``ctx.parameters``."""
+        return ContextFields(tuple(name for name, *_ in self.aggregators), self.parameters)
 
 
 def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
@@ -70,15 +132,25 @@ def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
     return jit(namespace[name])
 
 
-def _tuple_of(parts: list[str], fields: Fields) -> str:
-    return f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
+@functools.cache
+def named_type(name: str, names: tuple[str, ...]) -> Any:
+    """Return the named tuple type of values, ``ctx.aggregated`` or ``ctx.parameters`` with these names."""
+    return namedtuple(name, names)
+
+
+def _returned(name: str, argument: str, parts: list[str], fields: Fields, jit: Jit, **names: Any) -> Any:
+    """Compile a helper that returns the fields: as a number, a tuple or a named tuple."""
+    result = f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
+    if fields.names is not None:
+        result, names = f"Value{result}", {**names, "Value": named_type("Value", fields.names)}
+    return generated(jit, name, f"def {name}({argument}):\n    return {result}\n", **names)
 
 
 @functools.cache
 def make_get(jit: Jit, fields: Fields) -> Any:
     """``get(arrays, i)``: the scalar or tuple at position i."""
     parts = [f"arrays[{k}][i]" for k in range(len(fields.dtypes))]
-    return generated(jit, "get", f"def get(arrays, i):\n    return {_tuple_of(parts, fields)}\n")
+    return _returned("get", "arrays, i", parts, fields, jit)
 
 
 @functools.cache
@@ -93,7 +165,7 @@ def make_cast(jit: Jit, fields: Fields) -> Any:
     """``cast(x)``: convert each field to its declared dtype."""
     types = {f"type{k}": numba.from_dtype(dtype) for k, dtype in enumerate(fields.dtypes)}
     parts = [f"type{k}({f'x[{k}]' if fields.is_tuple else 'x'})" for k in range(len(fields.dtypes))]
-    return generated(jit, "cast", f"def cast(x):\n    return {_tuple_of(parts, fields)}\n", **types)
+    return _returned("cast", "x", parts, fields, jit, **types)
 
 
 @functools.cache
@@ -117,27 +189,59 @@ def make_changed(jit: Jit, fields: Fields, bits_of_float: Any) -> Any:
     return generated(jit, "changed", source, bits_of_float=bits_of_float)
 
 
-@functools.cache
-def aggregated_type(names: tuple[str, ...]) -> Any:
-    """Return the type of ``ctx.aggregated``."""
-    return namedtuple("Aggregated", names)
+def parameter_dtypes(parameters: Parameters) -> tuple[np.dtype[Any], ...]:
+    """Return the dtypes of the arrays that pass parameters to kernels: one of integers, one of floats, if not empty."""
+    kinds = {dtype.kind == "f" for _, dtype in parameters}
+    return tuple(np.dtype(np.float64 if is_float else np.int64) for is_float in sorted(kinds))
+
+
+def parameter_arrays(parameters: Parameters, values: tuple[Any, ...]) -> tuple[np.ndarray[Any, Any], ...]:
+    """Return the values of parameters, which have the declared dtypes, as arrays for kernels."""
+    pairs = list(zip(parameters, values, strict=True))
+    return tuple(
+        np.array([value.astype(kind) for (_, dtype), value in pairs if (dtype.kind == "f") == (kind.kind == "f")])
+        for kind in parameter_dtypes(parameters)
+    )
 
 
 @functools.cache
-def make_context(jit: Jit, names: tuple[str, ...]) -> Any:
-    """``context(v, superstep, n, out_degree, in_degree, aggregates)``: the ``ctx`` of a program's functions."""
-    if not names:
-        aggregated = "None"
-        namespace: dict[str, Any] = {}
-    else:
-        aggregated = f"Aggregated({', '.join(f'aggregates[{k}][0]' for k in range(len(names)))})"
-        namespace = {"Aggregated": aggregated_type(names)}
+def make_context(jit: Jit, fields: ContextFields) -> Any:
+    """``context(v, superstep, n, out_degree, in_degree, arrays)``: the ``ctx`` of a program's functions.
+
+    ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters.
+    """
+    aggregated, parameters = "None", "None"
+    namespace: dict[str, Any] = {}
+    count = len(fields.aggregates)
+    if count:
+        aggregated = f"Aggregated({', '.join(f'arrays[{k}][0]' for k in range(count))})"
+        namespace["Aggregated"] = named_type("Aggregated", fields.aggregates)
+    if fields.parameters:
+        kinds, places, parts = parameter_dtypes(fields.parameters), [0, 0], []
+        for k, (_, dtype) in enumerate(fields.parameters):
+            is_float = dtype.kind == "f"
+            array = count + (is_float and len(kinds) > 1)
+            parts.append(f"type{k}(arrays[{array}][{places[is_float]}])")
+            places[is_float] += 1
+            namespace[f"type{k}"] = numba.from_dtype(dtype)
+        parameters = f"Parameters({', '.join(parts)})"
+        namespace["Parameters"] = named_type("Parameters", tuple(name for name, _ in fields.parameters))
     source = (
-        "def context(v, superstep, n, out_degree, in_degree, aggregates):\n"
+        "def context(v, superstep, n, out_degree, in_degree, arrays):\n"
         "    v, n, out_degree, in_degree = int64(v), int64(n), int64(out_degree), int64(in_degree)\n"
-        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated})\n"
+        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters})\n"
     )
     return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
+
+
+def make_send_along(jit: Jit, functions: Functions) -> Any:
+    """``send_along(value, weight, ctx)``: the message along an edge, whether or not it depends on the edge."""
+    send = functions.send
+
+    def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+        return send(value, ctx)
+
+    return send if functions.per_edge else jit(send_along)
 
 
 @functools.cache

@@ -16,21 +16,24 @@ from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.apply import make_folding, make_take_message, make_update
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
+from gpu_pregel.kernels.programs.receivers import make_accept
 
 BLOCK_WORDS = 64
 """Counts and aggregates are summed over blocks of this many bitmap words, whatever the number of threads."""
 
 
 def make_init(functions: Functions) -> Any:
-    """Superstep 0: set every value and the first frontier; one row of ``counts`` per block."""
+    """Superstep 0: set every value and the first frontier, unless they are given; one row of ``counts`` per block."""
     init: Any = functions.init
     initially_active: Any = functions.initially_active
     put, cast = make_put(device, functions.value), make_cast(device, functions.value)
-    context = make_context(device, functions.names)
+    context = make_context(device, functions.context)
     all_active = initially_active is None
 
     def initialise(
         work: Any,
+        has_values: Any,
+        has_frontier: Any,
         origin: Any,
         n: Any,
         out_degrees: Any,
@@ -50,8 +53,9 @@ def make_init(functions: Functions) -> Any:
                     bits = np.uint64(0)
                     for v in range(word * WORD_BITS, min((word + 1) * WORD_BITS, len(out_degrees))):
                         ctx = context(origin + v, np.int64(0), n, out_degrees[v], in_degrees[v], aggregates)
-                        put(values, v, cast(init(ctx)))
-                        if all_active or initially_active(ctx):
+                        if not has_values:
+                            put(values, v, cast(init(ctx)))
+                        if get_bit(frontier, v) if has_frontier else all_active or initially_active(ctx):
                             bits |= bit(v)
                             active += 1
                             edges += ctx.out_degree
@@ -68,7 +72,7 @@ def make_signal(functions: Functions) -> Any:
     """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices."""
     send, identity = functions.send, functions.identity
     get, put = make_get(device, functions.value), make_put(device, functions.message)
-    cast, context = make_cast(device, functions.message), make_context(device, functions.names)
+    cast, context = make_cast(device, functions.message), make_context(device, functions.context)
 
     def dense_signal(
         work: Any,
@@ -100,7 +104,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
     take_message = make_take_message(device, functions, always=always)
     begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
     update = make_update(device, functions, fold, bits_of_float, always=always)
-    context = make_context(device, functions.names)
+    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
 
     def apply_messages(
         work: Any,
@@ -134,8 +138,10 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                         candidates &= candidates - np.uint64(1)
                         has_message, message = take_message(inbox, v)
                         if has_message:
-                            applied += 1
                             ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
+                            has_message, message = accept(values, v, message, ctx)
+                        if has_message:
+                            applied += 1
                             is_active, sums = update(values, v, message, ctx, sums)
                             if is_active:
                                 bits |= bit(v)

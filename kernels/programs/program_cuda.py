@@ -18,6 +18,7 @@ from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
 from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.receivers import make_accept
 
 MAX_BLOCKS = 1024
 """Maximum number of blocks of a kernel over all vertices, the same on every chip; each processes a range of them."""
@@ -34,12 +35,12 @@ def _tiles(n: Any) -> Any:
 
 
 def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
-    """Superstep 0: set every value and the first frontier."""
+    """Superstep 0: set every value and the first frontier, unless they are given."""
     init: Any = functions.init
     initially_active: Any = functions.initially_active
     all_active = initially_active is None
     put, cast = make_put(device, functions.value), make_cast(device, functions.value)
-    context = make_context(device, functions.names)
+    context = make_context(device, functions.context)
     start, _, finish = make_finish(functions.aggregators)
 
     @device
@@ -47,11 +48,13 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
         return True if all_active else initially_active(ctx) != 0
 
     @kernel(
-        *(arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates, arrays.values, arrays.vertices),
-        *(arrays.control, arrays.aggregates, arrays.control),
+        *(types.boolean, types.boolean, arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates),
+        *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
         racy=RACY,
     )
     def initialise(
+        has_values: Any,
+        has_frontier: Any,
         out_degrees: Any,
         in_degrees: Any,
         seen: Any,
@@ -70,11 +73,13 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
             is_active = False
             if v < n:
                 ctx = context(v, np.int64(0), n, out_degrees[v], in_degrees[v], totals)
-                put(values, v, cast(init(ctx)))
-                if is_first(ctx):
+                if not has_values:
+                    put(values, v, cast(init(ctx)))
+                if get_bit(frontier, v) if has_frontier else is_first(ctx):
                     is_active = True
                     edges += ctx.out_degree
             bits = np.uint32(cuda.ballot_sync(ALL, is_active))
+            cuda.syncwarp()
             word = np.uint32(v >> np.uint32(5))
             if lane == np.uint32(0):
                 active = np.uint32(active + np.uint32(cuda.popc(bits)))
@@ -90,7 +95,7 @@ def make_signal(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """Dense side: each active source's message, the same for all its edges; the identity for inactive vertices."""
     send, identity = functions.send, functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
-    put, context = make_put(device, functions.message), make_context(device, functions.names)
+    put, context = make_put(device, functions.message), make_context(device, functions.context)
 
     @kernel(
         *(arrays.offsets, arrays.offsets, types.int64, arrays.aggregates, arrays.values, arrays.vertices),
@@ -125,12 +130,12 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     # Without ``always``: most inboxes that hold no message need not be written.
     take_message = make_take_message(device, functions, always=False)
     update = make_update(device, functions, fold, bits_of_float, always=always)
-    context = make_context(device, functions.names)
+    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
 
     @kernel(
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
         *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
-        *(arrays.control, arrays.aggregates, arrays.control),
+        *(arrays.control, arrays.partials, arrays.control),
         racy=RACY,
     )
     def apply_messages(
@@ -164,6 +169,8 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                 has_message = has_message or always
                 if has_message:
                     ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
+                    has_message, message = accept(values, v, message, ctx)
+                if has_message:
                     is_active, sums = update(values, v, message, ctx, sums)
                     if is_active:
                         edges += ctx.out_degree

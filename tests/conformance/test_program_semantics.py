@@ -11,11 +11,11 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import DEVICES, NAMES, is_emulated, on, threads_of
+from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_emulated, on, threads_of
 from tests.programs import DISTANCES, RANKS
 
 MODES = pytest.mark.parametrize(
-    ("device", "mode"), [on(device, mode, name=mode) for device in NAMES for mode in ("push", "pull", "auto")]
+    ("device", "mode"), [on(device, mode, name=mode) for device in PROGRAM_NAMES for mode in ("push", "pull", "auto")]
 )
 
 
@@ -37,7 +37,7 @@ def first(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
 
 
 @MODES
-def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: str) -> None:
+def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: Any) -> None:
     result = gp.run(path(5, directed=True), first(), device=device, mode=mode)
     # ``message`` sees the sender's superstep, ``apply`` the receiver's.
     assert result.to_numpy().tolist() == [0, 1, 12, 23, 34]
@@ -49,7 +49,7 @@ def test_messages_of_a_superstep_are_applied_in_the_next(device: str, mode: str)
 
 
 @MODES
-def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: str) -> None:
+def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2], [3, 3, 4], num_vertices=5, directed=True)
     program = gp.VertexProgram(
         value=np.int32,
@@ -69,11 +69,11 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
     [
         on(name, mode, name=mode)
         for mode in ("push", "pull")
-        for name in NAMES
+        for name in PROGRAM_NAMES
         if mode == "push" or not is_emulated(name)
     ],
 )
-def test_active_always_applies_everywhere_until_the_limit(device: str, mode: str) -> None:
+def test_active_always_applies_everywhere_until_the_limit(device: str, mode: Any) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -87,7 +87,7 @@ def test_active_always_applies_everywhere_until_the_limit(device: str, mode: str
     assert (result.supersteps, result.status) == (3, "max_supersteps")
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_reaching_the_limit_raises_an_error_with_the_partial_result(device: str) -> None:
     with pytest.raises(SuperstepLimitError, match="max_supersteps=3") as caught:
         gp.run(path(9, directed=True), first(), device=device, max_supersteps=3)
@@ -102,7 +102,7 @@ def test_reaching_the_limit_raises_an_error_with_the_partial_result(device: str)
 
 
 @MODES
-def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: str) -> None:
+def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: Any) -> None:
     graph = gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], directed=True, num_vertices=4)
     program = gp.VertexProgram(
         value=(np.int64, np.int64, np.int64),
@@ -120,7 +120,7 @@ def test_ctx_has_degrees_and_number_of_vertices(device: str, mode: str) -> None:
 
 
 @MODES
-def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(device: str, mode: str) -> None:
+def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(device: str, mode: Any) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -142,7 +142,7 @@ def test_aggregates_are_those_of_the_last_superstep_and_start_as_the_identity(de
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-@DEVICES
+@PROGRAM_DEVICES
 def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions: int) -> None:
     n = 20_000
     seen: list[tuple[int, ...]] = []
@@ -175,7 +175,7 @@ def test_aggregates_fold_over_all_blocks_and_partitions(device: str, partitions:
 
 
 @MODES
-def test_the_default_weight_is_one(device: str, mode: str) -> None:
+def test_the_default_weight_is_one(device: str, mode: Any) -> None:
     assert gp.run(path(4), DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 1, 2, 3]
     weighted = path(4, weight=np.array([2.0, 0.5, 6]))
     assert gp.run(weighted, DISTANCES, device=device, mode=mode).to_numpy().tolist() == [0, 2, 2.5, 8.5]
@@ -190,7 +190,7 @@ def test_weights_can_be_integers(device: str, dtype: Any) -> None:
     assert found.tolist() == [0, 1, 1 + np.float64(largest)]
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_values_are_compared_by_their_bits(device: str) -> None:
     program = gp.VertexProgram(
         value=np.float64,
@@ -206,7 +206,7 @@ def test_values_are_compared_by_their_bits(device: str) -> None:
     assert np.signbit(result.to_numpy()[0])
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_floating_point_sums_are_equal_to_the_bit_for_any_number_of_threads(device: str) -> None:
     graph = gp.kronecker(11, 8)
     options = [threads_of(device, threads) for threads in (1, 2, 5)]
@@ -216,7 +216,7 @@ def test_floating_point_sums_are_equal_to_the_bit_for_any_number_of_threads(devi
     np.testing.assert_allclose(cut, values[0], rtol=1e-12)
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_an_impossible_push_is_rejected(device: str) -> None:
     sums = first(value=np.float32, init=lambda ctx: 0.0, combine="sum", message=lambda value, ctx: value)
     with pytest.raises(ArgumentError, match="mode='push' is not possible: floating-point messages"):
@@ -242,7 +242,7 @@ def test_an_impossible_push_is_rejected(device: str) -> None:
         ({"partitions": 2}, ArgumentError, "partitions must be from 1 to 1, as each has at least 64 vertices"),
     ],
 )
-@DEVICES
+@PROGRAM_DEVICES
 def test_invalid_arguments_are_rejected(
     device: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
@@ -261,7 +261,7 @@ def test_functions_that_compile_only_for_the_cpu_are_rejected(device: str) -> No
         gp.process_vertices(lambda vertex: [1, 2, 3][vertex], gp.Frontier(path(3)), device=device)
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_graph_and_program_must_be_of_their_classes(device: str) -> None:
     with pytest.raises(ArgumentTypeError, match=r"program must be a gp\.VertexProgram, not function"):
         gp.run(path(3), lambda: None, device=device)  # type: ignore[arg-type]
@@ -270,7 +270,7 @@ def test_graph_and_program_must_be_of_their_classes(device: str) -> None:
 
 
 @MODES
-def test_graphs_with_at_most_one_vertex(device: str, mode: str) -> None:
+def test_graphs_with_at_most_one_vertex(device: str, mode: Any) -> None:
     assert gp.run(gp.Graph.from_edgelist([], []), first(), device=device, mode=mode).supersteps == 1
     one = gp.run(gp.Graph.from_edgelist([], [], num_vertices=1), first(), device=device, mode=mode)
     assert one.to_numpy().tolist() == [0]

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import struct
 import subprocess
@@ -21,6 +20,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.kernels.library.jit_cuda import Kernel
+from tests.packages import skip_or_fail
 
 CHIPS = {"sm_75": (7, 5), "sm_80": (8, 0), "sm_90": (9, 0), "sm_100": (10, 0)}
 MAX_REGISTERS = {"sm_75": 64, "sm_80": 40, "sm_90": 40, "sm_100": 40}
@@ -53,6 +53,19 @@ def _find(name: str) -> str | None:
     return found
 
 
+@functools.cache
+def _is_loadable(library: str) -> bool:
+    if find_spec("cuda") is None or find_spec("cuda.pathfinder") is None:
+        return False
+    from cuda import pathfinder
+
+    try:
+        pathfinder.load_nvidia_dynamic_lib(library)
+    except pathfinder.DynamicLibNotFoundError:
+        return False
+    return True
+
+
 @pytest.fixture(scope="session")
 def tools() -> None:
     """Require the assembler and the linker."""
@@ -60,13 +73,12 @@ def tools() -> None:
 
 
 def check_tools() -> None:
-    """Skip the test if numba-cuda or nvidia-cuda-nvcc is not installed; in CI, fail."""
+    """Skip the test if numba-cuda or one of NVIDIA's compilers is not installed; in CI, fail."""
     missing = [name for name in ("ptxas", "nvlink") if _find(name) is None]
+    missing += [f"lib{name}" for name in ("nvvm", "nvrtc") if not _is_loadable(name)]
     missing += [] if find_spec("numba_cuda") else ["numba-cuda"]
-    if missing and os.environ.get("CI") == "true":
-        pytest.fail(f"{', '.join(missing)} not found: pip install gpu-pregel[test]")
     if missing:
-        pytest.skip(f"{', '.join(missing)} not found: pip install gpu-pregel[test]")
+        skip_or_fail(f"{', '.join(missing)} not found: pip install gpu-pregel[test-cuda]")
 
 
 def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, ResourceUsage]]:

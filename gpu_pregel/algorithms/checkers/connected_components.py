@@ -53,7 +53,7 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
     del sources
 
     # Every vertex is reached from its label.
-    adjacency = [graph.to_scipy()] if not graph.is_directed else [graph.to_scipy(), graph.to_scipy().tocsc()]
+    adjacency = [graph.to_csr()] if not graph.is_directed else [graph.to_csr(), graph.to_scipy().tocsc()]
     frontier = np.flatnonzero(labels == np.arange(n))
     reached = np.zeros(n, bool)
     reached[frontier] = True

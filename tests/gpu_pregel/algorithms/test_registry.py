@@ -70,8 +70,8 @@ def test_the_example_passes_on_the_graphs_of_the_conformance_tests(directed: boo
 def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:
     """The example of CONTRIBUTING, in a copy of the package."""
     copy = tmp_path / "gpu_pregel"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("host", "kernels", "__pycache__"))
-    for name in ("host", "kernels"):
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("examples", "host", "kernels", "__pycache__"))
+    for name in ("examples", "host", "kernels"):
         (copy / name).symlink_to((PACKAGE / name).resolve())
     shutil.copy(EXAMPLE, copy / "algorithms")
     registry = copy / "algorithms" / "registry.py"

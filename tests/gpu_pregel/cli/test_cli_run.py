@@ -149,7 +149,7 @@ def test_the_limit_fails_with_the_table_or_keeps_the_values(
     call = ["run", f"{programs}:labels", "-f", pairs, "--max-supersteps", "2", "-o", str(tmp_path / "out.csv")]
     assert main(call) == 1
     err = capsys.readouterr().err
-    assert "still active after max_supersteps=2" in err
+    assert "still active after 2 supersteps: increase --max-supersteps, or pass --on-limit return" in err
     assert "superstep  direction" in err
     assert not (tmp_path / "out.csv").exists()
     assert main([*call, "--on-limit", "return"]) == 0
@@ -243,7 +243,7 @@ def test_a_compilation_error_names_the_line(programs: str, capsys: pytest.Captur
         (["FILE:labels", "-g", "4", "--on-limit", "stop"], 2, "invalid choice: 'stop'"),
         (["FILE:labels", "-g", "4", "--device", "abacus"], 2, "unknown device 'abacus'"),
         (["FILE:labels", "-g", "4", "-o", "values.xls"], 2, "values.xls"),
-        (["FILE:both", "-g", "4", "--mode", "push"], 2, "mode='push' is not possible: messages are tuples"),
+        (["FILE:both", "-g", "4", "--mode", "push"], 2, "--mode push is not possible: messages are tuples"),
     ],
 )
 def test_exit_status_and_message(

@@ -29,8 +29,8 @@ def listed(graph: gp.Graph) -> Edges:
 
 def same(first: gp.Graph, second: gp.Graph) -> bool:
     """Return whether two graphs are bitwise equal."""
-    pairs = [(first.indptr, second.indptr), (first.indices, second.indices), (first.weights, second.weights)]
-    pairs.append((first.ids, second.ids))
+    pairs: list[tuple[Any, Any]] = [(first.indptr, second.indptr), (first.indices, second.indices)]
+    pairs += [(first.weights, second.weights), (first.ids, second.ids)]
     if first.is_directed != second.is_directed:
         return False
     return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)

@@ -15,6 +15,7 @@ from gpu_pregel.host.devices import cuda
 from gpu_pregel.host.devices.gpus import Gpu, Gpus
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import FakeCupy
+from tests.packages import needs
 
 H100 = Gpu(0, "NVIDIA H100", (9, 0), 80 << 30)
 
@@ -37,7 +38,7 @@ class FakeLauncher:
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
-    pytest.importorskip("cupy")
+    needs("cupy", "test-cuda")
     from gpu_pregel.host.devices import cupy_calls
 
     fake = FakeCupy()

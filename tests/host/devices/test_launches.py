@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.packages import needs
+
 
 class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""
@@ -52,8 +54,8 @@ class RecordingLauncher:
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> RecordingLauncher:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     return RecordingLauncher(monkeypatch)
 
 
@@ -78,23 +80,24 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recordin
 
     launch, kernel = recorded.launcher.launch, components_cuda.initialise
     indptr, indices = _array(1001, np.uint32, 0x10000), _array(0, np.uint32, 0)
-    labels = _array(1000, np.uint32, 0x30000)
+    labels, sampled = (_array(1000, np.uint32, pointer) for pointer in (0x30000, 0x40000))
     for size in (1000, 1000, 100):
-        launch(kernel, size, (indptr, indices, labels))
+        launch(kernel, size, (indptr, indices, labels, sampled))
     (stream, first, ptx, arguments), second, third = recorded.calls
     assert int(stream.handle) == 0x51
     assert (first.grid, first.block, third[1].grid) == ((4, 1, 1), (256, 1, 1), (1, 1, 1))
-    expected = [*_array_parameters(0x10000, 1001, 4), *_array_parameters(0, 0, 4), *_array_parameters(0x30000, 1000, 4)]
+    vertices = [*_array_parameters(0x30000, 1000, 4), *_array_parameters(0x40000, 1000, 4)]
+    expected = [*_array_parameters(0x10000, 1001, 4), *_array_parameters(0, 0, 4), *vertices]
     assert arguments == second[3] == third[3] == expected
     assert len(recorded.loaded) == 1
     assert ".target sm_90" in ptx
     assert len(re.findall(r"\.maxntid 256\b", ptx)) == 1
     # The other width of offsets needs another kernel.
-    launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels))
+    launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels, sampled))
     assert recorded.calls[-1][3][:7] == _array_parameters(0x10000, 1001, 8)
     assert len(recorded.loaded) == 2
     assert recorded.current == [3]
-    thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels)))
+    thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels, sampled)))
     thread.start()
     thread.join()
     assert recorded.current == [3, 3]
@@ -154,8 +157,8 @@ def _array_of_numba(array: Any, devicearray: Any) -> Any:
 
 
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     from gpu_pregel.host.devices.launches import KernelParameters
 
     queried: list[int] = []
@@ -179,8 +182,8 @@ def test_array_parameters_are_cached_while_the_array_exists() -> None:
 
 
 def test_invalid_arguments() -> None:
-    pytest.importorskip("numba_cuda")
-    pytest.importorskip("cupy")
+    needs("numba_cuda", "emulated")
+    needs("cupy", "test-cuda")
     from numba.cuda import types
 
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
@@ -198,7 +201,7 @@ def test_invalid_arguments() -> None:
 
 
 def test_the_calls_of_cuda_core_exist() -> None:
-    core = pytest.importorskip("cuda.core")
+    core = needs("cuda.core", "emulated")
     inspect.signature(core.launch).bind("stream", "config", "kernel", 1, 2)
     inspect.signature(core.Stream.from_handle).bind(0x51)
     config = core.LaunchConfig(grid=3, block=256)

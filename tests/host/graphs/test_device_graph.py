@@ -162,7 +162,7 @@ def _far_edges(edges: DeviceEdges, memory: EmulatedMemory) -> DeviceEdges:
 @EMULATED
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @pytest.mark.parametrize("program", [LABELS, DISTANCES], ids=["per source", "per edge"])
-def test_edge_positions_beyond_32_bits(mode: str, program: gp.VertexProgram, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edge_positions_beyond_32_bits(mode: Any, program: gp.VertexProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     made = DeviceGraph.edges
 

@@ -33,7 +33,7 @@ def test_every_round_trip_returns_the_graph(graph: Any, directed: bool, weighted
     weight = np.arange(len(edges), dtype=np.float64) if weighted else None
     one = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
     options: dict[str, Any] = {"num_vertices": n, "directed": directed}
-    columns = ("src", "dst", "weight" if weighted else None)
+    columns = ("source", "target", "weight" if weighted else None)
     assert same(gp.Graph.from_edgelist(*one.to_edgelist(), **options), one)
     assert same(gp.Graph.from_csr(*one.to_csr(), directed=directed), one)
     assert same(gp.Graph.from_dlpack(*one.to_dlpack(), directed=directed), one)
@@ -99,7 +99,7 @@ def test_networkx_nodes_become_ids_and_weights_must_be_complete() -> None:
 def test_missing_columns_and_nulls_are_reported() -> None:
     frame = pandas.DataFrame({"from": ["x", "y"], "to": ["y", "z"], "cost": [1.0, 2.0]})
     graph = gp.Graph.from_pandas(frame, weight="cost", directed=True)
-    assert graph.to_pandas().to_dict("list") == {"src": ["x", "y"], "dst": ["y", "z"], "weight": [1.0, 2.0]}
+    assert graph.to_pandas().to_dict("list") == {"source": ["x", "y"], "target": ["y", "z"], "weight": [1.0, 2.0]}
     with pytest.raises(ArgumentError, match="weight='price': no such column; available columns: 'from', 'to', 'cost'"):
         gp.Graph.from_pandas(frame, weight="price")
     with pytest.raises(ArgumentError, match="source='a': no such column"):

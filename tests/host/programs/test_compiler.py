@@ -46,7 +46,11 @@ def program(**changes: Any) -> gp.VertexProgram:
         ({"init": int}, ArgumentTypeError, "init must be a Python function"),
         ({"combine": "mean"}, ArgumentError, "combine must be one of 'min', 'max', 'sum', 'or', 'and'"),
         ({"value": "text"}, ArgumentTypeError, "value must be a dtype such as"),
-        ({"value": ()}, ArgumentTypeError, "value must be a dtype or a tuple of dtypes, not an empty tuple"),
+        (
+            {"value": ()},
+            ArgumentTypeError,
+            "value must be a dtype, a tuple of dtypes or a dict of them, not an empty tuple",
+        ),
         ({"value": np.float16}, ArgumentTypeError, "value must be a dtype such as"),
         ({"message_type": (np.int32, "U4")}, ArgumentTypeError, "message_type must be a dtype such as"),
         ({"active": "sometimes"}, ArgumentError, "active must be 'changed', 'always' or a function"),
@@ -181,7 +185,7 @@ labels = gp.VertexProgram(
     apply=lambda value, incoming, ctx: min(value, incoming),
     aggregators={"applied": gp.Aggregator("sum", lambda old, new, ctx: 1)},
 )
-graph = gp.Graph.from_edgelist([0, 3], [1, 4])
+graph = gp.Graph.from_edgelist([0, 3], [1, 4], num_vertices=5)
 with event.install_listener("numba:compile", Listener()):
     values = [gp.run(graph, labels, mode=mode).values.tolist() for mode in ("push", "pull")]
 print(values[0] == values[1] == [0, 0, 2, 3, 3], "apply_messages" in compiled, len(compiled) > 0)

@@ -1,0 +1,51 @@
+"""Error messages in terms of the command line: ``--to metis`` instead of ``format='metis'``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Container
+
+_FLAGS = {
+    "directed=True": "--directed",
+    "directed=False": "--undirected",
+    "duplicates='drop'": "--drop-duplicates",
+    "self_loops='drop'": "--drop-self-loops",
+}
+_LETTERS = {"edge_factor": "-k"}
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\w+)?")
+"""An argument of a Python call."""
+_NAME = re.compile(r"^[a-z]+(?:_[a-z]+)*(?= (?:must|is|applies) )|\b[a-z]+(?:_[a-z]+)+\b")
+"""The name of an argument: first in a message, or with an underscore."""
+
+
+def in_options(text: str, options: argparse.Namespace) -> str:
+    """Rewrite arguments of Python calls as the options of the command; what has no option is left as it is."""
+    known: Container[str] = getattr(options, "option_strings", ())
+    given = [value for key in ("f", "o", "store") if isinstance(value := getattr(options, key, None), str) and value]
+    writes = any(text.startswith(value) for value in given if value == getattr(options, "o", None))
+
+    def option(name: str) -> str | None:
+        if name == "scale":
+            return "-u" if getattr(options, "g", None) is None else "-g"
+        if name in ("rows", "columns") and getattr(options, "grid", None) is not None:
+            return f"{name} of --grid"
+        if name == "format" and writes and "--to" in known:
+            return "--to"
+        spelled = _LETTERS.get(name, f"--{name.replace('_', '-')}")
+        return spelled if spelled in known else None
+
+    def rewrite_argument(match: re.Match[str]) -> str:
+        flag = _FLAGS.get(match[0].replace('"', "'"))
+        if flag is not None:
+            return flag if flag in known else match[0]
+        name, value = option(match[1]), (match[2] or "").strip("'\"")
+        return match[0] if name is None else f"{name} {value}".rstrip()
+
+    def rewrite(part: str) -> str:
+        return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
+
+    # Names of files are not rewritten.
+    separator = "|".join(map(re.escape, sorted(given, key=len, reverse=True)))
+    parts = re.split(f"({separator})", text) if separator else [text]
+    return "".join(part if number % 2 else rewrite(part) for number, part in enumerate(parts))
