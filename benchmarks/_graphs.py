@@ -63,7 +63,8 @@ def prepare(spec: str, cache: Path, suffixes: Iterable[str] = ()) -> GraphFiles:
         else:
             graph = generate(spec) if origin is None else gp.read_graph(origin, directed=False)
         for path in missing:
-            graph.save(path)
+            # Programs that read .bin files are told the number of vertices, and those that read .sg files use numbers.
+            graph.save(path, lossy=True)
     _, m, n = read_header(paths[".sg"])
     return GraphFiles(spec, title, n, m, paths)
 

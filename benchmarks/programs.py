@@ -1,4 +1,4 @@
-"""Vertex programs compared with C++ (label propagation, PageRank), and the cost of supersteps and compilation."""
+"""Vertex programs compared with C++ (labels, PageRank, breadth-first search), the cost of supersteps and compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 
 import gpu_pregel as gp
 from benchmarks._device import format_device, set_device
-from benchmarks._graphs import prepare
+from benchmarks._graphs import prepare, read_serialized
 from benchmarks._measure import (
     Summary,
     format_ratio,
@@ -24,17 +24,20 @@ from benchmarks._measure import (
     in_turn,
     machine,
     progress,
+    run_program,
     table,
     timed,
     write_json,
 )
 from benchmarks.cc import add_contest, measure_contestants, report_graph
-from benchmarks.peers._contestant import Contestant, ProgramContestant
+from benchmarks.peers._contestant import Contestant, Loading, ProgramContestant
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.ours import GpuPregel
 
-HELP = "vertex programs: label propagation, PageRank, cost of a superstep, compile time"
+HELP = "vertex programs: label propagation, PageRank, breadth-first search, cost of a superstep, compile time"
 ITERATIONS = 20
+SOURCES = 4
+"""Breadth-first searches start from this many vertices that have edges."""
 
 LABELS = gp.VertexProgram(
     value=np.uint32,
@@ -59,6 +62,17 @@ HOPS = gp.VertexProgram(
     message=lambda value, ctx: value + 1,
     combine="min",
     apply=lambda value, incoming, ctx: min(value, incoming),
+)
+
+SEARCH = gp.VertexProgram(
+    value=np.int32,
+    parameters={"source": 0},
+    init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else -1,
+    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    message=lambda value, ctx: value + 1,
+    combine="any",
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
 )
 
 
@@ -103,13 +117,68 @@ class GapbsPageRank(ProgramContestant):
         return ["-f", self.path, "-n", str(runs), "-i", str(ITERATIONS), "-t", "0", "-a"]
 
 
+def choose_sources(indptr: np.ndarray[Any, Any]) -> list[int]:
+    """Choose the sources of the searches, the same ones for every contestant."""
+    vertices = np.flatnonzero(np.diff(indptr))
+    chosen: list[int] = np.random.default_rng(27).choice(vertices, SOURCES).tolist()
+    return chosen
+
+
+class Search(GpuPregel):
+    """Hops from each source, one search after the other, as a vertex program like ``examples/bfs.py:hops``."""
+
+    name = "gpu_pregel program"
+
+    def compute(self, graph: gp.Graph, threads: int) -> Any:
+        """Run all searches."""
+        where = self.device_options(threads)
+        sources = choose_sources(graph.indptr)
+        return [gp.run(graph, SEARCH, parameters={"source": source}, **where) for source in sources]
+
+    def count(self, result: Any) -> int:
+        """Return the number of vertices that the searches reach, summed."""
+        return sum(int((one.to_numpy() >= 0).sum()) for one in result)
+
+
+class GapbsSearch(ProgramContestant):
+    """GAPBS's direction-optimizing ``bfs``, one process per source; ``-a`` counts the vertices of the last tree."""
+
+    name = "gapbs bfs"
+    locations: ClassVar[tuple[str, ...]] = ("gapbs/bfs", "gapbs-bfs")
+    run_pattern = re.compile(r"^Trial Time:\s*([\d.]+)", re.MULTILINE)
+    components_pattern = re.compile(r"^BFS Tree has (\d+) nodes", re.MULTILINE)
+
+    def open(self, path: Path, vertices: int, threads: int) -> Loading:
+        """Choose the sources, then run once."""
+        self._sources = choose_sources(read_serialized(path)[0])
+        return super().open(path, vertices, threads)
+
+    def arguments(self, runs: int) -> list[str | Path]:
+        """Return the options to load, run and analyse; ``-r``, the source, follows."""
+        return ["-f", self.path, "-n", str(runs), "-a", "-r"]
+
+    def _output(self, runs: int) -> str:
+        program = self.program()
+        assert program is not None
+        commands = [[program, *self.arguments(runs), str(source)] for source in self._sources]
+        return "".join(run_program(command, threads=self.threads) for command in commands)
+
+    def _seconds(self, output: str) -> list[float]:
+        """Return the seconds of each run from all sources."""
+        seconds: list[float] = np.reshape(super()._seconds(output), (SOURCES, -1)).sum(axis=0).tolist()
+        return seconds
+
+    def _components(self, output: str) -> int:
+        return sum(int(text) for text in self.components_pattern.findall(output))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     add_contest(parser, graphs="kron:20,uniform:20", runs=3, budget=120)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure all four parts, print tables, write the report; return 1 if a contestant failed or disagrees."""
+    """Measure all parts, print tables, write the report; return 1 if a contestant failed or disagrees."""
     report: dict[str, Any] = {"benchmark": "programs", "machine": machine(), "errors": []}
     report["device"] = set_device(arguments.device)
     report["parameters"] = {
@@ -120,6 +189,7 @@ def run(arguments: argparse.Namespace) -> int:
     for title, contestants, iterations in (
         ("label propagation", [LabelPropagation, Gemini], 1),
         ("PageRank, one iteration", [PageRank, GapbsPageRank], ITERATIONS),
+        ("breadth-first search, mean of four sources", [Search, GapbsSearch], SOURCES),
     ):
         report[title] = [
             _compare(title, spec, contestants, iterations, arguments) for spec in arguments.graphs.split(",")

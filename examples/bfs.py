@@ -5,37 +5,32 @@ Krste Asanović, David Patterson: The GAP Benchmark Suite, 2015); the smallest c
 have -1.
 
     gpu-pregel run examples/bfs.py:hops -g 16
-    gpu-pregel run examples/bfs.py:parents -g 16
+    gpu-pregel run examples/bfs.py:parents -g 16 --parameter source=5
 """
 
 import numpy as np
 
 import gpu_pregel as gp
 
+hops = gp.VertexProgram(
+    value=np.int32,
+    parameters={"source": 0},
+    init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else -1,
+    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    message=lambda value, ctx: value + 1,
+    combine="any",
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
+)
 
-def hops_from(source):
-    """Return a program whose values are the hops from ``source``."""
-    return gp.VertexProgram(
-        value=np.int32,
-        init=lambda ctx: 0 if ctx.vertex == source else -1,
-        initially_active=lambda ctx: ctx.vertex == source,
-        message=lambda value, ctx: value + 1,
-        combine="min",
-        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
-    )
-
-
-def parents_from(source):
-    """Return a program whose values are the parents in a tree rooted at ``source``, which is its own parent."""
-    return gp.VertexProgram(
-        value=np.int64,
-        init=lambda ctx: source if ctx.vertex == source else -1,
-        initially_active=lambda ctx: ctx.vertex == source,
-        message=lambda value, ctx: ctx.vertex,
-        combine="min",
-        apply=lambda value, incoming, ctx: incoming if value < 0 else value,
-    )
-
-
-hops = hops_from(0)
-parents = parents_from(0)
+# The source is its own parent.
+parents = gp.VertexProgram(
+    value=np.int64,
+    parameters={"source": 0},
+    init=lambda ctx: ctx.vertex if ctx.vertex == ctx.parameters.source else -1,
+    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    message=lambda value, ctx: ctx.vertex,
+    combine="min",
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
+)

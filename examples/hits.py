@@ -1,4 +1,4 @@
-"""HITS: a hub score and an authority score for each vertex; values are (hub, authority).
+"""HITS: a hub score and an authority score for each vertex.
 
 Jon Kleinberg: Authoritative Sources in a Hyperlinked Environment, Journal of the ACM 46(5), 1999. A good hub points to
 good authorities, and good hubs point to a good authority: hub scores travel along edges, authority scores against
@@ -35,37 +35,40 @@ def normalised(scores):
     return tuple(part / part.sum() if part.any() else part for part in scores)
 
 
-def hits_with(tolerance=1e-10):
-    """Return a program that ends when the total change is at most ``tolerance`` times the sum of all scores."""
+def message(value, weight, ctx):
+    """Send the hub score along an edge, and the authority score against it."""
+    return (0.0 if weight == FORWARD else value.authority, 0.0 if weight == REVERSED else value.hub)
 
-    def message(value, weight, ctx):
-        hub, authority = value
-        return (0.0 if weight == FORWARD else authority, 0.0 if weight == REVERSED else hub)
 
-    def apply(value, incoming, ctx):
-        # Dividing by the sums of the previous superstep, the latest available, prevents overflow.
-        first = ctx.superstep == 1
-        hubs = ctx.num_vertices if first else ctx.aggregated.hubs
-        authorities = ctx.num_vertices if first else ctx.aggregated.authorities
-        return (
-            incoming[0] / authorities if authorities > 0 else 0.0,
-            incoming[1] / hubs if hubs > 0 else 0.0,
-        )
-
-    return gp.VertexProgram(
-        value=(np.float64, np.float64),
-        init=lambda ctx: (1.0, 1.0),
-        message=message,
-        combine="sum",
-        apply=apply,
-        active="always",
-        aggregators={
-            "hubs": gp.Aggregator("sum", lambda old, new, ctx: new[0]),
-            "authorities": gp.Aggregator("sum", lambda old, new, ctx: new[1]),
-            "change": gp.Aggregator("sum", lambda old, new, ctx: abs(new[0] - old[0]) + abs(new[1] - old[1])),
-        },
-        halt=lambda aggregated: aggregated.change <= tolerance * (aggregated.hubs + aggregated.authorities),
+def apply(value, incoming, ctx):
+    """Sum the scores of the neighbours."""
+    # Dividing by the sums of the previous superstep, the latest available, prevents overflow.
+    first = ctx.superstep == 1
+    hubs = ctx.num_vertices if first else ctx.aggregated.hubs
+    authorities = ctx.num_vertices if first else ctx.aggregated.authorities
+    return (
+        incoming.hub / authorities if authorities > 0 else 0.0,
+        incoming.authority / hubs if hubs > 0 else 0.0,
     )
 
 
-hits = hits_with()
+# Ends when the total change is at most `tolerance` times the sum of all scores.
+hits = gp.VertexProgram(
+    value={"hub": np.float64, "authority": np.float64},
+    parameters={"tolerance": 1e-10},
+    init=lambda ctx: (1.0, 1.0),
+    message=message,
+    combine="sum",
+    apply=apply,
+    active="always",
+    aggregators={
+        "hubs": gp.Aggregator("sum", lambda old, new, ctx: new.hub),
+        "authorities": gp.Aggregator("sum", lambda old, new, ctx: new.authority),
+        "change": gp.Aggregator(
+            "sum", lambda old, new, ctx: abs(new.hub - old.hub) + abs(new.authority - old.authority)
+        ),
+    },
+    halt=lambda aggregated, parameters: (
+        aggregated.change <= parameters.tolerance * (aggregated.hubs + aggregated.authorities)
+    ),
+)

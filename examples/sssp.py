@@ -3,7 +3,7 @@
 Bellman-Ford, as in Grzegorz Malewicz et al.: Pregel: A System for Large-Scale Graph Processing, SIGMOD 2010.
 Unreachable vertices have distance infinity; without weights every edge has length 1.
 
-    gpu-pregel run examples/sssp.py:distances --grid 300
+    gpu-pregel run examples/sssp.py:distances --grid 300 --parameter source=5
     gpu-pregel run examples/sssp.py:distances -f roads.wel --undirected -o distances.parquet
 """
 
@@ -11,17 +11,12 @@ import numpy as np
 
 import gpu_pregel as gp
 
-
-def distances_from(source):
-    """Return a program whose values are the distances from ``source``."""
-    return gp.VertexProgram(
-        value=np.float64,
-        init=lambda ctx: 0.0 if ctx.vertex == source else np.inf,
-        initially_active=lambda ctx: ctx.vertex == source,
-        message=lambda value, weight, ctx: value + weight,
-        combine="min",
-        apply=lambda value, incoming, ctx: min(value, incoming),
-    )
-
-
-distances = distances_from(0)
+distances = gp.VertexProgram(
+    value=np.float64,
+    parameters={"source": 0},
+    init=lambda ctx: 0.0 if ctx.vertex == ctx.parameters.source else np.inf,
+    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    message=lambda value, weight, ctx: value + weight,
+    combine="min",
+    apply=lambda value, incoming, ctx: min(value, incoming),
+)

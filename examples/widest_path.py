@@ -10,17 +10,12 @@ import numpy as np
 
 import gpu_pregel as gp
 
-
-def widths_from(source):
-    """Return a program whose values are the widths of the widest paths from ``source``."""
-    return gp.VertexProgram(
-        value=np.float64,
-        init=lambda ctx: np.inf if ctx.vertex == source else -np.inf,
-        initially_active=lambda ctx: ctx.vertex == source,
-        message=lambda value, weight, ctx: min(value, weight),
-        combine="max",
-        apply=lambda value, incoming, ctx: max(value, incoming),
-    )
-
-
-widths = widths_from(0)
+widths = gp.VertexProgram(
+    value=np.float64,
+    parameters={"source": 0},
+    init=lambda ctx: np.inf if ctx.vertex == ctx.parameters.source else -np.inf,
+    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
+    message=lambda value, weight, ctx: min(value, weight),
+    combine="max",
+    apply=lambda value, incoming, ctx: max(value, incoming),
+)

@@ -81,6 +81,37 @@ class ProgramError(GpuPregelError, TypeError):
     """A function of a vertex program cannot be compiled, or returns a value of the wrong type."""
 
 
+class VertexError(ProgramError, ArithmeticError, IndexError):
+    """A program's function fails for a vertex: zero division, an index out of range, or a result that does not fit.
+
+    Raised on the device "python" and with ``check=True``. Its traceback ends in the function, for debuggers.
+
+    Parameters
+    ----------
+    role : str
+        The function, such as "apply".
+    vertex : object
+        The user's id of the vertex.
+    superstep : int
+    problem : str
+        What is wrong.
+    place : str, optional
+        The file, the line and its text.
+    """
+
+    def __init__(self, role: str, vertex: object, superstep: int, problem: str, place: str = "") -> None:
+        self.role = role
+        self.vertex = vertex
+        self.superstep = superstep
+        self.problem = problem
+        self.place = place
+        where = f" ({place})" if place else ""
+        super().__init__(f"{role} fails for vertex {vertex!r} in superstep {superstep}{where}: {problem}")
+
+    def __reduce__(self) -> tuple[type[VertexError], tuple[str, object, int, str, str]]:
+        return type(self), (self.role, self.vertex, self.superstep, self.problem, self.place)
+
+
 class ProgramFileError(GpuPregelError, ImportError):
     """A Python file raises an exception when loaded, or does not define the requested vertex program."""
 

@@ -46,9 +46,13 @@ def threads_of(device: str, threads: int) -> dict[str, Any]:
 
 GPUS = ("cuda",)
 NAMES = ("cpu", *map(emulated, SEEDS), *GPUS)
+PROGRAM_NAMES = (*NAMES, "python")
+"""The devices that run vertex programs: those without compiled kernels too."""
 
 DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES])
 """Runs a test with an argument ``device`` on every device and with every seed."""
+PROGRAM_DEVICES = pytest.mark.parametrize("device", [on(name) for name in PROGRAM_NAMES])
+"""The same for a test of vertex programs."""
 CUDA_DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES[1:]])
 """The same as ``DEVICES`` without the CPU."""
 EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in SEEDS])
@@ -58,11 +62,14 @@ def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
     """Run a test on every device with every combination of options, as arguments ``device`` and ``way``, a dict.
 
     ``threads`` varies only on the CPU. The second and the third seed alternate, so that together they run each
-    combination once.
+    combination once. With partitions, which only vertex programs have, the test runs on "python" too,
+    which accepts but does not use them.
     """
     cases = []
-    for device in NAMES:
+    for device in PROGRAM_NAMES if "partitions" in options else NAMES:
         known = {key: list(values) for key, values in options.items() if key != "threads" or device == "cpu"}
+        if device == "python":
+            known["partitions"] = known["partitions"][-1:]
         for number, values in enumerate(product(*known.values())):
             if device not in map(emulated, SEEDS[1:]) or device == emulated(1 + number % 2):
                 way = dict(zip(known, values, strict=True))
@@ -71,11 +78,11 @@ def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
 
 
 def spread(rows: Iterable[tuple[Any, ...]], name: Callable[..., str]) -> list[Any]:
-    """Return the cases of a table: each row on the CPU, on the emulated device with alternating seeds, and on a GPU."""
+    """Return the cases of a table of vertex programs: on each device, with one of the emulated device's seeds."""
     return [
         on(device, *row, name=name(*row))
         for number, row in enumerate(rows)
-        for device in ("cpu", emulated(number % len(SEEDS)), *GPUS)
+        for device in ("cpu", emulated(number % len(SEEDS)), *GPUS, "python")
     ]
 
 

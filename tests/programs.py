@@ -51,7 +51,8 @@ PAIRS = gp.VertexProgram(
     init=lambda ctx: (ctx.vertex % 13, 0.5),
     message=lambda value, ctx: (value[0] + ctx.aggregated.total % 7, value[1] + ctx.superstep),
     combine="min",
-    apply=lambda value, incoming, ctx: (incoming[0] + ctx.aggregated.top % 5, max(value[1], incoming[1])),
+    # Without a message, ``incoming[0]`` is the largest integer.
+    apply=lambda value, incoming, ctx: (incoming[0] % 1_009 + ctx.aggregated.top % 5, max(value[1], incoming[1])),
     active="always",
     aggregators={
         "total": gp.Aggregator("sum", lambda old, new, ctx: new[0]),
@@ -89,4 +90,27 @@ CONTEXTS = gp.VertexProgram(
 CONTEXTS_PER_EDGE = replace(
     CONTEXTS,
     message=lambda value, weight, ctx: value % 1_000 + np.int64(weight) * describe(ctx),
+)
+# Hops that each vertex takes once.
+SEARCH = gp.VertexProgram(
+    value=np.int32,
+    init=lambda ctx: 0 if ctx.vertex == 0 else -1,
+    initially_active=lambda ctx: ctx.vertex == 0,
+    message=lambda value, ctx: value + 1,
+    combine="any",
+    receives=lambda value, ctx: value < 0,
+    apply=lambda value, incoming, ctx: incoming,
+)
+# Sums, so that a message that is taken twice, or taken by a vertex that does not receive, changes the result.
+GATED = gp.VertexProgram(
+    value=np.int64,
+    init=lambda ctx: ctx.vertex % 5,
+    message=lambda value, ctx: value + ctx.vertex,
+    combine="sum",
+    receives=lambda value, ctx: (
+        (value + ctx.superstep + ctx.vertex + ctx.in_degree + 2 * ctx.out_degree + ctx.aggregated.total) % 3 == 0
+    ),
+    apply=lambda value, incoming, ctx: (value + incoming + 1) % 1000,
+    active=lambda old, new, ctx: new % 4 != 0,
+    aggregators={"total": gp.Aggregator("sum", lambda old, new, ctx: new)},
 )

@@ -310,7 +310,12 @@ def test_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "build.json"
     assert main(["build", "--scale", "10", "--trials", "2", "-o", str(output)]) == 0
     report = json.loads(output.read_text())
-    assert [entry["name"] for entry in report["contestants"]] == ["gpu_pregel"]
+    assert [entry["name"] for entry in report["contestants"]] == [
+        "gpu_pregel",
+        "gpu_pregel, ids found",
+        "gpu_pregel, ids with gaps",
+        "gpu_pregel, sparse ids",
+    ]
     assert report["memory"]["input"] == 2 * 4 * 16 * 1024
     assert report["memory"]["peak"] >= report["memory"]["input"]
     assert "gapbs is skipped" in capsys.readouterr().err

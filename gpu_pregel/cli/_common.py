@@ -41,6 +41,19 @@ def grid_shape(text: str) -> tuple[int, int]:
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form ROWSxCOLUMNS, such as 2048x2048") from None
 
 
+def column(text: str) -> str | int:
+    """Parse the name of a column, or its position from 0; an argparse type."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def column_list(text: str) -> list[str | int]:
+    """Parse two or three columns separated by commas; an argparse type."""
+    columns = [column(part.strip()) for part in text.split(",")]
+    if len(columns) not in (2, 3):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form SOURCE,TARGET or SOURCE,TARGET,WEIGHT")
+    return columns
+
+
 def add_generator_options(parser: argparse.ArgumentParser, *, files: bool) -> None:
     """Add the options that specify a graph: those of the generators and, if ``files``, ``-f``."""
     source = parser.add_mutually_exclusive_group(required=True)
@@ -63,6 +76,43 @@ def add_read_options(parser: argparse.ArgumentParser) -> None:
     direction.add_argument("--directed", dest="directed", action="store_true", default=None, help="edges are directed")
     direction.add_argument("--undirected", dest="directed", action="store_false", help="edges are undirected")
     parser.add_argument("--num-vertices", type=whole_number(0), metavar="N", help="ids are 0 to N - 1")
+    parser.add_argument(
+        "--columns",
+        type=column_list,
+        metavar="SOURCE,TARGET[,WEIGHT]",
+        help="columns of a text or Parquet file, by name or by position from 0",
+    )
+    weight = parser.add_mutually_exclusive_group()
+    weight.add_argument(
+        "--weight", type=column, default="auto", metavar="COLUMN", help="column of weights (default: weight or value)"
+    )
+    weight.add_argument("--no-weights", dest="weight", action="store_const", const=None, help="ignore the weights")
+    parser.add_argument("--weight-dtype", metavar="DTYPE", help="type of the weights, such as int32 or float32")
+    parser.add_argument(
+        "--header", action=argparse.BooleanOptionalAction, default=None, help="the first row names the columns, or not"
+    )
+
+
+def add_write_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options for writing a graph."""
+    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
+    parser.add_argument(
+        "--lossy",
+        action="store_true",
+        help="write what the format can hold, even if ids, isolated vertices or weights are lost",
+    )
+
+
+def reading_options(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of ``read_graph`` that :func:`add_read_options` adds."""
+    return {
+        "directed": options.directed,
+        "num_vertices": options.num_vertices,
+        "columns": options.columns,
+        "weight": options.weight,
+        "weight_dtype": options.weight_dtype,
+        "header": "auto" if options.header is None else options.header,
+    }
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +129,8 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="auto",
         metavar="NAME",
-        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED",
+        help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
+        "python, for a debugger, runs vertex programs uncompiled",
     )
 
 
@@ -103,10 +154,10 @@ def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
     return {"device": name, "threads": options.threads if name == "cpu" else None}
 
 
-def check_before_work(check: Callable[..., object], *arguments: Any) -> None:
+def check_before_work(check: Callable[..., object], *arguments: Any, **options: Any) -> None:
     """Check the name of an output file, and report an unusable one as a usage error."""
     try:
-        check(*arguments)
+        check(*arguments, **options)
     except (FormatError, WriteError) as error:
         raise ArgumentError(str(error)) from error
 
@@ -122,8 +173,8 @@ def check_graph_and_output(options: argparse.Namespace) -> None:
         check_before_work(check_result_path, options.o)
     if options.f is not None:
         check_input(options.f, options.format)
-    elif options.directed is not None or options.num_vertices is not None:
-        raise ArgumentError("--directed, --undirected and --num-vertices require -f: generated graphs are undirected")
+    elif any(value not in (None, "auto") for value in reading_options(options).values()) or options.weight is None:
+        raise ArgumentError("the options for reading a file, such as --directed, require -f")
     else:
         check_generator(options)
 
@@ -156,8 +207,7 @@ def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
 
     common: dict[str, Any] = {"threads": options.threads, "progress": show_progress()}
     if getattr(options, "f", None) is not None:
-        reading = {"directed": options.directed, "num_vertices": options.num_vertices}
-        return gp.read_graph(options.f, options.format, **reading, **common), options.f
+        return gp.read_graph(options.f, options.format, **reading_options(options), **common), options.f
     if options.seed is not None:
         common["seed"] = options.seed
     if options.g is not None:
@@ -218,10 +268,10 @@ def announce_compilation() -> AbstractContextManager[None]:
     return announce_compilation(shown=True)
 
 
-def save_graph(graph: Graph, path: str, format: str | None) -> None:
+def save_graph(graph: Graph, path: str, format: str | None, *, lossy: bool) -> None:
     """Write a graph and report the time."""
     with stopwatch() as writing:
-        graph.save(path, format)
+        graph.save(path, format, lossy=lossy)
     print_seconds("write", writing.seconds, f"  {path}")
 
 

@@ -20,7 +20,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("o", metavar="OUTPUT", help="the file to write")
     _common.add_read_options(parser)
     _common.add_run_options(parser)
-    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
+    _common.add_write_options(parser)
     parser.add_argument(
         "--drop-duplicates", action="store_true", help="of several equal edges, keep the one with the smallest weight"
     )
@@ -33,13 +33,12 @@ def run(options: argparse.Namespace) -> None:
     import gpu_pregel as gp
     from gpu_pregel.io import check_output
 
-    _common.check_before_work(check_output, options.o, options.to)
+    _common.check_before_work(check_output, options.o, options.to, directed=options.directed is True)
     with _common.announce_compilation(), _common.stopwatch() as reading:
         graph = gp.read_graph(
             options.f,
             options.format,
-            directed=options.directed,
-            num_vertices=options.num_vertices,
+            **_common.reading_options(options),
             duplicates="drop" if options.drop_duplicates else "keep",
             self_loops="drop" if options.drop_self_loops else "keep",
             threads=options.threads,
@@ -47,6 +46,6 @@ def run(options: argparse.Namespace) -> None:
         )
     _common.print_line("graph", f"{options.f}: {graph.describe()}")
     _common.print_seconds("read", reading.seconds)
-    _common.save_graph(graph, options.o, options.to)
+    _common.save_graph(graph, options.o, options.to, lossy=options.lossy)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": options.f, "file": options.o})

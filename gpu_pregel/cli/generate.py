@@ -19,7 +19,7 @@ def add_parser(commands: Any) -> None:
     _common.add_generator_options(parser, files=False)
     _common.add_run_options(parser)
     parser.add_argument("-o", required=True, metavar="FILE", help="the output file")
-    parser.add_argument("--to", metavar="NAME", help="format of the output (default: by suffix)")
+    _common.add_write_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -33,6 +33,6 @@ def run(options: argparse.Namespace) -> None:
         graph, name = _common.load_graph(options)
     _common.print_line("graph", f"{name}: {graph.describe()}")
     _common.print_seconds("generate", generating.seconds)
-    _common.save_graph(graph, options.o, options.to)
+    _common.save_graph(graph, options.o, options.to, lossy=options.lossy)
     if options.json:
         _common.print_json({**_common.summary(graph), "graph": name, "file": options.o})

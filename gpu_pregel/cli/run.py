@@ -28,6 +28,17 @@ def named_program(text: str) -> tuple[str, str]:
     return path, name
 
 
+def named_value(text: str) -> tuple[str, Any]:
+    """Parse ``NAME=VALUE``, a number, ``true`` or ``false``; an argparse type."""
+    name, _, value = text.partition("=")
+    numbers: dict[str, Any] = {"true": True, "false": False}
+    if name.isidentifier():
+        for convert in (lambda word: numbers[word.lower()], int, float):
+            with suppress(KeyError, ValueError):
+                return name, convert(value)
+    raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=NUMBER, such as source=5")
+
+
 def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
@@ -38,6 +49,14 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "program", type=named_program, metavar="FILE.py:PROGRAM", help="the file and the program's name"
+    )
+    parser.add_argument(
+        "--parameter",
+        type=named_value,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of a parameter of the program, such as source=5; may be repeated",
     )
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
@@ -58,6 +77,11 @@ def add_parser(commands: Any) -> None:
         default="raise",
         help="at the limit, fail (raise, default) or keep the values (return)",
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="check indices, divisions and overflow; report the line and the vertex of a failure",
+    )
     _common.add_trials_option(parser)
     _common.add_result_option(parser)
     parser.set_defaults(run=run)
@@ -65,16 +89,21 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Load a program and a graph, run the program and write its values, as the options say."""
+    from gpu_pregel.host.programs.parameters import parameter_values
+
     device = _common.chosen_device(options)
     _common.check_graph_and_output(options)
     program = _load_program(*options.program)
+    parameter_values(program.declared_parameters, dict(options.parameter))
     with _common.announce_compilation():
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
-            _prepare(options, device, program, graph)
+            # A function that fails, or has a breakpoint, should do so for a vertex of the given graph.
+            if device["device"] != "python" and not options.check:
+                _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
         trials = []
         for _ in range(options.n):
@@ -119,11 +148,13 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
         return gp.run(
             graph,
             program,
+            parameters=dict(options.parameter),
             **device,
             mode=options.mode,
             partitions=options.partitions,
             max_supersteps=options.max_supersteps,
             on_limit=options.on_limit,
+            check=options.check,
             progress=_common.show_progress(),
         )
     except SuperstepLimitError as error:
@@ -151,4 +182,12 @@ def _prepare(options: argparse.Namespace, device: dict[str, Any], program: Verte
     for mode in ("pull", "push") if options.mode == "auto" else (options.mode,):
         # A program that cannot push raises ArgumentError, which only matters if push is forced.
         with suppress(*() if options.mode != "auto" else (ArgumentError,)):
-            gp.run(small, unhalted, mode=mode, max_supersteps=2, on_limit="return", **common)
+            gp.run(
+                small,
+                unhalted,
+                parameters=dict(options.parameter),
+                mode=mode,
+                max_supersteps=2,
+                on_limit="return",
+                **common,
+            )

@@ -35,6 +35,15 @@ def suffixes(path: str) -> tuple[str, str | None]:
     return last, None
 
 
+def as_path(path: object) -> str:
+    """Return a path as a string, or raise ``ArgumentTypeError``."""
+    if isinstance(path, (str, os.PathLike)):
+        name = os.fspath(path)
+        if isinstance(name, str):
+            return name
+    raise ArgumentTypeError(f"path must be a str or a path such as pathlib.Path, not {type(path).__name__}")
+
+
 def open_file(path: str) -> BinaryIO:
     """Open a file to read bytes; every error names the file."""
     try:
@@ -61,6 +70,8 @@ class Source:
     path : str
     size : int
         Size of the file on disk in bytes; 0 for a pipe.
+    is_regular : bool
+        Whether the file can be opened again, unlike a pipe.
     delivered : int
         Number of decompressed bytes returned by :meth:`read`.
     """
@@ -75,7 +86,8 @@ class Source:
         status = os.fstat(self._file.fileno())
         self.size = status.st_size
         # Compressed data is never empty, but Arrow accepts an empty file.
-        self._truncated = bool(self._compression) and stat.S_ISREG(status.st_mode) and self.size == 0
+        self.is_regular = stat.S_ISREG(status.st_mode)
+        self._truncated = bool(self._compression) and self.is_regular and self.size == 0
         if self._compression:
             import pyarrow as pa
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
-from gpu_pregel.host.arguments import check_choice
+from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import WEIGHT_DTYPES
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
 from gpu_pregel.host.graphs.numbering import check_renumber
-from gpu_pregel.io._files import check_source, check_target, suffixes
+from gpu_pregel.io._files import as_path, check_source, check_target, suffixes
+from gpu_pregel.io._losses import DIRECTED, without_losses
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -24,22 +25,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GraphFormat:
-    """A format: its module, its suffixes, the options that only some formats have, and whether it may be compressed."""
+    """A format: its module, its suffixes, the options that only some formats have, and what it can hold.
+
+    ``undirected`` formats cannot hold directed graphs.
+    """
 
     module: str
     suffixes: tuple[str, ...]
     options: tuple[str, ...] = ()
     compressible: bool = True
+    undirected: bool = False
 
 
 FORMATS = {
     "edgelist": GraphFormat(
         "edgelist",
         (".txt", ".el", ".wel", ".edges", ".edgelist", ".tsv", ".csv", ".snap"),
-        options=("num_vertices", "renumber"),
+        options=("num_vertices", "renumber", "columns", "header"),
     ),
     "matrix-market": GraphFormat("matrix_market", (".mtx",)),
-    "metis": GraphFormat("metis", (".graph",)),
+    "metis": GraphFormat("metis", (".graph",), undirected=True),
     "graphalytics": GraphFormat("graphalytics", (".v", ".e"), compressible=False),
     "gemini": GraphFormat("gemini", (".bin",), options=("num_vertices", "renumber")),
     "gemini-weighted": GraphFormat("gemini", (".wbin",), options=("num_vertices", "renumber")),
@@ -75,24 +80,25 @@ def read_graph(
     format: str | None = None,
     *,
     directed: bool | None = None,
-    weighted: bool | None = None,
+    columns: Sequence[str | int] | None = None,
+    weight: str | int | None = "auto",
     weight_dtype: Any = None,
+    header: bool | str = "auto",
     num_vertices: int | None = None,
     renumber: bool | str = "auto",
     duplicates: str = "keep",
     self_loops: str = "keep",
     threads: int | None = None,
     progress: bool = False,
-    columns: Sequence[str] | None = None,
 ) -> Graph:
     r"""Read a graph from a file.
 
     ======================  ==================================  =====================================================
     format                  suffixes                            holds
     ======================  ==================================  =====================================================
-    edgelist                .txt .el .wel .edges .edgelist      lines ``source destination [weight]``, separated by
-                            .tsv .csv .snap                     blanks, tabs, commas or semicolons; ``#`` and ``%``
-                                                                start comments; .csv and .tsv may have a header
+    edgelist                .txt .el .wel .edges .edgelist      lines ``source target [weight]``, separated by blanks,
+                            .tsv .csv .snap                     tabs, commas or semicolons, with or without a header;
+                                                                ``#`` and ``%`` start comments
     matrix-market           .mtx                                a square sparse matrix (coordinate)
     metis                   .graph                              the neighbours of each vertex, undirected
     graphalytics            .v .e                               two files, vertices and edges, and ``.properties``
@@ -114,11 +120,19 @@ def read_graph(
     directed : bool, optional
         Whether edges are directed. Default: as stated in the file, otherwise False. False adds the reverse of each edge
         of a directed file; True keeps both directions of each edge of an undirected file.
-    weighted : bool, optional
-        Default: read weights if the file has them. True rejects a file without weights, False ignores them.
+    columns : sequence of str or int, optional
+        The columns of source, target and, optionally, weight, by name or by position from 0; for edgelist and parquet.
+        Default: ``source`` and ``target`` (or src and dst, from and to), otherwise the first two.
+    weight : str, int or None, default "auto"
+        The column of weights, for edgelist and parquet; None ignores the weights of any file. "auto" reads the column
+        called ``weight``, ``weights`` or ``value``; in text, otherwise, the third column, unless its header has another
+        name and the first edge has no number there.
     weight_dtype : dtype, optional
         int32, int64, uint32, uint64, float32 or float64. A weight that does not fit is an error. Default: float64 for
         text (int64 for METIS and integer matrices), otherwise as in the file.
+    header : {"auto", True, False}
+        Whether the first row of a text file names the columns. "auto" recognizes usual names, and other names above
+        integer ids or above numbers in the third column. A .csv or .tsv file whose first row may be either is an error.
     num_vertices : int, optional
         The ids are 0 to ``num_vertices - 1``; only for edgelist, gemini and parquet, which do not store the number.
     renumber : {"auto", False}
@@ -129,14 +143,19 @@ def read_graph(
         Number of threads. Default: the processors available to this process.
     progress : bool, default False
         Show progress bars on stderr.
-    columns : sequence of str, optional
-        Only for parquet: the columns of source, destination and, optionally, weight. Default: ``src`` and ``dst`` (or
-        source and target, from and to), otherwise the first two, and ``weight``, ``weights`` or ``value``.
+
+    Notes
+    -----
+    If every id of a text file is an integer, the ids are integers; otherwise all of them are strings, so that ``007``
+    is not 7 if another id is a name. Blanks around an id are ignored. In .csv and .tsv files, and wherever commas or
+    semicolons separate the columns, ids may be quoted; in .tsv files, ids may contain blanks.
 
     Raises
     ------
     FormatError
         The file does not conform to its format; the message names the file and, for text, the line.
+    ArgumentTypeError
+        ``path`` is not a path.
     MissingFileError, NotAFileError, UnreadableFileError
         The file cannot be opened.
     ArgumentError
@@ -154,8 +173,10 @@ def read_graph(
     """
     from gpu_pregel.io._options import ReadOptions
 
-    name = os.fspath(path)
+    name = as_path(path)
     chosen = _format_to_read(name, format)
+    if directed is not None:
+        check_flag("directed", directed)
     check_choice("duplicates", duplicates, ("keep", "drop"))
     check_choice("self_loops", self_loops, ("keep", "drop"))
     check_renumber(renumber)
@@ -163,13 +184,16 @@ def read_graph(
         ("num_vertices", num_vertices is not None),
         ("renumber", renumber != "auto"),
         ("columns", columns is not None),
+        ("header", header != "auto"),
     ):
         if given and option not in FORMATS[chosen].options:
             raise ArgumentError(f"the format {chosen} does not support {option}=: omit it")
+    if header != "auto" or not isinstance(header, str):
+        check_flag("header", header)
     options = ReadOptions(
         format=chosen,
         directed=directed,
-        weighted=weighted,
+        weight=_weight_column(weight, chosen),
         weight_dtype=None if weight_dtype is None else _weight_dtype(weight_dtype),
         num_vertices=None if num_vertices is None else check_num_vertices(num_vertices),
         renumber=renumber,
@@ -177,21 +201,42 @@ def read_graph(
         self_loops=self_loops,
         threads=thread_count(threads),
         progress=progress,
-        columns=None if columns is None else _column_names(columns),
+        columns=None if columns is None else _chosen_columns(columns),
+        header=header,
     )
     check_source(name)
     graph: Graph = _module(chosen).read(name, options)
     return graph
 
 
-def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Write a graph to a file, completely or not at all.
+def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = None, *, lossy: bool = False) -> None:
+    """Write a graph to a file, completely or not at all, and without losing anything unless ``lossy``.
 
-    Undirected edges are written once if the format allows it. edgelist, graphalytics, parquet and pregel files store
-    the user's ids, the other formats vertex numbers. edgelist and gemini files only store edges, so isolated vertices
-    at the end of the numbering are lost. gemini-weighted files round float64 weights to float32. edgelist and
-    graphalytics files lose the weights of a graph without edges. .pregel files preserve everything if the ids are
-    64-bit integers or strings.
+    ======================  =========================================  ================  ========================
+    format                  ids                                        isolated          weights
+                                                                       vertices
+    ======================  =========================================  ================  ========================
+    .csv .tsv               integers or strings                        refused           yes
+    .txt .snap .edges       integers, or strings without blanks        unless there are  yes
+    .edgelist .wel                                                     ids [1]_
+    .el                     as .txt                                    as .txt           refused
+    matrix-market           refused                                    yes               yes
+    metis                   refused                                    yes               positive integers
+    graphalytics            integers                                   yes               yes
+    gemini                  refused                                    refused           refused
+    gemini-weighted         refused                                    refused           float32
+    gapbs                   refused                                    yes               int32 (.wsg), else refused
+    parquet                 integers, strings, bytes, dates            yes               yes, with their dtype
+    pregel                  integers, strings                          yes               yes, with their dtype
+    ======================  =========================================  ================  ========================
+
+    "Refused" is an error that names a format that can hold the graph. Only matrix-market, graphalytics, gapbs, parquet
+    and pregel files hold the direction; pass ``directed=True`` to read a directed graph from the others. (metis files
+    hold undirected graphs without self-loops.) Text holds no dtype of weights; pass ``weight_dtype=``. An undirected
+    edge is written once if the format allows it. The vertices of a file other than .pregel may be numbered in another
+    order than those of the graph; their ids are the same.
+
+    .. [1] Their number is written to the last line, as a comment.
 
     Parameters
     ----------
@@ -200,34 +245,43 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
         An existing file is replaced.
     format : str, optional
         See :func:`read_graph`. Default: selected by the suffix.
-
-    Raises
-    ------
-    WriteError
-        The file cannot be written; no partial file remains.
-    ArgumentError
-        The format cannot represent the graph, for example its weights, ids or direction.
-
-    Examples
-    --------
-    >>> import gpu_pregel as gp, pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "pair.pregel")
-    >>> gp.Graph.from_edgelist([0], [1]).save(path)
-    >>> gp.read_graph(path)
-    <Graph: 2 vertices, 2 stored edges, undirected>
-    """
-    name = os.fspath(path)
-    chosen = choose_format(name, format)
-    _module(chosen).write(graph, name, chosen)
-
-
-def check_output(path: str | os.PathLike[str], format: str | None = None) -> None:
-    """Raise the errors of :func:`save_graph` for this path and format, before a graph is computed.
+    lossy : bool, default False
+        Write what the format can hold: vertex numbers instead of ids, no isolated vertices, no weights or rounded ones.
 
     Raises
     ------
     FormatError
-        The suffix is unknown.
+        The format cannot hold the graph; nothing is written.
+    WriteError
+        The file cannot be written; no partial file remains.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> graph = gp.Graph.from_edgelist(["ann"], ["bob"])
+    >>> graph.save(folder / "pair.pregel")
+    >>> gp.read_graph(folder / "pair.pregel")
+    <Graph: 2 vertices, 2 stored edges, undirected>
+    >>> graph.save(folder / "pair.mtx")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    gpu_pregel.errors.FormatError: ...pair.mtx: matrix-market files hold vertex numbers, not ids: save as .pregel, ...
+    """
+    name = as_path(path)
+    chosen = choose_format(name, format)
+    check_target(name)
+    check_flag("lossy", lossy)
+    _module(chosen).write(without_losses(graph, name, chosen, lossy=lossy), name, chosen)
+
+
+def check_output(path: str | os.PathLike[str], format: str | None = None, *, directed: bool = False) -> None:
+    """Raise the errors of :func:`save_graph` for this path, format and direction, before a graph is computed.
+
+    Raises
+    ------
+    FormatError
+        The suffix is unknown, or the format cannot hold directed graphs.
     WriteError
         The folder does not exist or is not writable.
 
@@ -238,8 +292,10 @@ def check_output(path: str | os.PathLike[str], format: str | None = None) -> Non
     ...
     gpu_pregel.errors.FormatError: graph.docx: unknown suffix '.docx': ...
     """
-    name = os.fspath(path)
-    choose_format(name, format)
+    name = as_path(path)
+    chosen = choose_format(name, format)
+    if directed and FORMATS[chosen].undirected:
+        raise FormatError(name, f"{chosen} files cannot hold directed graphs: {DIRECTED}")
     check_target(name)
 
 
@@ -260,7 +316,7 @@ def check_input(path: str | os.PathLike[str], format: str | None = None) -> None
     ...
     gpu_pregel.errors.MissingFileError: nowhere.el: no such file
     """
-    name = os.fspath(path)
+    name = as_path(path)
     _format_to_read(name, format)
     check_source(name)
 
@@ -288,9 +344,18 @@ def _weight_dtype(weight_dtype: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
-        raise ArgumentTypeError(f"columns must be a sequence of names, not {columns!r}")
+def _weight_column(weight: object, format: str) -> str | int | None:
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, (str, int))):
+        raise ArgumentTypeError(f"weight must be the name or position of a column, 'auto' or None, not {weight!r:.80}")
+    if weight not in (None, "auto") and "columns" not in FORMATS[format].options:
+        raise ArgumentError(f"the format {format} has no columns to choose from: omit weight={weight!r:.80}")
+    return weight
+
+
+def _chosen_columns(columns: Sequence[str | int]) -> tuple[str | int, ...]:
+    known = not isinstance(columns, str) and isinstance(columns, Sequence)
+    if not known or any(isinstance(column, bool) or not isinstance(column, (str, int)) for column in columns):
+        raise ArgumentTypeError(f"columns must be a sequence of names or positions, not {columns!r:.80}")
     if len(columns) not in (2, 3):
-        raise ArgumentError(f"columns must name source, destination and optionally weight, not {len(columns)} columns")
+        raise ArgumentError(f"columns must name source, target and optionally weight, not {len(columns)} columns")
     return tuple(columns)

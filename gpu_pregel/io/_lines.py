@@ -24,6 +24,8 @@ Block = tuple[bytes, int]
 _BLOCK_BYTES = 16 << 20
 _ARROW_BYTES = 4 << 20
 _LONGEST_LINE = 1 << 30
+_EXACT = 2.0**53
+"""float64 represents all integers up to this one."""
 _MOST_DIGITS = 1000
 """Longer numbers are errors; Python refuses to convert several thousand digits."""
 _BOM = b"\xef\xbb\xbf"
@@ -97,11 +99,19 @@ class Layout:
     """The smallest valid id; None for no limit."""
     last: int | None = None
     last_reason: str = ""
+    positions: tuple[int, ...] = (0, 1, 2)
+    """Where the ids and the weight are."""
+    names: tuple[str, ...] | None = None
+    """The names of all columns, if the file has a header."""
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
         """The initial dtypes of the arrays: one per id column and one for the weights."""
         return [np.dtype(np.uint32)] * self.ids + ([] if self.weight is None else [self.weight])
+
+    def place(self, role: int) -> str:
+        """Return the name of the column of the source, target or weight (0, 1, 2), to begin a message with."""
+        return "" if self.names is None else f"column {self.names[self.positions[role]]!r}: "
 
     def split(self, line: bytes) -> list[bytes]:
         """Return the columns of a line."""
@@ -128,7 +138,7 @@ class LineParser:
             except pa.ArrowInvalid:
                 self._irregular = True
         if batches is None:
-            text = self._normalize(block)
+            text = normalize(block, self._layout)
             try:
                 batches = self._parse_by_arrow(text, self._layout.separator or b" ") if text.strip() else []
             except pa.ArrowInvalid:
@@ -142,20 +152,8 @@ class LineParser:
         types = ["int64"] * layout.ids
         if layout.weight is not None:
             types.append("int64" if layout.weight.kind in "iu" else "float64")
-        return parse_by_arrow(text, separator, types, layout.columns, threads=self._threads)
-
-    def _normalize(self, block: bytes) -> bytes:
-        """Remove comments, quotes and repeated separators, which Arrow cannot parse."""
-        text = block.replace(b"\r\n", b"\n")
-        comments = re.escape(self._layout.comments)
-        if comments and any(bytes([mark]) in text for mark in self._layout.comments):
-            text = re.sub(rb"(?m)^[ \t]*[" + comments + rb"][^\n]*\n?", b"", text)
-        if self._layout.separator is not None:
-            return text.replace(b'"', b"")
-        text = text.replace(b"\t", b" ")
-        while b"  " in text:
-            text = text.replace(b"  ", b" ")
-        return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
+        used = dict(zip(layout.positions, types, strict=False))
+        return parse_by_arrow(text, separator, used, layout.columns, threads=self._threads)
 
     def _is_valid(self, batch: list[Array]) -> bool:
         """Return whether all ids and weights of a batch are within their limits; cast the weights in place."""
@@ -166,8 +164,9 @@ class LineParser:
             if layout.last is not None and ids.max() > layout.last:
                 return False
         if layout.weight is not None:
-            batch[layout.ids], fault = cast_weights(batch[layout.ids], layout.weight)
-            return fault < 0
+            weights = batch[layout.ids]
+            batch[layout.ids], fault = cast_weights(weights, layout.weight)
+            return fault < 0 and not may_be_inexact(weights)
         return True
 
     def _parse_by_line(self, block: bytes, number: int) -> list[Array]:
@@ -178,48 +177,79 @@ class LineParser:
             if not line or line[:1] in layout.comments:
                 continue
             try:
-                for row, value in zip(rows, self._parse_line(line), strict=True):
+                fields = self._layout.split(line)
+                for row, value in zip(rows, parse_fields(fields, line, layout), strict=True):
                     row.append(value)
             except ValueError as error:
                 raise FormatError(self._path, str(error), number + offset) from None
         columns = [np.array(row, np.int64) for row in rows[: layout.ids]]
         return columns + [np.array(row, layout.weight) for row in rows[layout.ids :]]
 
-    def _parse_line(self, line: bytes) -> list[Any]:
-        """Return the ids and the weight of a line, or raise ``ValueError`` with the problem."""
-        layout = self._layout
-        if layout.separator is not None:
-            line = line.replace(b'"', b"")
-        fields = layout.split(line)
-        if len(fields) < layout.ids:
-            wanted = "a source and a destination" if layout.ids == 2 else "an id"
-            raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} is required")
-        values: list[Any] = [self._parse_id(field) for field in fields[: layout.ids]]
-        if len(fields) != layout.columns:
-            raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
-        if layout.weight is not None:
-            values.append(_parse_weight(fields[layout.ids], layout.weight))
-        return values
 
-    def _parse_id(self, field: bytes) -> int:
-        layout = self._layout
-        if not re.fullmatch(rb"[+-]?[0-9]+", field):
-            problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
-            raise ValueError(f"the id {_shown(field)} {problem}: text formats require integer ids")
-        value = int(field) if len(field) <= _MOST_DIGITS else None
-        if value is None or not _INT64.min <= value <= _INT64.max:
-            raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): renumber the vertices")
-        if layout.first == 0 and value < 0:
-            raise ValueError(f"the id {value} is negative: ids start at 0")
-        if layout.first is not None and value < layout.first:
-            raise ValueError(f"the id {value} is too small: ids start at {layout.first}")
-        if layout.last is not None and value > layout.last:
-            raise ValueError(f"the id {value} is too large: {layout.last_reason}")
-        return value
+def normalize(block: bytes, layout: Layout) -> bytes:
+    """Remove comments and, without a separator, make runs of blanks and tabs one blank, as Arrow requires."""
+    text = block.replace(b"\r\n", b"\n")
+    comments = re.escape(layout.comments)
+    if comments and any(bytes([mark]) in text for mark in layout.comments):
+        text = re.sub(rb"(?m)^[ \t]*[" + comments + rb"][^\n]*\n?", b"", text)
+    if layout.separator is not None:
+        return text
+    text = text.replace(b"\t", b" ")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
-def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int, *, threads: int) -> list[list[Array]]:
-    """Parse lines of ``columns`` columns and return the first ones in batches, or raise ``pyarrow.ArrowInvalid``."""
+def parse_fields(fields: list[bytes], line: bytes, layout: Layout, *, names: bool = False) -> list[Any]:
+    """Return the ids and the weight among the fields of a line, or raise ``ValueError`` with the problem.
+
+    Ids are integers, or strings if ``names``.
+    """
+    if len(fields) < layout.ids:
+        wanted = "a source and a destination" if layout.ids == 2 else "an id"
+        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} is required")
+    if len(fields) != layout.columns and (names or len(fields) <= max(layout.positions[: len(layout.dtypes)])):
+        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
+    chosen = [fields[position].strip() for position in layout.positions[: len(layout.dtypes)]]
+    values: list[Any] = []
+    for role, field in enumerate(chosen[: layout.ids]):
+        if names and not field:
+            what = ("source", "target")[role]
+            raise ValueError(f"{layout.place(role)}the {what} is missing: every edge needs a source and a target")
+        values.append(field.decode() if names else _parse_id(field, layout))
+    if len(fields) != layout.columns:
+        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
+    if layout.weight is not None:
+        try:
+            values.append(parse_weight(chosen[layout.ids], layout.weight))
+        except ValueError as error:
+            raise ValueError(f"{layout.place(layout.ids)}{error}") from None
+    return values
+
+
+def _parse_id(field: bytes, layout: Layout) -> int:
+    if not re.fullmatch(rb"[+-]?[0-9]+", field):
+        problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
+        raise ValueError(f"the id {_shown(field)} {problem}")
+    value = int(field) if len(field) <= _MOST_DIGITS else None
+    if value is None or not _INT64.min <= value <= _INT64.max:
+        raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): renumber the vertices")
+    if layout.first == 0 and value < 0:
+        raise ValueError(f"the id {value} is negative: ids start at 0")
+    if layout.first is not None and value < layout.first:
+        raise ValueError(f"the id {value} is too small: ids start at {layout.first}")
+    if layout.last is not None and value > layout.last:
+        raise ValueError(f"the id {value} is too large: {layout.last_reason}")
+    return value
+
+
+def parse_by_arrow(
+    text: bytes, separator: bytes, types: dict[int, str], columns: int, *, threads: int
+) -> list[list[Array]]:
+    """Parse lines of ``columns`` columns; return those at the positions in ``types`` in batches.
+
+    Raises ``pyarrow.ArrowInvalid`` if Arrow cannot parse them, or would accept what others reject.
+    """
     import pyarrow as pa
     import pyarrow.csv
 
@@ -228,7 +258,7 @@ def parse_by_arrow(text: bytes, separator: bytes, types: list[str], columns: int
     if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
         raise pa.ArrowInvalid("Arrow would treat a carriage return as the end of a line")
     names = [str(column) for column in range(columns)]
-    used = dict(zip(names, map(pa.type_for_alias, types), strict=False))
+    used = {names[position]: pa.type_for_alias(alias) for position, alias in types.items()}
     table = pa.csv.read_csv(
         pa.BufferReader(text),
         pa.csv.ReadOptions(use_threads=threads > 1, block_size=_ARROW_BYTES, column_names=names),
@@ -265,14 +295,22 @@ def _separator(block: bytes) -> bytes:
     return b"\t" if b"\t" in line and b" " not in line else b" "
 
 
-def _parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
+def may_be_inexact(weights: Array) -> bool:
+    """Return whether float64 weights are so large that an integer of the text may have been rounded."""
+    if weights.dtype != np.float64:
+        return False
+    large = np.abs(weights) >= _EXACT
+    return bool(large.any() and np.isfinite(weights[large]).any())
+
+
+def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
     text = field.decode("ascii", "replace")
     try:
         if re.search(r"[^0-9a-zA-Z.+-]", text):
             raise ValueError
         value = int(text) if dtype.kind in "iu" and re.fullmatch(r"[+-]?[0-9]+", text) else float(text)
     except ValueError:
-        raise ValueError(f"the weight {_shown(field)} is not a number") from None
+        raise ValueError(f"the weight {_shown(field)} is not a number: pass weight=None to ignore it") from None
     if isinstance(value, int):
         if not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
             raise ValueError(weight_fault(value, dtype))
@@ -280,6 +318,10 @@ def _parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
     cast, fault = cast_weights(np.array([value]), dtype)
     if fault >= 0:
         raise ValueError(weight_fault(value, dtype))
+    if dtype == np.float64 and re.fullmatch(r"[+-]?[0-9]{1,40}", text) and int(text) != value:
+        raise ValueError(
+            f"the weight {_shown(field)} does not fit float64 exactly: pass weight_dtype='int64' or 'uint64'"
+        )
     return cast[0]
 
 

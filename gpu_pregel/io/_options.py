@@ -23,7 +23,7 @@ class ReadOptions:
 
     format: str = "edgelist"
     directed: bool | None = None
-    weighted: bool | None = None
+    weight: str | int | None = "auto"
     weight_dtype: np.dtype[Any] | None = None
     num_vertices: int | None = None
     renumber: bool | str = "auto"
@@ -31,13 +31,13 @@ class ReadOptions:
     self_loops: str = "keep"
     threads: int | None = None
     progress: bool = False
-    columns: tuple[str, ...] | None = None
+    columns: tuple[str | int, ...] | None = None
+    header: bool | str = "auto"
 
-    def wants_weights(self, path: str, has_weights: bool) -> bool:
-        """Return whether to read weights; raise if they are required and the file has none."""
-        if self.weighted and not has_weights:
-            raise FormatError(path, "has no weights: omit weighted=True")
-        return has_weights and self.weighted is not False
+    @property
+    def wants_weights(self) -> bool:
+        """Whether to read the weights of a file that has some."""
+        return self.weight is not None
 
 
 def cast_weights(values: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
@@ -67,7 +67,7 @@ def weight_fault(value: object, dtype: np.dtype[Any]) -> str:
     if value != value:
         return "the weight is NaN: use a number or drop the edge"
     remedy = "weight_dtype='float64'" if dtype.kind in "iu" else "another weight_dtype"
-    return f"the weight {value} does not fit {dtype}: pass {remedy}, or weighted=False to ignore the weights"
+    return f"the weight {value} does not fit {dtype}: pass {remedy}, or weight=None to ignore the weights"
 
 
 def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:
@@ -85,18 +85,23 @@ def checked_weights(path: str, options: ReadOptions, values: Array) -> Array:
 def graph_from_edges(
     path: str,
     options: ReadOptions,
-    src: Array,
-    dst: Array,
+    src: Any,
+    dst: Any,
     weight: Array | None,
     *,
     directed: bool,
     num_vertices: int | None = None,
+    vertices: Any = None,
 ) -> Graph:
-    """Build a graph from the edges of a file; ``num_vertices`` is the number stated in the file, if any."""
+    """Build a graph from the edges of a file; ``num_vertices`` is the number stated in the file, if any.
+
+    ``src``, ``dst`` and ``vertices`` are as in ``Graph.from_edgelist``.
+    """
     with name_file_in_errors(path):
         return Graph.from_edgelist(
             *(src, dst, weight),
             num_vertices=options.num_vertices if num_vertices is None else num_vertices,
+            vertices=vertices,
             directed=directed,
             renumber=options.renumber,
             duplicates=options.duplicates,

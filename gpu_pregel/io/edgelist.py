@@ -11,111 +11,88 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, suffixes
-from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, read_lines, without_first_line
+from gpu_pregel.io._head import read_head
+from gpu_pregel.io._lines import Block, line_blocks, read_lines
+from gpu_pregel.io._losses import has_isolated_vertices
 from gpu_pregel.io._options import ReadOptions, graph_from_edges
+from gpu_pregel.io._table import TableReader, TextEdges
 
 Array = np.ndarray[Any, Any]
 
-_COMMENTS = b"#%"
-_NUMBER = rb"[+-]?([0-9]|\.[0-9])"
+_NOTE = re.compile(rb"\n# gpu_pregel: num_vertices=([0-9]{1,10})\s*\Z")
+_NOTE_BYTES = 100
 _EDGES_PER_WRITE = 1 << 20
-UNWEIGHTED = "Graph.from_csr(graph.indptr, graph.indices, directed=graph.is_directed)"
-"""An expression that drops the weights of a graph, for error messages."""
+
+
+class _StatedVertices:
+    """The number of vertices stated in the last line of a file that this package wrote."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._wanted = options.num_vertices is None
+        self._tail = b""
+
+    def watch(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """Yield the blocks unchanged."""
+        for block in blocks:
+            self._tail = (self._tail + block[0][-_NOTE_BYTES:])[-_NOTE_BYTES:]
+            yield block
+
+    @property
+    def number(self) -> int | None:
+        """The number, or None if there is none or the options take precedence."""
+        found = _NOTE.search(b"\n" + self._tail) if self._wanted else None
+        return int(found[1]) if found else None
 
 
 def read(path: str, options: ReadOptions) -> Graph:
-    """Read an edge list."""
-    suffix = suffixes(path)[0]
+    """Read an edge list: numbers by the parser of lines, names and quoted text by Arrow's reader of tables."""
     with Source(path) as source:
-        line, number, blocks = first_data_line(line_blocks(source), _COMMENTS)
-        if suffix in (".csv", ".tsv") and _is_header(line):
-            header, header_number = line, number
-            line, number, blocks = first_data_line(without_first_line(blocks), _COMMENTS)
-            _check_header(path, header, header_number, line)
-        layout = _layout(path, suffix, options, line, number)
-        workers = thread_count(options.threads)
-        columns = read_lines(source, blocks, layout, threads=workers, progress=options.progress)
-    weight = columns[2] if layout.weight is not None else None
-    return graph_from_edges(path, options, columns[0], columns[1], weight, directed=bool(options.directed))
+        stated = _StatedVertices(options)
+        head = read_head(path, options, stated.watch(line_blocks(source)))
+        if not head.is_numeric:
+            return _make_graph(path, options, TableReader(source, options).read(head), stated)
+        try:
+            arrays = read_lines(
+                source, head.blocks, head.layout, threads=thread_count(options.threads), progress=options.progress
+            )
+        except FormatError:
+            if not source.is_regular:
+                raise
+        else:
+            weight = arrays[2] if head.layout.weight is not None else None
+            return _make_graph(path, options, TextEdges(arrays[0], arrays[1], weight), stated)
+    # A line is faulty, or some ids are names, and then all are.
+    with Source(path) as source:
+        stated = _StatedVertices(options)
+        head = read_head(path, options, stated.watch(line_blocks(source)))
+        return _make_graph(path, options, TableReader(source, options).read(head), stated)
 
 
-def _is_header(line: bytes) -> bool:
-    """Return whether neither of the first two columns starts like a number."""
-    fields = line.replace(b'"', b"").split(_separator(line))[:2]
-    return bool(line) and not any(re.match(_NUMBER, field.strip()) for field in fields)
-
-
-def _check_header(path: str, header: bytes, number: int, first: bytes) -> None:
-    """Reject headers of tables with a column of row numbers, as pandas and R write them by default."""
-    names = [name.strip() for name in header.replace(b'"', b"").split(_separator(header))]
-    if not names or not names[0]:
-        raise FormatError(
-            path, "the first column has no name: if it holds row numbers, write the table without them", number
-        )
-    columns = len(first.split(_separator(first)))
-    if first and len(names) != columns:
-        raise FormatError(path, f"the header names {len(names)} columns, but the first edge has {columns}", number)
-
-
-def _separator(line: bytes) -> bytes | None:
-    return next((mark for mark in (b",", b";") if mark in line), None)
-
-
-def _layout(path: str, suffix: str, options: ReadOptions, line: bytes, number: int) -> Layout:
-    """Derive the layout of the lines from the first edge."""
-    separator = _separator(line)
-    columns = len(line.split(separator)) if line else 3 if options.weighted else 2
-    if suffix == ".wel" and columns == 2 and line:
-        raise FormatError(path, "2 columns, but .wel files have a weight in a third column", number)
-    if options.weighted and columns == 2:
-        raise FormatError(path, "2 columns, so there are no weights: omit weighted=True", number)
-    weight = None
-    if columns > 2 and options.weighted is not False:
-        weight = options.weight_dtype or np.dtype(np.float64)
-    last = None
-    if options.num_vertices is not None:
-        last = options.num_vertices - 1
-    return Layout(
-        columns=max(2, columns),
-        reason=f"the first edge (line {number}) has {columns}",
-        weight=weight,
-        separator=separator,
-        comments=_COMMENTS,
-        last=last,
-        last_reason=f"num_vertices is {options.num_vertices}; raise it, or omit it to number the ids that occur",
-    )
+def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedVertices) -> Graph:
+    return graph_from_edges(path, options, *edges, directed=bool(options.directed), num_vertices=stated.number)
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
     """Write an edge list by the user's ids; each undirected edge appears once."""
     suffix = suffixes(path)[0]
-    if suffix == ".el" and graph.weights is not None:
-        raise ArgumentError(f"{path}: .el files cannot store weights: use the suffix .wel, or save {UNWEIGHTED}")
     if suffix == ".wel" and graph.weights is None:
-        raise ArgumentError(f"{path}: .wel files require weights, but the graph has none: use the suffix .el")
-    check_ids(graph, path, "edge lists", low=0)
+        raise FormatError(path, ".wel files require weights, but the graph has none: use the suffix .el")
+    separator = {".csv": ",", ".tsv": "\t"}.get(suffix)
     with atomic_file(path) as file:
-        if suffix in (".txt", ".snap"):
+        if separator is not None:
+            names = ["source", "target"] + ["weight"] * (graph.weights is not None)
+            file.write(f"{separator.join(names)}\n".encode())
+        elif suffix in (".txt", ".snap"):
             kind = "Directed" if graph.is_directed else "Undirected"
             file.write(f"# {kind} graph: {graph.num_vertices} vertices, {graph.num_edges} stored edges\n".encode())
-        write_edges(file, graph, separator={".csv": ",", ".tsv": "\t"}.get(suffix, " "), ids=graph.ids)
-
-
-def check_ids(graph: Graph, path: str, files: str, *, low: int) -> None:
-    """Reject ids that these files cannot store or that cannot be read back."""
-    if graph.ids is None:
-        return
-    if graph.ids.dtype.kind not in "iu":
-        raise ArgumentError(f"{path}: {files} require integer ids: save as .parquet or .pregel")
-    high = np.iinfo(np.int64).max
-    for worst in (graph.ids.min(initial=0), graph.ids.max(initial=0)):
-        if not low <= int(worst) <= high:
-            problem = "negative" if worst < 0 else "larger than 64 bits (signed)"
-            raise ArgumentError(f"{path}: the id {worst} is {problem}, which {files} cannot store: save as .pregel")
+        write_edges(file, graph, separator=separator or " ", ids=graph.ids, quoted=separator is not None)
+        if separator is None and has_isolated_vertices(graph):
+            # At the end, where it does not disturb GAPBS, which stops reading at the first line of another form.
+            file.write(f"# gpu_pregel: num_vertices={graph.num_vertices}\n".encode())
 
 
 def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:
@@ -135,17 +112,29 @@ def edge_chunks(graph: Graph) -> Iterator[tuple[Array, Array, Array | None]]:
 
 
 def write_edges(
-    file: BinaryIO, graph: Graph, *, separator: str, ids: Array | None = None, base: int = 0, swap: bool = False
+    file: BinaryIO,
+    graph: Graph,
+    *,
+    separator: str,
+    ids: Array | None = None,
+    quoted: bool = False,
+    base: int = 0,
+    swap: bool = False,
 ) -> None:
     """Write one line per edge, with ``ids`` or numbers from ``base``; ``swap`` writes the destination first."""
     import pyarrow as pa
     import pyarrow.csv
 
-    options = pa.csv.WriteOptions(include_header=False, delimiter=separator, quoting_style="none")
+    options = pa.csv.WriteOptions(
+        include_header=False, delimiter=separator, quoting_style="needed" if quoted else "none"
+    )
+    names = None if ids is None else pa.array(ids)
     for src, dst, weight in edge_chunks(graph):
         if not len(src):
             continue
-        ends = [src + base, dst.astype(np.int64) + base] if ids is None else [ids[src], ids[dst]]
+        ends = [src + base, dst.astype(np.int64) + base]
+        if names is not None:
+            ends = [names.take(pa.array(end)) for end in ends]
         columns = ends[::-1] if swap else ends
         table = pa.table(
             columns + ([] if weight is None else [weight]), names=["0", "1", "2"][: 2 + (weight is not None)]

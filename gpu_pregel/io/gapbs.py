@@ -10,13 +10,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file, load_bytes, suffixes, write_array
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
-from gpu_pregel.io.edgelist import UNWEIGHTED
 
 Array = np.ndarray[Any, Any]
 
@@ -27,16 +26,15 @@ _ROWS_PER_WRITE = 1 << 20
 
 def read(path: str, options: ReadOptions) -> Graph:
     """Read a serialized graph; only the out-edges of a directed graph."""
-    pairs = _has_weights(path, bool(options.weighted))
-    wanted = options.wants_weights(path, pairs)
     data = load_bytes(path)
+    pairs = _has_weights(path, _entries_are_pairs(data))
     directed, m, n = _parse_header(path, data, 8 if pairs else 4)
     require_memory(len(data), f"reading {path}")
     start = _HEADER_BYTES + 8 * (n + 1)
     indptr = np.array(data[_HEADER_BYTES:start].view("<i8"))
     if pairs:
         entries = data[start : start + 8 * m].view("<i4").reshape(m, 2)
-        indices, weights = np.array(entries[:, 0]), np.array(entries[:, 1]) if wanted else None
+        indices, weights = np.array(entries[:, 0]), np.array(entries[:, 1]) if options.wants_weights else None
     else:
         indices, weights = np.array(data[start : start + 4 * m].view("<i4")), None
     # Viewed as unsigned, a negative neighbour is larger than n.
@@ -46,6 +44,14 @@ def read(path: str, options: ReadOptions) -> Graph:
 def _has_weights(path: str, otherwise: bool) -> bool:
     """Return whether files with this suffix have weights; ``otherwise`` if the format has no such suffix."""
     return {".sg": False, ".wsg": True}.get(suffixes(path)[0], otherwise)
+
+
+def _entries_are_pairs(data: Array) -> bool:
+    """Return whether the size of the file is that of a graph with weights."""
+    if len(data) < _HEADER_BYTES:
+        return False
+    m, n = map(int, data[1:_HEADER_BYTES].view("<i8"))
+    return m > 0 and len(data) == _HEADER_BYTES + (1 + int(data[0])) * (8 * (n + 1) + 8 * m)
 
 
 def _parse_header(path: str, data: Array, entry_bytes: int) -> tuple[bool, int, int]:
@@ -74,16 +80,15 @@ def write(graph: Graph, path: str, _format: str) -> None:
     """Write a serialized graph for GAPBS, by vertex number."""
     pairs = _has_weights(path, graph.weights is not None)
     if graph.num_vertices > _MAX_VERTICES:
-        raise ArgumentError(
-            f"{path}: GAPBS supports 31-bit vertex numbers, too few for {graph.num_vertices:,} vertices"
-        )
+        problem = f"GAPBS supports 31-bit vertex numbers, too few for {graph.num_vertices:,} vertices: save as .pregel"
+        raise FormatError(path, problem)
     if pairs and graph.weights is None:
-        raise ArgumentError(f"{path}: .wsg files require weights, but the graph has none: use the suffix .sg")
-    if not pairs and graph.weights is not None:
-        raise ArgumentError(f"{path}: .sg files cannot store weights: use the suffix .wsg, or save {UNWEIGHTED}")
+        raise FormatError(path, ".wsg files require weights, but the graph has none: use the suffix .sg")
     if graph.weights is not None and graph.weights.dtype != np.int32:
-        raise ArgumentError(
-            f"{path}: .wsg files require int32 weights, not {graph.weights.dtype}: build the graph with int32 weights"
+        raise FormatError(
+            path,
+            f".wsg files require int32 weights, not {graph.weights.dtype}: build the graph with int32 weights, or save "
+            f"as .wel, .parquet or .pregel",
         )
     with atomic_file(path) as file:
         file.write(bytes([graph.is_directed]))

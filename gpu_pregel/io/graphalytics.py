@@ -17,8 +17,9 @@ from gpu_pregel.host.graphs.csr import MAX_VERTICES
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, open_file
 from gpu_pregel.io._lines import Layout, first_data_line, line_blocks, line_of_row, read_lines
+from gpu_pregel.io._losses import integer_ids
 from gpu_pregel.io._options import ReadOptions, graph_from_edges
-from gpu_pregel.io.edgelist import check_ids, write_edges
+from gpu_pregel.io.edgelist import write_edges
 
 Array = np.ndarray[Any, Any]
 
@@ -83,9 +84,9 @@ def _read_direction(path: str) -> bool:
 def _read_edges(path: str, options: ReadOptions) -> tuple[Array, Array, Array | None]:
     with Source(path) as source:
         line, number, blocks = first_data_line(line_blocks(source), b"")
-        columns = len(line.split()) if line else 3 if options.weighted else 2
+        columns = len(line.split())
         weight = None
-        if options.wants_weights(path, columns > 2):
+        if columns > 2 and options.wants_weights:
             weight = options.weight_dtype or np.dtype(np.float64)
         layout = Layout(
             columns=max(2, columns),
@@ -126,9 +127,8 @@ def write(graph: Graph, path: str, _format: str) -> None:
     import pyarrow as pa
     import pyarrow.csv
 
-    check_ids(graph, path, "Graphalytics files", low=np.iinfo(np.int64).min)
     vertex_path, edge_path, properties_path = _paths(path)
-    ids = np.arange(graph.num_vertices) if graph.ids is None else graph.ids
+    ids = np.arange(graph.num_vertices) if graph.ids is None else integer_ids(graph.ids)
     name = Path(vertex_path).name[:-2]
     with (
         atomic_file(properties_path) as properties,
@@ -136,7 +136,7 @@ def write(graph: Graph, path: str, _format: str) -> None:
         atomic_file(edge_path) as edges,
     ):
         pa.csv.write_csv(pa.table({"id": ids}), vertices, pa.csv.WriteOptions(include_header=False))
-        write_edges(edges, graph, separator=" ", ids=graph.ids)
+        write_edges(edges, graph, separator=" ", ids=None if graph.ids is None else ids)
         lines = [
             f"graph.{name}.vertex-file = {name}.v",
             f"graph.{name}.edge-file = {name}.e",

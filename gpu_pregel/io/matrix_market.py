@@ -48,12 +48,12 @@ def read(path: str, options: ReadOptions) -> Graph:
     with Source(path) as source:
         header, blocks = _read_header(path, line_blocks(source))
         dtype = _FIELDS[header.field]
-        if not options.wants_weights(path, dtype is not None):
+        if not options.wants_weights:
             weight = None
         elif header.symmetry == "skew-symmetric":
             weight = dtype  # Weights are negated first and cast later.
         else:
-            weight = options.weight_dtype or dtype
+            weight = dtype and (options.weight_dtype or dtype)
         layout = Layout(
             columns=2 if dtype is None else 3,
             reason=f"an entry of a {header.field} matrix has {2 if dtype is None else 3}",
@@ -119,7 +119,7 @@ def _make_graph(
         if weight is not None and not directed:
             raise ArgumentError(
                 f"{path}: the weights of a skew-symmetric matrix differ in sign by direction: "
-                f"omit directed=False, or pass weighted=False"
+                f"omit directed=False, or pass weight=None"
             )
     if directed and header.symmetry != "general":
         other = src != dst

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.csr import MAX_VERTICES
 from gpu_pregel.host.graphs.graph import Graph
@@ -28,6 +28,7 @@ from gpu_pregel.io._lines import (
     parse_by_arrow,
     without_first_line,
 )
+from gpu_pregel.io._losses import DIRECTED
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
 
 Array = np.ndarray[Any, Any]
@@ -35,6 +36,7 @@ Array = np.ndarray[Any, Any]
 _COMMENTS = b"%"
 _SPACES_TO_LINES = bytes.maketrans(b" \t\r", b"\n\n\n")
 _ENTRIES_PER_WRITE = 1 << 20
+_LARGEST_WEIGHT = np.iinfo(np.int64).max
 
 
 class _MetisHeader(NamedTuple):
@@ -51,7 +53,6 @@ def read(path: str, options: ReadOptions) -> Graph:
     with Source(path) as source:
         line, number, blocks = first_data_line(line_blocks(source), _COMMENTS)
         header = _parse_header(path, line, number)
-        wanted = options.wants_weights(path, header.weighted)
         lengths, values = _read_rows(source, without_first_line(blocks), options)
     lengths = _check_lengths(path, header, lengths)
     if header.skipped:
@@ -64,7 +65,9 @@ def read(path: str, options: ReadOptions) -> Graph:
         values, weights = values[0::2], values[1::2].astype(np.int64)
     _check_neighbours(path, header, lengths, values)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    return graph_from_rows(path, options, indptr, values - 1, weights if wanted else None, directed=False)
+    return graph_from_rows(
+        path, options, indptr, values - 1, weights if options.wants_weights else None, directed=False
+    )
 
 
 def _parse_header(path: str, line: bytes, number: int) -> _MetisHeader:
@@ -98,7 +101,7 @@ def _read_rows(source: Source, blocks: Iterator[Block], options: ReadOptions) ->
             if lengths[-1].any():
                 try:
                     tokens = text.translate(_SPACES_TO_LINES)
-                    for batch in parse_by_arrow(tokens, b",", ["int64"], 1, threads=threads):
+                    for batch in parse_by_arrow(tokens, b",", {0: "int64"}, 1, threads=threads):
                         values.add(batch[0])
                 except pa.ArrowInvalid:
                     raise _not_a_number(source.path, block, number) from None
@@ -176,12 +179,17 @@ def write(graph: Graph, path: str, _format: str) -> None:
     """Write a METIS graph: undirected, without self-loops, and with positive integer weights or none."""
     indptr, indices, weights = graph.to_csr()
     if graph.is_directed:
-        raise ArgumentError(f"{path}: METIS files only store undirected graphs: build the graph with directed=False")
+        raise FormatError(path, f"metis files cannot hold directed graphs: {DIRECTED}")
     src, dst, _ = graph.to_edgelist()
     if (src == dst).any():
-        raise ArgumentError(f"{path}: METIS files cannot store self-loops: build the graph with self_loops='drop'")
-    if weights is not None and (weights.dtype.kind == "f" or (weights.size and weights.min() <= 0)):
-        raise ArgumentError(f"{path}: METIS files require positive integer weights: save as .mtx or .wel")
+        problem = (
+            "metis files cannot hold self-loops: save as .mtx or .pregel, or build the graph with self_loops='drop'"
+        )
+        raise FormatError(path, problem)
+    if weights is not None and (
+        weights.dtype.kind == "f" or (weights.size and not 0 < weights.min() <= weights.max() <= _LARGEST_WEIGHT)
+    ):
+        raise FormatError(path, "metis files require positive integer weights: save as .mtx, .wel or .pregel")
     with atomic_file(path) as file:
         file.write(f"{graph.num_vertices} {len(src)}{'' if weights is None else ' 001'}\n".encode())
         first = 0

@@ -47,7 +47,7 @@ def read(path: str, options: ReadOptions) -> Graph:
     if batch.num_rows != 1:
         raise FormatError(path, f"has {batch.num_rows} rows instead of one: write the file again")
     arrays = {name: _array(path, name, batch.column(name)) for name in schema.names if name in _TYPES}
-    weights = arrays.get("weights") if options.wants_weights(path, "weights" in arrays) else None
+    weights = arrays.get("weights") if options.wants_weights else None
     return graph_from_rows(
         path, options, arrays["indptr"], arrays["indices"], weights, directed=directed, ids=arrays.get("ids")
     )

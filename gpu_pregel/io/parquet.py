@@ -1,22 +1,30 @@
-"""Parquet tables of edges: a column of sources, one of destinations and, optionally, one of weights."""
+"""Parquet tables of edges: a column of sources, one of targets and, optionally, one of weights.
+
+The metadata of files written by this package holds the direction, the number of vertices and the ids of isolated ones.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.io._files import atomic_file, name_file_in_errors
-from gpu_pregel.io._options import ReadOptions, checked_weights
+from gpu_pregel.host.graphs.interchange import as_table
+from gpu_pregel.io._columns import choose_columns
+from gpu_pregel.io._files import atomic_file
+from gpu_pregel.io._options import ReadOptions, checked_weights, graph_from_edges
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Array = np.ndarray[Any, Any]
 
-_ENDS = (("source", "target"), ("src", "dst"), ("source", "destination"), ("from", "to"))
-_WEIGHTS = ("weight", "weights", "value")
 _METADATA = b"gpu_pregel"
+_MOST_METADATA = 1 << 24
 
 
 def read(path: str, options: ReadOptions) -> Graph:
@@ -27,48 +35,34 @@ def read(path: str, options: ReadOptions) -> Graph:
     try:
         with pa.parquet.ParquetFile(path, memory_map=True) as file:
             schema = file.schema_arrow
-            source, target, weight = _choose_columns(path, options, schema.names)
+            if len(schema.names) < 2:
+                raise FormatError(path, f"has {len(schema.names)} columns: edges require a source and a target")
+            chosen = choose_columns(path, options, schema.names, None)
+            source, target = schema.names[chosen.source], schema.names[chosen.target]
+            weight = None if chosen.weight is None else schema.names[chosen.weight]
             names = [source, target] if weight is None else [source, target, weight]
             table = file.read(columns=names, use_threads=options.threads != 1)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is not a readable Parquet file ({error}): write it again") from error
-    stored = _graph_facts(path, schema)
-    directed, num_vertices = options.directed, options.num_vertices
-    if directed is None:
-        directed = bool(stored.get("directed"))
-    if num_vertices is None and not stored.get("ids"):
-        num_vertices = stored.get("num_vertices")
-    if weight is not None:
-        table = table.set_column(2, weight, pa.array(_weights(path, options, weight, table[weight])))
-    with name_file_in_errors(path):
-        return Graph.from_arrow(
-            *(table, source, target, weight),
-            num_vertices=num_vertices,
-            directed=directed,
-            renumber=options.renumber,
-            duplicates=options.duplicates,
-            self_loops=options.self_loops,
-            threads=options.threads,
-            progress=options.progress,
-        )
+    weights = None if weight is None else _weights(path, options, weight, table[weight])
+    src, dst = (_ids(path, name, table[name]) for name in (source, target))
+    facts = _graph_facts(path, schema)
+    directed = bool(facts.get("directed")) if options.directed is None else options.directed
+    stated = facts.get("num_vertices") if options.num_vertices is None and not facts.get("ids") else None
+    isolated = facts.get("isolated") if options.num_vertices is None else None
+    vertices = None if isolated is None else _ids(path, "isolated", isolated)
+    return graph_from_edges(path, options, src, dst, weights, directed=directed, num_vertices=stated, vertices=vertices)
 
 
-def _choose_columns(path: str, options: ReadOptions, names: list[str]) -> tuple[str, str, str | None]:
-    """Return the requested columns, those with common names, or the first two."""
-    if options.columns is not None:
-        for name in options.columns:
-            if name not in names:
-                raise ArgumentError(f"{path} has no column {name!r}; available columns: {', '.join(map(repr, names))}")
-        source, target, *rest = options.columns
-        weight = rest[0] if rest else None
-    else:
-        if len(names) < 2:
-            raise FormatError(path, f"has {len(names)} columns: edges require a source and a destination")
-        source, target = next((pair for pair in _ENDS if set(pair) <= set(names)), (names[0], names[1]))
-        weight = next((name for name in _WEIGHTS if name in names and name not in (source, target)), None)
-    if options.wants_weights(path, weight is not None):
-        return source, target, weight
-    return source, target, None
+def _ids(path: str, name: str, column: pyarrow.ChunkedArray) -> Any:
+    """Return a column of ids without nulls: strings by Arrow, everything else by NumPy."""
+    import pyarrow as pa
+
+    if column.null_count:
+        row = int(np.asarray(column.is_null()).argmax())
+        raise FormatError(path, f"column {name!r} is null in row {row:,}: drop the row or fill it")
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return column if pa.types.is_string(kind) or pa.types.is_large_string(kind) else column.to_numpy()
 
 
 def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:
@@ -76,7 +70,7 @@ def _weights(path: str, options: ReadOptions, name: str, column: Any) -> Array:
 
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise FormatError(
-            path, f"the column {name!r} is {column.type}, not a number type: pass weighted=False to ignore it"
+            path, f"the column {name!r} is {column.type}, not a number type: pass weight=None to ignore it"
         )
     if column.null_count:
         row = int(np.asarray(column.is_null()).argmax())
@@ -91,44 +85,75 @@ def _graph_facts(path: str, schema: Any) -> dict[str, Any]:
         return {}
     try:
         facts = json.loads(text)
+        encoded = facts.get("isolated")
         return {
             "directed": bool(facts["directed"]),
             "num_vertices": int(facts["num_vertices"]),
             "ids": bool(facts["ids"]),
+            "isolated": None if encoded is None else _decode(encoded),
         }
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise FormatError(
             path, f"the metadata {_METADATA.decode()!r} is damaged ({error!r}): write the file again"
         ) from error
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
-    """Write columns ``source``, ``target`` and, if any, ``weight``, by the user's ids; each undirected edge once."""
+    """Write the columns ``source``, ``target`` and, if any, ``weight``, by id; each undirected edge once."""
+    import pyarrow as pa
     import pyarrow.parquet
 
-    facts = {"directed": graph.is_directed, "num_vertices": graph.num_vertices, "ids": graph.ids is not None}
-    table = graph.to_arrow()
-    for name in ("source", "target"):
-        problem = _unreadable(table[name])
+    facts: dict[str, Any] = {
+        "directed": graph.is_directed,
+        "num_vertices": graph.num_vertices,
+        "ids": graph.ids is not None,
+    }
+    src, dst, weights = graph.to_edgelist()
+    columns: dict[str, Any] = {"source": src, "target": dst}
+    if graph.ids is not None:
+        ids = as_table({"source": graph.ids}).column(0).combine_chunks()
+        problem = _unreadable(ids)
         if problem:
-            raise ArgumentError(f"{path}: {problem}")
-    table = table.replace_schema_metadata({_METADATA: json.dumps(facts)})
+            raise FormatError(path, problem)
+        columns = {name: ids.take(pa.array(ends)) for name, ends in columns.items()}
+        isolated = np.bincount(src, minlength=graph.num_vertices) + np.bincount(dst, minlength=graph.num_vertices) == 0
+        if isolated.any():
+            facts["isolated"] = _encode(path, ids.filter(pa.array(isolated)))
+    if weights is not None:
+        columns["weight"] = weights
+    table = pa.table(columns).replace_schema_metadata({_METADATA: json.dumps(facts)})
     with atomic_file(path) as file:
         pyarrow.parquet.write_table(table, file)
 
 
-def _unreadable(column: Any) -> str | None:
-    """Return why a column of ids could not be read back, and the remedy; None if it can be."""
+def _encode(path: str, ids: pyarrow.Array) -> str:
+    """Return ids as text for the metadata."""
     import pyarrow as pa
-    import pyarrow.compute
 
-    types = pa.types
-    if column.null_count:
+    stream = pa.BufferOutputStream()
+    batch = pa.record_batch({"ids": ids})
+    with pa.ipc.new_stream(stream, batch.schema) as writer:
+        writer.write_batch(batch)
+    text = base64.b64encode(stream.getvalue()).decode()
+    if len(text) > _MOST_METADATA:
+        problem = f"the ids of {len(ids):,} vertices without edges are too long for the metadata: save as .pregel"
+        raise FormatError(path, problem)
+    return text
+
+
+def _decode(text: str) -> pyarrow.ChunkedArray:
+    import pyarrow as pa
+
+    with pa.ipc.open_stream(base64.b64decode(text)) as reader:
+        return reader.read_all().column("ids")
+
+
+def _unreadable(ids: pyarrow.Array) -> str | None:
+    """Return why ids could not be read back, and the remedy; None if they can be."""
+    import pyarrow as pa
+
+    if ids.null_count:
         return "an id is None, which cannot be read back: use integers or strings"
-    if types.is_floating(column.type) or types.is_boolean(column.type) or types.is_nested(column.type):
-        return f"the ids become values of type {column.type}, which cannot be read back: use integers or strings"
-    if types.is_signed_integer(column.type) and len(column):
-        smallest = pa.compute.min(column).as_py()
-        if smallest < 0:
-            return f"the id {smallest} is negative, which cannot be read back: save as .pregel"
+    if pa.types.is_nested(ids.type):
+        return f"the ids become values of type {ids.type}, which cannot be read back: use integers or strings"
     return None

@@ -12,10 +12,11 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, Mis
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
 
-DEVICES = ("auto", "cpu")
+DEVICES = ("auto", "cpu", "python")
 """Devices available on every machine with every installation."""
-DEVICE_NAMES = ("auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED")
+DEVICE_NAMES = ("auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python")
 """Values of ``device``; N is the number of a GPU, and SEED a nonnegative integer."""
 DEVICE_VARIABLE = "GPU_PREGEL_DEVICE"
 """The environment variable that selects the device for "auto"."""
@@ -30,10 +31,11 @@ def get_device(name: str = "auto", *, threads: int | None = None) -> Device:
 
     Parameters
     ----------
-    name : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    name : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
         "auto" is the device named by the environment variable ``GPU_PREGEL_DEVICE``. If the variable is not set,
         "auto" is the first GPU, provided that it is usable, the packages of the extra ``cuda12`` or ``cuda13`` are
         installed and ``threads`` is not given; otherwise it is the CPU. "cuda" is GPU 0, and "emulated" has seed 0.
+        "python" runs vertex programs without compiling them.
     threads : int, optional
         Number of CPU threads; not supported by other devices. Defaults to the processors available to this process.
 
@@ -55,6 +57,8 @@ def get_device(name: str = "auto", *, threads: int | None = None) -> Device:
         raise ArgumentError(
             f"threads={threads} applies only to the CPU: omit it for device {kind!r}, or pass device='cpu'"
         )
+    if kind == "python":
+        return PythonDevice()
     process, device = _process_and_device(kind, number)
     if kind == "cuda" and process != os.getpid():
         raise DeviceError(
@@ -72,7 +76,7 @@ def usable_devices() -> list[str]:
     names = ["cpu"]
     if unavailable_reason() is None:
         names += [f"cuda:{gpu.number}" for gpu in gpus().found]
-    return names + ["emulated"] * (find_spec("numba_cuda") is not None)
+    return names + ["emulated"] * (find_spec("numba_cuda") is not None) + ["python"]
 
 
 def _parse(name: str) -> tuple[str, int]:

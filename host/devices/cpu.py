@@ -18,18 +18,10 @@ _MIN_CHUNK, _MAX_CHUNK = 1 << 10, 1 << 14
 _CHUNKS_PER_THREAD = 8
 
 
-class CpuDevice:
-    """Runs kernels on ``threads`` threads of this process."""
+class HostMemory:
+    """The memory of a device whose arrays are NumPy arrays."""
 
-    name = "cpu"
     is_host = True
-
-    def __init__(self, threads: int | None = None) -> None:
-        self.threads = thread_count(threads)
-
-    def kernels(self, family: str) -> ModuleType:
-        """Return the module of CPU kernels of a family, such as "components"."""
-        return import_module(f"gpu_pregel.kernels.algorithms.{family}_cpu")
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         """Return an uninitialised array."""
@@ -60,6 +52,19 @@ class CpuDevice:
 
     def trim(self) -> None:
         """Return immediately, because this device has no memory pool."""
+
+
+class CpuDevice(HostMemory):
+    """Runs kernels on ``threads`` threads of this process."""
+
+    name = "cpu"
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = thread_count(threads)
+
+    def kernels(self, family: str) -> ModuleType:
+        """Return the module of CPU kernels of a family, such as "components"."""
+        return import_module(f"gpu_pregel.kernels.algorithms.{family}_cpu")
 
     def launch(
         self,

@@ -184,6 +184,33 @@ class CudaDevice:
                 target[:] = staged
         return target
 
+    def adopt(self, array: Any) -> Any:
+        """Return a user's array on this GPU as a CuPy array, after all work on the GPU that may write it.
+
+        Raises
+        ------
+        ArgumentTypeError
+            The array is not contiguous, or has several dimensions.
+        """
+        with self._current():
+            adopted = self._cupy.as_array(array)
+            self._cupy.synchronize_device(self._device)
+        if adopted.ndim != 1 or not adopted.flags.c_contiguous:
+            raise ArgumentTypeError(
+                "arrays in the memory of a GPU must have one dimension and be contiguous: use cupy.ascontiguousarray "
+                "or tensor.contiguous()"
+            )
+        return adopted
+
+    def copy(self, array: Any, dtype: Any) -> Any:
+        """Copy an array within this GPU, as elements of a dtype of the same size; it may be modified afterwards."""
+        target = self.empty(array.size, dtype)
+        if array.size:
+            with self._current():
+                self._cupy.copy(target, array, self._stream)
+                self._cupy.synchronize(self._stream)
+        return target
+
     def launch(
         self,
         kernel: Any,

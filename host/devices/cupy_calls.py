@@ -11,7 +11,9 @@ import cupy
 import numpy as np
 
 CALLS = (
+    "asarray(a)",
     "cuda.Device(device)",
+    "cuda.Device.synchronize()",
     "cuda.Event()",
     "cuda.Event.record(stream)",
     "cuda.Event.synchronize()",
@@ -23,6 +25,7 @@ CALLS = (
     "cuda.get_elapsed_time(start_event, end_event)",
     "cuda.runtime.memGetInfo()",
     "empty(shape, dtype)",
+    "from_dlpack(array)",
     "get_default_memory_pool()",
     "ndarray.get(stream=stream, out=out)",
     "ndarray.set(arr, stream=stream)",
@@ -85,6 +88,26 @@ def copy_out(target: np.ndarray[Any, Any], source: Array, stream: Any) -> None:
 def copy(target: Array, source: Array, stream: Any) -> None:
     """Copy all bytes of ``source`` to the beginning of ``target`` on the same device."""
     target.data.copy_from_device_async(source.data, source.nbytes, stream)
+
+
+def as_array(array: Any) -> Array:
+    """Return an object with the CUDA array interface as an array of the same memory."""
+    return cupy.asarray(array)
+
+
+def from_dlpack(tensor: Any) -> Array:
+    """Return a tensor on a GPU as an array of the same memory; the current stream waits for its producer."""
+    return cupy.from_dlpack(tensor)
+
+
+def device_number(array: Any) -> int:
+    """Return the number of the GPU that has an object with the CUDA array interface."""
+    return int(cupy.asarray(array).device.id)
+
+
+def synchronize_device(device: Any) -> None:
+    """Wait until a GPU has finished all its work, on every stream."""
+    device.synchronize()
 
 
 def pinned(size: int) -> np.ndarray[Any, Any]:

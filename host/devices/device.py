@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -60,3 +60,14 @@ class Device(Protocol):
 
     def trim(self) -> None:
         """Release the unused memory of the device's memory pool."""
+
+
+@runtime_checkable
+class MemoryDevice(Device, Protocol):
+    """A device with memory of its own, in which users may have arrays."""
+
+    def adopt(self, array: Any) -> Any:
+        """Return a user's array in this device's memory as an array of the device, without copying it."""
+
+    def copy(self, array: Any, dtype: Any) -> Any:
+        """Copy an array within the device, as elements of a dtype of the same size; it may be modified afterwards."""

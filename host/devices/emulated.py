@@ -95,6 +95,14 @@ class EmulatedDevice:
         """Copy an array to the host, which counts as a readback."""
         return array.get()
 
+    def adopt(self, array: DeviceArray) -> DeviceArray:
+        """Return the array."""
+        return array
+
+    def copy(self, array: DeviceArray, dtype: Any) -> DeviceArray:
+        """Copy an array within the memory, as elements of a dtype of the same size."""
+        return array.copy().view(dtype)
+
     def synchronize(self) -> None:
         """Return immediately, because launches are synchronous."""
 

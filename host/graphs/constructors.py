@@ -130,6 +130,12 @@ class GraphConstructors(CSRGraph):
             mapped read-only, are used in any case.
         threads : int, optional
 
+        Notes
+        -----
+        Arrays in the memory of a GPU, such as those of CuPy and PyTorch, are copied to the host once, where they are
+        checked. If the rows are sorted, the graph also keeps ``indices`` of 4 bytes and the weights on the GPU, in a
+        copy unless ``copy=False``, so that the edges are never uploaded. All arrays of a GPU must be contiguous.
+
         Raises
         ------
         GraphError
@@ -155,4 +161,7 @@ class GraphConstructors(CSRGraph):
         if not host_csr.check_csr(csr, symmetric=not directed, threads=workers):
             src = host_csr.sources(csr, threads=workers)
             csr = host_csr.build_csr(src, csr.indices, csr.weights, n, symmetric=False, threads=workers)
-        return cls(csr, directed=directed, ids=names)
+            return cls(csr, directed=directed, ids=names)
+        graph = cls(csr, directed=directed, ids=names)
+        graph._keep_on_device((indptr, indices, weights), shared=shared)
+        return graph

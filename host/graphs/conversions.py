@@ -130,7 +130,7 @@ class GraphConversions(GraphConstructors):
 
     @classmethod
     def from_dlpack(cls, indptr: Any, indices: Any, weights: Any = None, *, directed: bool = False) -> Self:
-        """Make a graph from CSR arrays in CPU memory that support DLPack, such as tensors; see :meth:`from_csr`."""
+        """Make a graph from CSR arrays that support DLPack, such as PyTorch's on CPU or GPU; see :meth:`from_csr`."""
         return cls.from_csr(*interchange.from_dlpack(indptr, indices, weights), directed=directed)
 
     def to_csr(self) -> CSR:

@@ -10,6 +10,7 @@ import numpy as np
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceGraph
@@ -139,6 +140,14 @@ class CSRGraph:
         """Return the cache of this graph's arrays on a device."""
         memory = device.name.partition(":")[0] if device.name.startswith("emulated") else device.name
         return self._fact(f"copies on {memory}", lambda: DeviceGraph(device, self.num_edges))
+
+    def _keep_on_device(self, given: tuple[Any, Any, Any], *, shared: bool) -> None:
+        """Keep those of the arrays from which the CSR was made that are in device memory, for use on that device."""
+        for host, values in zip(self._csr, given, strict=True):
+            device = find_device(values)
+            if host is not None and device is not None:
+                there = self._on(device)
+                there.keep(host, there.offset if host is self.indptr else host.dtype, device, values, shared=shared)
 
     def _csr_on(self, device: Device, state: int) -> tuple[Any, Any]:
         """Return ``indptr`` and ``indices`` on a device, for work that needs ``state`` bytes in addition."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from gpu_pregel.errors import GraphError
-from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.device import Device, MemoryDevice
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.partitions import HubPieces, Partition, PartitionEdges, cut_hubs, find_sources
 
@@ -73,6 +73,18 @@ class DeviceGraph:
         if key not in self._copies:
             self._copies[key] = array, self.device.upload(np.ascontiguousarray(array, dtype))
         return self._copies[key][1]
+
+    def keep(self, host: Array, dtype: Any, device: MemoryDevice, values: Any, *, shared: bool) -> None:
+        """Use a user's array on this device as the copy of ``host``, if it has the kind and size of ``dtype``.
+
+        Unless it may be ``shared``, it is copied within the device.
+        """
+        array, dtype = device.adopt(values), np.dtype(dtype)
+        if array.dtype.itemsize != dtype.itemsize or (array.dtype.kind == "f") != (dtype.kind == "f"):
+            return
+        if not shared or array.dtype != dtype:
+            array = device.copy(array, dtype)
+        self._copies[_key(host, dtype)] = host, array
 
     def offsets(self, array: Array) -> Any:
         """Return the copy of an array of edge positions or degrees."""

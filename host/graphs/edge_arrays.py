@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES, WEIGHT_DTYPES
 
 Array = np.ndarray[Any, Any]
@@ -19,11 +20,17 @@ def check_num_vertices(value: object) -> int:
 
 
 def as_vector(name: str, values: object) -> Array:
-    """Return ``values`` as a one-dimensional array; an array is not copied."""
-    array = np.asarray(values)
+    """Return ``values`` as a one-dimensional array in host memory; a host array is not copied."""
+    array = to_host(values)
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
     return array
+
+
+def to_host(values: Any) -> Array:
+    """Return ``values`` as a host array; an array in device memory is copied."""
+    device = find_device(values)
+    return np.asarray(values) if device is None else device.download(device.adopt(values))
 
 
 def as_integers(name: str, values: object, dtype: np.dtype[Any]) -> Array:
@@ -67,7 +74,7 @@ def private(array: Array, given: object, shared: bool) -> Array:
 
     ``shared`` allows it to be.
     """
-    if shared or isinstance(given, (list, tuple)) or is_unwritable(array):
+    if shared or isinstance(given, (list, tuple)) or find_device(given) is not None or is_unwritable(array):
         return array
     return array.copy() if np.may_share_memory(array, np.asarray(given)) else array
 

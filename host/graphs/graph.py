@@ -72,7 +72,11 @@ class Graph(GraphQueries):
         chosen = np.flatnonzero(flags)
         if len(chosen) == self.num_vertices:
             return self
-        return Graph(transforms.induce(self.to_csr(), chosen), directed=self.is_directed, ids=self.to_ids(chosen))
+        ids = self.to_ids(chosen)
+        # Ids that are the vertex numbers need no table; False and True only equal them.
+        is_identity = ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(len(ids)))
+        csr = transforms.induce(self.to_csr(), chosen)
+        return Graph(csr, directed=self.is_directed, ids=None if is_identity else ids)
 
     def transpose(self) -> Graph:
         """Return the graph with every edge reversed; an undirected graph is its own transpose.
@@ -139,9 +143,13 @@ class Graph(GraphQueries):
         found: Graph = package.function("connected_components")(self, device=device, threads=threads).largest()
         return found
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`."""
-        package.function("save_graph")(self, path, format=format)
+    def save(self, path: str | os.PathLike[str], format: str | None = None, *, lossy: bool = False) -> None:
+        """Write the graph to a file; ``format`` or the suffix selects a format of :func:`gpu_pregel.read_graph`.
+
+        A format that cannot hold the ids, the isolated vertices or the weights raises ``FormatError``, and names others
+        that can, unless ``lossy``; the table in :func:`gpu_pregel.io.save_graph` lists what each format holds.
+        """
+        package.function("save_graph")(self, path, format=format, lossy=lossy)
 
 
 class _TransposedGraph(Graph):

@@ -14,8 +14,9 @@ from gpu_pregel.host.graphs.edge_arrays import as_vector
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Any]
 """Ids by the name of the argument: ``vertices``, ``src`` and ``dst``, as returned by :func:`as_ids`."""
-_DISTINCT = (str, int, bytes)
+DISTINCT = {str, int, bytes}
 """Types of which no value equals one of another of them."""
+_STRING_DTYPES = {"str", "string", "string[pyarrow]", "String"}
 
 
 def as_ids(name: str, values: Any) -> Any:
@@ -24,10 +25,9 @@ def as_ids(name: str, values: Any) -> Any:
     Only columns without anything but integers of at most 64 bits get an integer dtype. NumPy would convert the integer
     of the list ``[1, "1"]`` to a string, and strip the NUL from the string ``"b\0"``.
     """
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        strings = _arrow_strings(values)
-        if strings is not None:
-            return strings
+    strings = _arrow_strings(values)
+    if strings is not None:
+        return strings
     if _is_sequence_of_objects(values):
         return _as_integers(np.fromiter(values, object, len(values)))
     array = as_vector(name, values)
@@ -42,14 +42,34 @@ def as_ids(name: str, values: Any) -> Any:
 
 
 def _arrow_strings(values: Any) -> Any:
-    """Return an Arrow array of strings with 64-bit offsets; None if ``values`` has another type."""
+    """Return an Arrow array of strings with 64-bit offsets, or a dictionary of them; None if ``values`` has no strings."""
+    is_arrow = type(values).__module__.partition(".")[0] == "pyarrow"
+    # Columns of strings of pandas and Polars.
+    is_series = hasattr(values, "__arrow_c_stream__") and str(getattr(values, "dtype", "")) in _STRING_DTYPES
+    if not is_arrow and not is_series:
+        return None
     import pyarrow as pa
 
-    kind = getattr(values, "type", None)
+    strings = values if is_arrow else pa.chunked_array(values)
+    kind = getattr(strings, "type", None)
+    if isinstance(strings, pa.DictionaryArray) and pa.types.is_large_string(strings.type.value_type):
+        return strings
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    strings = values.cast(pa.large_string())
+    strings = strings.cast(pa.large_string())
     return strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+
+
+def as_strings(objects: Array) -> Any:
+    """Return an array of objects as an Arrow array; None if one is no string, or one that Arrow cannot hold."""
+    import pyarrow as pa
+
+    if objects.dtype.kind != "O" or set(map(type, objects)) != {str}:
+        return None
+    try:
+        return pa.array(objects, pa.large_string())
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None
 
 
 def _is_sequence_of_objects(values: object) -> bool:
@@ -102,12 +122,12 @@ def _number_objects(values: list[Any], listed: int) -> tuple[Array, list[Any]]:
     ids: list[Any] = []
     numbers = np.empty(len(values), np.uint32)
     for position, value in enumerate(values):
-        plain = key = value
-        if type(value) not in _DISTINCT:
+        plain = identity = value
+        if type(value) not in DISTINCT:
             end = position - listed
             name = "vertices" if end < 0 else "dst" if end % 2 else "src"
-            plain, key = identify(value, name, position if end < 0 else end // 2)
-        number = seen.setdefault(key, len(ids))
+            plain, identity = identify(value, name, position if end < 0 else end // 2)
+        number = seen.setdefault(identity, len(ids))
         if number == len(ids):
             ids.append(plain)
         numbers[position] = number
@@ -128,35 +148,48 @@ def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
     arrays = []
     for name, column in columns.items():
         if isinstance(column, np.ndarray) and len(column):
-            if column.dtype.kind != "O" or set(map(type, column)) != {str}:
-                return None
-            try:
-                column = pa.array(column, pa.large_string())
-            except UnicodeEncodeError:  # half of a surrogate pair
+            column = as_strings(column)
+            if column is None:
                 return None
         elif isinstance(column, np.ndarray):
             column = pa.array([], pa.large_string())
         if column.null_count:
             raise GraphError(_missing(name, int(np.asarray(column.is_null()).argmax()), None))
         arrays.append(column)
-    encoded = pa.concat_arrays(arrays).dictionary_encode()
-    codes = encoded.indices.to_numpy().astype(np.uint32)
-    ends = np.cumsum([len(array) for array in arrays])
-    parts = dict(zip(columns, np.split(codes, ends[:-1]), strict=True))
+    codes, dictionary = _encode(arrays)
+    parts = dict(zip(columns, codes, strict=True))
     # Arrow numbers all sources before the first destination.
-    appearance = np.concatenate([parts.get("vertices", codes[:0]), np.stack([parts["src"], parts["dst"]], 1).ravel()])
-    first = np.empty(len(encoded.dictionary), np.int64)
+    listed = parts.get("vertices", codes[0][:0])
+    appearance = np.concatenate([listed, np.stack([parts["src"], parts["dst"]], 1).ravel()])
+    first = np.full(len(dictionary), -1, np.int64)
     first[appearance[::-1]] = np.arange(len(appearance))[::-1]
-    order = np.argsort(first)
-    ids = np.fromiter(encoded.dictionary.to_pylist(), object, len(first))
-    ranks = _ranks(order)
-    return {name: ranks[part] for name, part in parts.items()}, ids[order]
+    is_first = np.zeros(len(appearance), bool)
+    is_first[first[first >= 0]] = True
+    order = appearance[is_first]
+    ranks = np.empty(len(dictionary), np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
+    ids = np.fromiter(dictionary.take(pa.array(order)).to_pylist(), object, len(order))
+    return {name: ranks[part] for name, part in parts.items()}, ids
+
+
+def _encode(arrays: list[Any]) -> tuple[list[Array], Any]:
+    """Return the codes of Arrow arrays of strings in one dictionary, and the dictionary, of distinct strings."""
+    import pyarrow as pa
+
+    dictionaries: list[Any] = [array.dictionary if isinstance(array, pa.DictionaryArray) else None for array in arrays]
+    shared = dictionaries[0]
+    are_equal = shared is not None and all(one is not None and one.equals(shared) for one in dictionaries)
+    if are_equal and shared.null_count == 0 and len(shared.unique()) == len(shared):
+        # Arrow's to_numpy would import pandas.
+        return [np.from_dlpack(array.indices.cast(pa.int64())) for array in arrays], shared
+    strings = [array.cast(pa.large_string()) if isinstance(array, pa.DictionaryArray) else array for array in arrays]
+    encoded = pa.concat_arrays(strings).dictionary_encode()
+    ends = np.cumsum([len(array) for array in strings])
+    return np.split(np.from_dlpack(encoded.indices), ends[:-1]), encoded.dictionary
 
 
 def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
-    """Return an id as a Python object, and a key that equals another id's only if their types are equal too.
-
-    Errors say that it is ``name[position]``.
+    """Return an id as a Python object, and its :func:`key`. Errors say that the id is ``name[position]``.
 
     Raises
     ------
@@ -166,7 +199,7 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         The id is not hashable.
     """
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value, value
     if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
@@ -178,18 +211,20 @@ def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
         ) from None
     if value is None or _has_nan(value):
         raise GraphError(_missing(name, position, value))
-    return value, _key(value)
+    return value, key(value)
 
 
-def _key(value: Any) -> Hashable:
-    """Return ``value`` with its type, and those of its elements; in Python ``1 == 1.0 == True``."""
+def key(value: Any) -> Hashable:
+    """Return what identifies an id: its value and its type, also of elements. In Python ``1 == 1.0 == True``."""
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        value = value.item()
     kind = type(value)
-    if kind in _DISTINCT:
+    if kind in DISTINCT:
         return value  # type: ignore[no-any-return]
     if isinstance(value, tuple):
-        return kind, tuple(map(_key, value))
+        return kind, tuple(map(key, value))
     if isinstance(value, frozenset):
-        return kind, frozenset(map(_key, value))
+        return kind, frozenset(map(key, value))
     return kind, value
 
 
@@ -230,10 +265,10 @@ def check_ids(values: Any, n: int) -> Array | None:
     seen: set[Hashable] = set()
     plain: list[Any] = []
     for position, value in enumerate(ids):
-        found, key = identify(value, "ids", position)
-        if key in seen:
+        found, identity = identify(value, "ids", position)
+        if identity in seen:
             raise GraphError(_repeated(value))
-        seen.add(key)
+        seen.add(identity)
         plain.append(found)
     return np.fromiter(plain, object, n)
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import repeat
 from numbers import Integral
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
-from gpu_pregel.host.graphs.edge_arrays import as_vector
+from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_strings, key
 
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
 """Integer ids have a table by id if it has at most this many entries per vertex."""
-_SIMPLE = {int, str, bytes}
-"""Types whose values equal no value of another type in this set."""
+_MANY = 8
+"""Strings are looked up in an Arrow array if there is at least one for this many vertices."""
 
 
 class IdIndex(Protocol):
@@ -70,8 +71,8 @@ class _IntegerIndex:
 
     def numbers(self, values: Any) -> Array:
         array = _as_column(values)
-        if isinstance(array, list) or array.dtype.kind not in "iu":
-            return np.fromiter(map(self.number, array), np.int64, len(array))
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
+            return np.fromiter(map(self.number, array.tolist()), np.int64, len(array))
         inside = (array >= self._lowest) & (array <= self._highest)
         first = len(array) if inside.all() else int(inside.argmin())
         found = self._find_all(array[:first])
@@ -124,13 +125,22 @@ class _HashIndex:
     """Ids of any hashable type."""
 
     def __init__(self, ids: Array) -> None:
-        values = ids.tolist()
-        keys = values if set(map(type, values)) <= _SIMPLE else map(_key, values)
-        self._numbers: dict[Any, int] = dict(zip(keys, range(len(values)), strict=True))
+        self._ids = ids
+
+    @cached_property
+    def _numbers(self) -> dict[Any, int]:
+        values = self._ids.tolist()
+        keys = values if set(map(type, values)) <= DISTINCT else map(key, values)
+        return dict(zip(keys, range(len(values)), strict=True))
+
+    @cached_property
+    def _strings(self) -> Any:
+        """The ids as an Arrow array; None if they are not all strings."""
+        return as_strings(self._ids)
 
     def number(self, value: object) -> int:
         try:
-            found = self._numbers.get(_key(value))
+            found = self._numbers.get(key(value))
         except TypeError:  # not hashable
             found = None
         if found is None:
@@ -138,14 +148,28 @@ class _HashIndex:
         return found
 
     def numbers(self, values: Any) -> Array:
-        values = _as_column(values)
-        values = values.tolist() if isinstance(values, np.ndarray) else values
-        if not set(map(type, values)) <= _SIMPLE:
+        column = _as_column(values)
+        if len(column) * _MANY >= len(self._ids) and self._strings is not None:
+            strings = as_strings(column) if isinstance(column, np.ndarray) else column
+            if strings is not None:
+                return self._find_strings(strings)
+        values = column.tolist()
+        if not set(map(type, values)) <= DISTINCT:
             return np.fromiter(map(self.number, values), np.int64, len(values))
-        found = np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values))
-        missing = found < 0
-        if missing.any():
-            self.number(values[int(missing.argmax())])
+        return self._checked(np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values)), values)
+
+    def _find_strings(self, strings: Any) -> Array:
+        """Return the numbers of many ids by a hash table of Arrow, which is built anew but is faster than a dict."""
+        import pyarrow.compute
+
+        found = pyarrow.compute.index_in(strings, self._strings).fill_null(-1)
+        return self._checked(found.to_numpy().astype(np.int64), strings)
+
+    def _checked(self, found: Array, values: Any) -> Array:
+        """Return vertex numbers, or raise ``UnknownVertexError`` for the first one that is -1."""
+        if (found < 0).any():
+            value = values[int((found < 0).argmax())]
+            self.number(value if isinstance(values, list) else value.as_py())
         return found
 
     def _alternative(self, value: object) -> object | None:
@@ -157,30 +181,11 @@ class _HashIndex:
         return None
 
 
-def _key(value: Any) -> Any:
-    """Return what identifies an id: 1, 1.0 and True are equal in Python, but are three ids."""
-    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
-        value = value.item()
-    kind = type(value)
-    if kind in _SIMPLE:
-        return value
-    return kind, type(value)(map(_key, value)) if kind in (tuple, frozenset) else value
-
-
-def _as_column(values: Any) -> list[Any] | Array:
-    """Return ids as an array of an integer dtype, if they have one, or as a list of objects."""
+def _as_column(values: Any) -> Any:
+    """Return a collection of ids as a column; see ``as_ids``."""
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__iter__") or hasattr(values, "__array__")):
         raise ArgumentTypeError(f"ids must be a list or an array of ids, not {values!r:.80}")
-    if not hasattr(values, "__array__"):
-        values = list(values)
-        if set(map(type, values)) == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63:
-            values = np.fromiter(values, np.int64, len(values))
-        return cast("list[Any] | Array", values)
-    array = as_vector("ids", values)
-    if array.dtype.kind in "iu":
-        return array
-    # Python has no equal of a time in nanoseconds, so that tolist would return integers.
-    return list(array) if array.dtype.kind in "mM" else cast(list[Any], array.tolist())
+    return as_ids("ids", values if hasattr(values, "__array__") else list(values))
 
 
 def _unknown(value: object, alternative: object | None) -> UnknownVertexError:

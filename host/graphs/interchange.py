@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import require
+from gpu_pregel.host.devices.user_arrays import import_dlpack
 from gpu_pregel.host.graphs.csr import CSR
 
 if TYPE_CHECKING:
@@ -20,8 +21,19 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-END_COLUMNS = (("source", "target"), ("src", "dst"), ("source", "destination"), ("from", "to"))
-"""Common names of the columns of sources and destinations, by preference."""
+END_COLUMNS = (
+    ("source", "target"),
+    ("src", "dst"),
+    ("source", "destination"),
+    ("from", "to"),
+    ("source", "dest"),
+    ("src", "dest"),
+    ("fromnodeid", "tonodeid"),
+    ("start", "end"),
+    ("tail", "head"),
+    ("u", "v"),
+)
+"""Common names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
 WEIGHT_COLUMNS = ("weight", "weights", "value")
 
 
@@ -103,7 +115,7 @@ def _node_ids(nodes: list[Any]) -> Array | None:
     if set(map(type, nodes)) <= {int}:
         if nodes == list(range(n)):
             return None
-        if min(nodes) >= 0 and max(nodes) < 1 << 63:
+        if min(nodes) >= -(1 << 63) and max(nodes) < 1 << 63:
             return np.array(nodes, np.int64)
     ids = np.empty(n, object)
     ids[:] = nodes
@@ -153,7 +165,7 @@ def to_networkx(
     return result
 
 
-def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) -> tuple[Array, Array, Array | None]:
+def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of a data frame."""
     pandas = require("pandas", "Graph.from_pandas")
     if not isinstance(edges, pandas.DataFrame):
@@ -163,17 +175,18 @@ def from_pandas(edges: pandas.DataFrame, source: Any, target: Any, weight: Any) 
         missing = edges[name].isna()
         if missing.any():
             raise _null(name, int(missing.to_numpy().argmax()))
-    return _edge_arrays(columns, [_pandas_array(edges[name]) for name in columns])
+    return _edge_arrays(columns, [_pandas_column(edges[name]) for name in columns])
 
 
-def _pandas_array(column: pandas.Series) -> Array:
-    """Return a column without missing values; numbers of pandas' own dtypes, which are nullable, as NumPy's."""
+def _pandas_column(column: pandas.Series) -> Any:
+    """Return a column without missing values; strings as they are, numbers of pandas' own dtypes as NumPy's."""
+    if column.dtype == "string":
+        return column
     dtype = None if isinstance(column.dtype, np.dtype) else getattr(column.dtype, "numpy_dtype", None)
-    array: Array = column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
-    return array
+    return column.to_numpy(dtype=dtype if dtype is not None and dtype.kind in "iuf" else None)
 
 
-def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> tuple[Array, Array, Array | None]:
+def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> tuple[Any, Any, Array | None]:
     """Return sources, destinations and weights from the columns of an Arrow table."""
     import pyarrow as pa
 
@@ -184,14 +197,14 @@ def from_arrow(edges: pyarrow.Table, source: Any, target: Any, weight: Any) -> t
     for name in columns:
         if table[name].null_count:
             raise _null(name, int(np.asarray(table[name].is_null()).argmax()))
-    return _edge_arrays(columns, [table[name].to_numpy() for name in columns])
+    return _edge_arrays(columns, [table[name] for name in columns])
 
 
-def _edge_arrays(columns: list[Any], arrays: list[Array]) -> tuple[Array, Array, Array | None]:
-    """Return sources, destinations and weights, which must be numbers."""
+def _edge_arrays(columns: list[Any], arrays: list[Any]) -> tuple[Any, Any, Array | None]:
+    """Return sources, destinations and weights, which must be numbers; ids may be arrays of Arrow."""
     if len(arrays) == 2:
         return arrays[0], arrays[1], None
-    src, dst, weights = arrays
+    src, dst, weights = arrays[0], arrays[1], np.asarray(arrays[2])
     if weights.dtype.kind not in "iuf" and len(weights):
         raise ArgumentTypeError(
             f"column {columns[2]!r} has weights of dtype {weights.dtype}, not numbers: pass weight=None to ignore it"
@@ -209,11 +222,13 @@ def choose_columns(names: list[Any], source: Any = None, target: Any = None, wei
     ``source`` and ``target``, if None, are columns with common names, or the first two besides the weight. ``weight``
     is a column, None for no weights, or "auto" for the column with a common name, if there is one.
     """
+    usual = {str(name).strip().lower(): name for name in reversed(names)}
     if weight == "auto":
-        weight = next((name for name in WEIGHT_COLUMNS if name in names and name not in (source, target)), None)
+        found = (usual[name] for name in WEIGHT_COLUMNS if name in usual)
+        weight = next((name for name in found if name not in (source, target)), None)
     if source is None and target is None:
         others = [name for name in names if name != weight]
-        pairs = (pair for pair in END_COLUMNS if set(pair) <= set(others))
+        pairs = ((usual[u], usual[v]) for u, v in END_COLUMNS if u in usual and v in usual)
         source, target = next(pairs, (*others[:2], None, None)[:2])
     chosen = {"source": source, "target": target}
     if weight is not None:
@@ -242,15 +257,16 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
     return pa.table(arrays)
 
 
-def from_dlpack(*tensors: Any) -> list[Array | None]:
-    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors in CPU memory or None, as arrays."""
-    arrays: list[Array | None] = []
+def from_dlpack(*tensors: Any) -> list[Any]:
+    """Return ``indptr``, ``indices`` and ``weights``, given as DLPack tensors or None, as NumPy or CuPy arrays."""
+    arrays: list[Any] = []
     for name, tensor in zip(("indptr", "indices", "weights"), tensors, strict=True):
         if tensor is None:
             arrays.append(None)
             continue
         try:
-            arrays.append(np.from_dlpack(tensor))
+            on_gpu = import_dlpack(tensor)
+            arrays.append(np.from_dlpack(tensor) if on_gpu is None else on_gpu)
         except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-            raise ArgumentTypeError(f"{name} cannot be imported by DLPack into CPU memory: {error}") from error
+            raise ArgumentTypeError(f"{name} cannot be imported by DLPack: {error}") from error
     return arrays

@@ -11,8 +11,8 @@ from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, INDPTR_DTYPE
 
 Array = np.ndarray[Any, Any]
 
-_EDGES_AT_ONCE = 1 << 22
-"""Limits temporary arrays, which take about 30 bytes per edge."""
+_EDGES_AT_ONCE = 1 << 17
+"""Temporary arrays take about 30 bytes per edge; in the cache, they are twice as fast."""
 
 
 def induce(csr: CSR, chosen: Array) -> CSR:

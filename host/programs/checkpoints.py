@@ -92,7 +92,21 @@ def as_checkpoint(given: object) -> Checkpoint:
 
 
 class Identity(NamedTuple):
-    """Identifies the graph (size, kind, dtype of weights, digest of its content) and the program (digest)."""
+    """Identifies a run: the graph (size, kind, dtype of weights, digest of its content), the program and its start.
+
+    Attributes
+    ----------
+    vertices, edges : int
+    directed : bool
+    weights : str or None
+        Their dtype.
+    content, program : str
+        Digests of the graph and of the program.
+    parameters : dict of str to str
+        The values of the program's parameters. Runs that were saved before there were parameters have none.
+    initial, frontier : str or None
+        Digests of what was given as ``initial=`` and ``frontier=``.
+    """
 
     vertices: int
     edges: int
@@ -100,6 +114,14 @@ class Identity(NamedTuple):
     weights: str | None
     content: str
     program: str
+    parameters: dict[str, str]
+    initial: str | None = None
+    frontier: str | None = None
+
+
+def _as_identity(saved: list[Any]) -> Identity:
+    """Return the identity that a header holds."""
+    return Identity(*saved, *([{}] if len(saved) == 6 else []))
 
 
 class ResumePoint(NamedTuple):
@@ -210,7 +232,7 @@ class CheckpointedRun:
                 f"new run with another run_id",
             )
         self._header = self._read_header(saved)
-        identity = Identity(*self._header["identity"])
+        identity = _as_identity(self._header["identity"])
         if identity != self._identity:
             raise self._error(run.head, _difference(identity, self._identity))
         if self._max_supersteps is not None and run.head + 1 > self._max_supersteps:
@@ -223,7 +245,7 @@ class CheckpointedRun:
     def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:
             header: dict[str, Any] = json.loads(saved.base())
-            Identity(*header["identity"])
+            dict(_as_identity(header["identity"]).parameters)
             if saved.base_step >= 0:
                 Activity(*map(int, header["plan"]))
                 {str(name): np.dtype(str(code)) for name, code in header["arrays"].items()}
@@ -335,8 +357,10 @@ class NumericFormat:
 
 def _difference(saved: Identity, own: Identity) -> str:
     """Return how the identities of a checkpoint and of this run differ, and the remedy."""
+    if saved[:6] == own[:6]:
+        return _difference_of_starts(saved, own)
     remedy = "choose another run_id, or pass the graph and program that it was made with"
-    if saved[:-1] == own[:-1]:
+    if saved[:5] == own[:5]:
         return (
             f"belongs to another program (functions, constants they use, dtypes, or the versions of Python or a "
             f"library): {remedy}"
@@ -350,3 +374,15 @@ def _difference(saved: Identity, own: Identity) -> str:
     if saved[:4] == own[:4]:
         return f"belongs to another graph (as large, but its edges or weights differ): {remedy}"
     return f"belongs to another graph (it has {size(saved)}; this one {size(own)}): {remedy}"
+
+
+def _difference_of_starts(saved: Identity, own: Identity) -> str:
+    """Return how the parameters, initial values or first frontiers of two runs of a program on a graph differ."""
+    for name, value in own.parameters.items():
+        if saved.parameters.get(name) != value:
+            return (
+                f"belongs to a run with parameter {name!r} = {saved.parameters.get(name)}, not {value}: choose another "
+                f"run_id, or pass the parameters that it was started with"
+            )
+    name = "initial" if saved.initial != own.initial else "frontier"
+    return f"belongs to a run with another {name}=: choose another run_id, or pass what it was started with"

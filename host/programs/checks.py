@@ -50,6 +50,8 @@ class ProgramChecks:
         _check(device["message"], "message", sending, self._message)
         _check(device["combine"], "combine", (message, message), self._message)
         _check(device["apply"], "apply", (value, message, context), self._value)
+        if "receives" in device:
+            _check(device["receives"], "receives", (value, context), _BOOL)
         if "active" in device:
             _check(device["active"], "active", (value, value, context), _BOOL)
         if "initially_active" in device:
@@ -174,6 +176,11 @@ def _essence(error: Exception) -> str:
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
     for line in reversed(_plain_text(error).splitlines()):
         text = line.strip()
+        if re.match(r"Unknown attribute '\w+' of type none", text):
+            return (
+                f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "
+                f"declares no aggregators"
+            )
         if re.match(
             r"(Unknown attribute|Untyped global|No implementation|Cannot|Use of|Invalid|NameError|.*Error)", text
         ):

@@ -18,9 +18,10 @@ def resolve_combiner(combine: str | Combiner, fields: Fields) -> tuple[Callable[
         return getattr(combine.function, "py_func", combine.function), _typed(combine.identity, fields)
     if combine in ("or", "and") and any(dtype.kind == "f" for dtype in fields.dtypes):
         raise ProgramError(f"combine={combine!r} needs integers or bool, not {field_names(fields)}")
-    starts = {"min": _top, "max": _bottom, "sum": _zero, "or": _zero, "and": _ones}
+    starts = {"min": _top, "max": _bottom, "sum": _zero, "or": _zero, "and": _ones, "any": _top}
     parts = tuple(starts[combine](dtype) for dtype in fields.dtypes)
-    return _built_in(combine, fields), fields.pack(parts)
+    identity = fields.pack(parts)
+    return _built_in(combine, fields, identity), identity
 
 
 def absorbing(combine: str | Combiner, fields: Fields) -> Any:
@@ -51,9 +52,12 @@ def _bottom(dtype: np.dtype[Any]) -> Any:
     return dtype.type(-np.inf) if dtype.kind == "f" else dtype.type(np.iinfo(dtype).min)
 
 
-def _built_in(combine: str, fields: Fields) -> Callable[[Any, Any], Any]:
+def _built_in(combine: str, fields: Fields, identity: Any) -> Callable[[Any, Any], Any]:
     """Return the function of a built-in combiner: tuples compare lexicographically and are added field by field."""
-    if combine in ("min", "max") and not fields.is_tuple:
+    if combine == "any":
+        is_nothing = [f"a[{k}] == identity[{k}]" for k in range(len(fields.dtypes))]
+        body = f"b if {' and '.join(is_nothing) if fields.is_tuple else 'a == identity'} else a"
+    elif combine in ("min", "max") and not fields.is_tuple:
         # For a conditional expression LLVM emits a branch, which takes three times as long when mispredicted.
         body = f"{combine}(a, b)"
     elif combine in ("min", "max"):
@@ -62,7 +66,7 @@ def _built_in(combine: str, fields: Fields) -> Callable[[Any, Any], Any]:
         sign = {"sum": "+", "or": "|", "and": "&"}[combine]
         parts = [f"a[{k}] {sign} b[{k}]" for k in range(len(fields.dtypes))]
         body = f"({', '.join(parts)},)" if fields.is_tuple else f"a {sign} b"
-    function: Callable[[Any, Any], Any] = eval(f"lambda a, b: {body}")
+    function: Callable[[Any, Any], Any] = eval(f"lambda a, b: {body}", {"identity": identity})
     return function
 
 

@@ -16,8 +16,9 @@ from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
-from gpu_pregel.kernels.library.jit_cpu import device, jit
+from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit, device, jit
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
+from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
 from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
@@ -35,6 +36,10 @@ class CompiledProgram:
     message: Fields
     identity: Any
     per_edge: bool
+    receives: bool
+    """Whether only some vertices take messages."""
+    is_selective: bool
+    """Whether a pull need not read every row to its end."""
     uses_in_degree: bool
     aggregates: tuple[tuple[str, np.dtype[Any], Any], ...]
     """The name, dtype and identity of each aggregate."""
@@ -52,8 +57,10 @@ class CompiledProgram:
 _compiled: dict[Any, CompiledProgram] = {}
 
 
-def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledProgram:
+def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = False) -> CompiledProgram:
     """Return a program's kernels for the CPU, from memory if they were requested before.
+
+    With ``check``, the functions raise errors for division by zero, indices out of range and overflow.
 
     Raises
     ------
@@ -63,17 +70,20 @@ def compile_program(program: VertexProgram, *, has_weights: bool) -> CompiledPro
     has_weights = has_weights and program.sends_per_edge
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
+    kernel, function = (checked_jit, checked_device) if check else (jit, device)
+
     def make_kernels(functions: Functions) -> dict[str, Any]:
+        one = with_checks(functions) if check else functions
         return {
-            "init": jit(program_cpu.make_init(functions)),
-            "signal": None if functions.per_edge else jit(program_cpu.make_signal(functions)),
-            "pull": jit(pull_cpu.make_pull(functions, has_weights=has_weights)),
-            "slot": jit(pull_cpu.make_slot(functions)),
-            "push": None if functions.message.is_tuple else jit(push_cpu.make_push(functions, has_weights=has_weights)),
-            "apply": jit(program_cpu.make_apply(functions, always=program.active == "always")),
+            "init": kernel(program_cpu.make_init(one)),
+            "signal": None if one.pulls_along_edges else kernel(program_cpu.make_signal(one)),
+            "pull": kernel(pull_cpu.make_pull(one, has_weights=has_weights)),
+            "slot": kernel(pull_cpu.make_slot(one)),
+            "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
+            "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
         }
 
-    return _from_memory(("cpu", fingerprint.hexdigest()), program, fingerprint, device, make_kernels)
+    return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
 
 
 def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> CompiledProgram:
@@ -92,7 +102,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
         arrays = array_types_cuda.make_array_types(functions, offset, weight)
         return {
             "init": program_cuda.make_init(functions, arrays),
-            "signal": None if functions.per_edge else program_cuda.make_signal(functions, arrays),
+            "signal": None if functions.pulls_along_edges else program_cuda.make_signal(functions, arrays),
             "pull": pull_cuda.make_pull(functions, arrays),
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
@@ -128,7 +138,7 @@ def _compile(
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
-    value, message = _fields(program)
+    value, message = program_fields(program)
     combine, identity = resolve_combiner(program.combine, message)
     digest = fingerprint.hexdigest() if fingerprint.is_complete else None
     checks = ProgramChecks(program, value, message, _parameters(program), digest)
@@ -152,6 +162,7 @@ def _compile(
         absorbing=absorbing(program.combine, message),
         built_in=program.combine if isinstance(program.combine, str) else None,
         apply=one["apply"],
+        receives=one.get("receives"),
         is_active=one.get("active"),
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
@@ -161,6 +172,8 @@ def _compile(
         message=message,
         identity=identity,
         per_edge=program.sends_per_edge,
+        receives=program.receives is not None,
+        is_selective=functions.is_selective,
         uses_in_degree="in_degree" in fingerprint.names,
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
@@ -172,6 +185,8 @@ def _compile(
 def _device_functions(program: VertexProgram, combine: Any, jit: Jit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Compile a program's functions; return them by role, and those of its aggregators by name."""
     plain = {"init": program.init, "message": program.message, "apply": program.apply, "combine": combine}
+    if program.receives is not None:
+        plain["receives"] = program.receives
     if callable(program.active):
         plain["active"] = program.active
     if program.initially_active is not None:
@@ -185,23 +200,26 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
 
     ``with_package`` is for keys of compiled code, as in ``Fingerprint``; checkpoints store the digest without it.
     """
-    value, message = _fields(program)
+    value, message = program_fields(program)
     has_weights = has_weights and program.sends_per_edge
     fingerprint = Fingerprint(with_package=with_package)
     fingerprint.add(_DIGEST_VERSION, value.dtypes, value.is_tuple, message.dtypes, message.is_tuple, has_weights)
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
+    if program.receives is not None:
+        fingerprint.add("receives", program.receives)
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():
         fingerprint.add(name, aggregator.function, None if aggregator.dtype is None else np.dtype(aggregator.dtype))
     # Added only where they occur, so that the digests of programs without them stay as they were.
-    for kind, names in (("parameters", _parameters(program)), ("value", value.names), ("message", message.names)):
+    parameters = tuple(f"{name} {dtype.str}" for name, dtype in _parameters(program))
+    for kind, names in (("parameters", parameters), ("value", value.names), ("message", message.names)):
         if names:
             fingerprint.add(kind, names)
     return fingerprint
 
 
-def _fields(program: VertexProgram) -> tuple[Fields, Fields]:
+def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:
     """Return the fields of a program's value and of its message."""
     message = program.value if program.message_type is None else program.message_type
     value, sent = (

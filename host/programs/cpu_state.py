@@ -41,6 +41,9 @@ class CpuPartition(PartitionState):
             *(partition.hub_words, partition.hub_bits, hubs.begins, hubs.ends),
             *(edges.indices, edges.weights if program.per_edge else None),
         )
+        rows = partition.in_edges.rows
+        self.hub_vertices = partition.in_hubs.rows if rows is None else rows[partition.in_hubs.rows]
+        self.in_hub_words, self.in_hub_bits = _words_of(self.hub_vertices)
         self.signals: tuple[Array, ...] = ()
         self.hub_mirrors: tuple[Array, ...] = ()
 
@@ -87,6 +90,7 @@ class CpuState(ProgramState):
         )
         self._everywhere = full_bitmap(n)
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        self._totals: tuple[Array, ...] = ()
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
         starts = program.identity if program.message.is_tuple else (program.identity,)
         self._use(
@@ -122,6 +126,9 @@ class CpuState(ProgramState):
         limit: int,  # noqa: ARG002
     ) -> list[SuperstepFigures]:
         """Run a superstep in which the active vertices send; ``totals`` are the aggregates that it sees."""
+        if self._program.receives:
+            seen = [np.array([total]) for total in totals]
+            self._totals = (*seen, *self.context_arrays[len(totals) :])
         (self._push if direction == "push" else self._pull)(superstep - 1, activity)
         for array, total in zip(self.aggregates, totals, strict=True):
             array[0] = total
@@ -133,53 +140,70 @@ class CpuState(ProgramState):
         """Sparse side: active sources send along their out-edges into the inboxes."""
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
             own, items = part.vertices, part.push_items
+            receivers = self._receivers(own, part.partition.first, superstep + 1)
             self._device.launch(
                 *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
                 *(superstep, self.context_arrays, signals.values, signals.frontier),
-                *(part.origin, _as_bits(own.inbox[0]), own.touched),
+                *(part.origin, receivers, _as_bits(own.inbox[0]), own.touched),
                 chunk=items if activity.active_edges < _SERIAL_EDGES else _WORD_CHUNK,
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
-        """Dense side: every vertex combines the messages of its active in-neighbours."""
+        """Dense side: every vertex, or every receiver, combines the messages of its active in-neighbours."""
         program, all_active = self._program, activity.active_vertices == self._n
+        is_whole = self.partitions[0].partition.is_whole
+        at_hand = is_whole or self._exchange.shares_memory
+        receivers = self._receivers(self.vertices, 0, superstep + 1) if at_hand else ()
         for part in self.partitions:
             own = part.vertices
+            sources: tuple[Any, ...]
+            degrees = (own.out_degrees, own.in_degrees)
             state = (superstep, self.context_arrays, own.values, own.frontier)
             if program.signal is None:
-                degrees = (self._n, own.out_degrees, own.in_degrees)
-                self._pull_partition(part, (part.origin, *degrees, *state, all_active), own.inbox)
-                continue
-            part.signals = part.signals or self._message_arrays(len(own.out_degrees))
-            sources = (part.partition.first, self._n, own.out_degrees, own.in_degrees)
-            self._device.launch(program.signal, len(own.out_degrees), *sources, *state, part.signals)
-            self._pull_partition(part, (part.origin, part.signals), own.inbox)
-        if not self.partitions[0].partition.is_whole:
+                sources = (part.partition.in_edges.weights, part.origin, self._n, *degrees, *state, all_active)
+            else:
+                part.signals = part.signals or self._message_arrays(len(own.out_degrees))
+                arguments = (part.partition.first, self._n, *degrees, *state, part.signals)
+                self._device.launch(program.signal, len(own.out_degrees), *arguments)
+                sources = (part.origin, part.signals)
+            self._pull_partition(part, sources, receivers)
+        if not is_whole:
             self._exchange.send_mirrors(self)
-        self.vertices.touched[:] = self._everywhere
+        if not (is_whole and program.is_selective):
+            self.vertices.touched[:] = self._everywhere
 
-    def _pull_partition(self, part: CpuPartition, sources: tuple[Any, ...], inbox: tuple[Array, ...]) -> None:
+    def _pull_partition(self, part: CpuPartition, sources: tuple[Any, ...], receivers: tuple[Any, ...]) -> None:
         """Combine the messages of a partition's sources: into its mirrors, or the inbox of the whole graph."""
         edges, hubs = part.partition.in_edges, part.partition.in_hubs
-        count = len(edges.begins)
-        if not part.partition.is_whole:
-            inbox = part.mirrors = part.mirrors or self._message_arrays(count)
-        if self._program.signal is None:
-            sources = (edges.weights, *sources)
-        chunk = count
+        count, chunk = len(edges.begins), len(edges.begins)
         if len(edges.indices) >= _SERIAL_EDGES:
-            chunk = max(_MIN_ROWS, min(_MAX_ROWS, count // (64 * self._device.threads)))
-        self._device.launch(
-            self._program.pull, count, edges.begins, edges.ends, edges.indices, *sources, inbox, chunk=chunk
-        )
+            chunk = max(_MIN_ROWS, min(_MAX_ROWS, count // (64 * self._device.threads) // _MIN_ROWS * _MIN_ROWS))
+        is_whole = part.partition.is_whole
+        if not is_whole:
+            part.mirrors = part.mirrors or self._message_arrays(count)
+        inbox, touched = (part.vertices.inbox, part.vertices.touched) if is_whole else (part.mirrors, None)
+
+        selective = self._program.is_selective
+        chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else ()
+        arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
+        self._device.launch(self._program.pull, count, *arguments, inbox, chunk=chunk)
         if len(hubs.rows):
             pieces = part.hub_mirrors = part.hub_mirrors or self._message_arrays(len(hubs.rows))
-            arguments = (hubs.begins, hubs.ends, edges.indices, *sources, pieces)
-            self._device.launch(self._program.pull, len(hubs.rows), *arguments, chunk=1)
+            chosen = (part.hub_vertices, receivers, None) if selective else ()
+            arguments = (hubs.begins, hubs.ends, edges.indices, *sources, *chosen)
+            self._device.launch(self._program.pull, len(hubs.rows), *arguments, pieces, chunk=1)
             self._device.launch(
                 self._program.slot, len(hubs.rows), hubs.rows, pieces, None, inbox, chunk=len(hubs.rows)
             )
+            if touched is not None:
+                touched[part.in_hub_words] |= part.in_hub_bits
+
+    def _receivers(self, vertices: VertexArrays, first: int, superstep: int) -> tuple[Any, ...]:
+        """Return what kernels need to know about receivers, if only some vertices are."""
+        if not self._program.receives:
+            return ()
+        return (first, superstep, vertices.out_degrees, vertices.in_degrees, self._totals, vertices.values)
 
     def deliver(self, rows: Array, mirrors: tuple[Array, ...], owner: PartitionState | None = None) -> None:
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""
@@ -224,6 +248,14 @@ class CpuState(ProgramState):
 
     def _message_arrays(self, count: int) -> tuple[Array, ...]:
         return tuple(self._device.empty(count, dtype) for dtype in self._program.message.dtypes)
+
+
+def _words_of(vertices: Array) -> tuple[Array, Array]:
+    """Return the positions of the bitmap words that contain vertices in ascending order, and their bits."""
+    words = vertices // WORD_BITS
+    firsts = np.flatnonzero(np.diff(words, prepend=words[:1] + 1))
+    bits = np.uint64(1) << (vertices % WORD_BITS).astype(np.uint64)
+    return words[firsts], np.bitwise_or.reduceat(bits, firsts) if len(bits) else bits
 
 
 def _as_bits(array: Array) -> Array:

@@ -184,7 +184,7 @@ class CudaState(ProgramState):
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
-        own = self.vertices
+        own, receivers = self.vertices, self._receivers(superstep + 1)
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
             edges = part.out_edges
             words = len(own.frontier) if part.partition.is_whole else len(edges.source_words)
@@ -193,12 +193,13 @@ class CudaState(ProgramState):
                 *(self._program.push, warps * WARP, edges.source_words, edges.source_bits, edges.source_firsts),
                 *(edges.begins, edges.ends, edges.piece_vertices, edges.piece_begins, edges.piece_ends),
                 *(edges.indices, self._weights(edges), signals.out_degrees, signals.in_degrees, superstep, row),
-                *(self.context_arrays, signals.values, signals.frontier, own.inbox[0], own.touched, self._control),
+                *(self.context_arrays, signals.values, signals.frontier, receivers),
+                *(own.inbox[0], own.touched, self._control),
             )
 
     def _pull(self, superstep: int, activity: Activity) -> None:
         """Dense side: every vertex combines the messages of its active in-neighbours."""
-        program, own = self._program, self.vertices
+        program, own, receivers = self._program, self.vertices, self._receivers(superstep + 1)
         sources = (own.out_degrees, own.in_degrees, superstep, self.context_arrays, own.values, own.frontier)
         if program.signal is not None:
             self._launch(program.signal, self._n, *sources, self._signals)
@@ -211,7 +212,8 @@ class CudaState(ProgramState):
                 rows, hubs, inbox = self._no_rows, edges.hub_rows, part.mirrors
             given: tuple[Any, ...] = (self._signals,)
             if program.signal is None:
-                given = (self._weights(edges), *sources, activity.active_vertices == self._n)
+                chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
+                given = (self._weights(edges), *sources, activity.active_vertices == self._n, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
@@ -223,6 +225,13 @@ class CudaState(ProgramState):
                 self._launch(program.slot, len(hubs), hubs, edges.hub_firsts, part.pieces, inbox)
         if not in_place:
             self._exchange.send_mirrors(self)
+
+    def _receivers(self, superstep: int) -> tuple[Any, ...]:
+        """Return what kernels need to know about receivers, if only some vertices are."""
+        if not self._program.receives:
+            return ()
+        own = self.vertices
+        return (0, superstep, own.out_degrees, own.in_degrees, self._totals, own.values)
 
     def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
         """Combine a mirror for each vertex of ``rows`` into the inbox of ``owner``, or into that of all vertices."""

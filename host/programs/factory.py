@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import cut_ranges
+from gpu_pregel.host.programs.checked_state import CheckedState
 from gpu_pregel.host.programs.compiler import CompiledProgram, compile_for_cuda, compile_program
 from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.python_state import InterpretedProgram, PythonState, interpret_program
 from gpu_pregel.host.programs.state import ProgramState
 
 
-def compile_for_device(target: Device, graph: Graph, program: VertexProgram) -> CompiledProgram:
-    """Return a program's kernels for a device and the edges of a graph."""
+def compile_for_device(target: Device, graph: Graph, program: VertexProgram, *, check: bool = False) -> CompiledProgram:
+    """Return a program's kernels for a device and the edges of a graph; with ``check``, those for the CPU check.
+
+    Raises
+    ------
+    ArgumentError
+        The device cannot check.
+    """
+    if check and target.name.startswith("cuda"):
+        raise ArgumentError(
+            f"check=True is not possible on device {target.name!r}: use device='emulated', which runs the same kernels "
+            f"with checks, or device='cpu'"
+        )
+    if isinstance(target, PythonDevice):
+        return interpret_program(program)
     if target.is_host:
-        return compile_program(program, has_weights=graph.weights is not None)
+        return compile_program(program, has_weights=graph.weights is not None, check=check)
     weight = None if graph.weights is None else graph.weights.dtype
     return compile_for_cuda(program, offset=graph._on(target).offset, weight=weight)
 
@@ -32,6 +50,7 @@ def make_state(
     transpose: bool = False,
     push_limit: int | None = None,
     exchange: Exchange = LOCAL,
+    checked: VertexProgram | None = None,
 ) -> ProgramState:
     """Make the state of a run on a device, with the partitions of the graph.
 
@@ -51,10 +70,17 @@ def make_state(
     push_limit : int or None
         The most active edges with which a superstep that follows a push may push too; None for any number.
     exchange : Exchange
+    checked : VertexProgram, optional
+        The program, if it was compiled with checks: a superstep that fails on the CPU is repeated in Python.
     """
+    if isinstance(compiled, InterpretedProgram):
+        cut_ranges(graph.out_degrees, partitions)
+        return PythonState(compiled, graph, target, always=always, transpose=transpose)
     parts = graph._partitions(
         partitions, with_pull=with_pull, transpose=transpose, threads=thread_count(target.threads)
     )
+    if isinstance(target, CpuDevice) and checked is not None:
+        return CheckedState(compiled, checked, graph, parts, target, always=always)
     out_degrees = graph.in_degrees if transpose else graph.out_degrees
     in_degrees = out_degrees
     if compiled.uses_in_degree:

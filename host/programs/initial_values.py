@@ -53,7 +53,9 @@ def _listed(names: Any) -> str:
 
 def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
     """Return a copy of the values of a field, with the declared dtype."""
-    array = np.asarray(to_host(given) if hasattr(given, "get") else given)
+    # NumPy converts tables of other libraries, whose ``get`` is not that of a device array.
+    is_on_device = hasattr(given, "get") and not hasattr(given, "to_numpy")
+    array = np.asarray(to_host(given) if is_on_device else given)
     if array.shape != (n,):
         raise ArgumentError(f"{label} has shape {array.shape}, but the graph has {n:,} vertices: pass one value each")
     if array.dtype.kind not in {"b": "b", "f": "biuf"}.get(dtype.kind, "biu"):

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, ProgramError
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import compile_function
 from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.interpreter import STRICT
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity
@@ -45,7 +47,7 @@ def process_vertices(
     frontier : Frontier
     arrays : sequence of arrays
         Host arrays are copied to the device and back.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads.
 
@@ -67,6 +69,8 @@ def process_vertices(
     _check_frontier(frontier)
     target = get_device(device, threads=threads)
     _check_arrays(target, arrays)
+    if isinstance(target, PythonDevice):
+        return _process_in_python(function, frontier, tuple(arrays))
     if not target.is_host:
         return _process_on_device(target, function, frontier, tuple(arrays))
     kernel, dtype = compile_function(function, tuple(arrays))
@@ -74,6 +78,19 @@ def process_vertices(
     sums = np.zeros(blocks, dtype)
     target.launch(kernel, blocks, BLOCK_WORDS, frontier.words, tuple(arrays), sums, chunk=blocks if blocks <= 2 else 4)
     total: int | float = sums.sum().item()
+    return total
+
+
+def _process_in_python(function: Callable[..., Any], frontier: Frontier, arrays: tuple[Any, ...]) -> int | float:
+    """Implement :func:`process_vertices` on the device "python"."""
+    plain, total = getattr(function, "py_func", function), 0
+    with np.errstate(**STRICT):
+        for v in frontier.vertices().tolist():
+            result = plain(v, *arrays)
+            if not isinstance(result, (int, float, np.number, np.bool_)):
+                place = f"{plain.__code__.co_filename}, line {plain.__code__.co_firstlineno}"
+                raise ProgramError(f"function returns {result!r:.80}, but must return a number ({place})")
+            total += np.asarray(result).item()
     return total
 
 
@@ -132,7 +149,7 @@ def process_edges(
         ``ctx.superstep`` of the senders; the receivers see ``superstep + 1``.
     deterministic : bool, default True
         As for :func:`gpu_pregel.run`.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads.
 
@@ -186,7 +203,8 @@ def process_edges(
     if not target.is_host:
         frontier.words[:] = target.download(state.frontier).view(np.uint64)
         _copy_back(target, values, state.values)
-    frontier._states[key] = state
+    if not isinstance(target, PythonDevice):  # where each call interprets the program anew
+        frontier._states[key] = state
     active: int = step.activity.active_vertices
     return active
 

@@ -74,15 +74,14 @@ def parameter_values(declared: tuple[Parameter, ...], given: Mapping[str, Any] |
     if not isinstance(given, Mapping):
         raise ArgumentTypeError(f"parameters must be a dict from names to numbers, not {given!r:.80}")
     names = {parameter.name for parameter in declared}
-    listed = ", ".join(map(_described, declared)) or "none"
     for name in given:
         if name not in names:
-            raise ArgumentError(f"unknown parameter {name!r}; parameters of the program: {listed}")
+            raise ArgumentError(f"unknown parameter {name!r}; parameters of the program: {_listed(declared)}")
     missing = [one.name for one in declared if one.default is None and one.name not in given]
     if missing:
         raise ArgumentError(
             f"parameter {missing[0]!r} has no value: pass parameters={{{missing[0]!r}: ...}}; parameters of the "
-            f"program: {listed}"
+            f"program: {_listed(declared)}"
         )
     return tuple(
         _as_scalar(f"parameter {one.name!r}", one.dtype, given[one.name]) if one.name in given else one.default
@@ -90,9 +89,10 @@ def parameter_values(declared: tuple[Parameter, ...], given: Mapping[str, Any] |
     )
 
 
-def _described(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" = {parameter.default.item()!r}"
-    return f"{parameter.name} ({parameter.dtype}{default})"
+def _listed(declared: tuple[Parameter, ...]) -> str:
+    defaults = ["" if one.default is None else f" = {one.default.item()!r}" for one in declared]
+    parts = [f"{one.name} ({one.dtype}{default})" for one, default in zip(declared, defaults, strict=True)]
+    return ", ".join(parts) or "none"
 
 
 def _as_scalar(role: str, dtype: np.dtype[Any], given: Any) -> Any:

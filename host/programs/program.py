@@ -17,8 +17,12 @@ from gpu_pregel.host.superstep.aggregators import Aggregator
 if TYPE_CHECKING:
     from gpu_pregel.kernels.programs.fields import VertexContext
 
-BuiltInCombiner = Literal["min", "max", "sum", "or", "and"]
+Reduction = Literal["min", "max", "sum", "or", "and"]
+BuiltInCombiner = Literal["min", "max", "sum", "or", "and", "any"]
+REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+"""The built-in combiners of aggregates."""
 COMBINERS: tuple[str, ...] = get_args(BuiltInCombiner)
+"""The built-in combiners of messages."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,17 @@ class VertexProgram:
     message : callable
         ``message(value, weight, ctx)`` is called once per edge, ``message(value, ctx)`` once per source, for all its
         edges. ``ctx`` describes the source.
-    combine : {"min", "max", "sum", "or", "and"} or Combiner
+    combine : {"min", "max", "sum", "or", "and", "any"} or Combiner
         How the messages to a vertex are combined. Tuples compare lexicographically and are added field by field.
+        "any" takes one of the messages: the program promises that all messages to a vertex in a superstep are equal,
+        so a pull stops at the first one. Its identity is that of "min", the largest number of the dtype.
     apply : callable
         ``apply(value, incoming, ctx)`` returns the new value. Runs if the combined message is not the identity.
     message_type : dtype, tuple of dtypes or mapping of str to dtype, optional
         The type of a message. Default: that of ``value``.
+    receives : callable, optional
+        Only vertices for which ``receives(value, ctx)`` is true take messages; messages to others are dropped. Called
+        with the value and the ``ctx`` that ``apply`` would get. A pull skips the other vertices. Default: all receive.
     active : "changed", "always" or callable, default "changed"
         Which vertices send after a superstep: those whose value changed in any bit; all, and then all run ``apply``
         too; or those for which ``active(old, new, ctx)`` is true.
@@ -125,6 +134,7 @@ class VertexProgram:
     combine: BuiltInCombiner | Combiner
     apply: Callable[[Any, Any, VertexContext], Any]
     message_type: Any = None
+    receives: Callable[[Any, VertexContext], Any] | None = None
     active: Literal["changed", "always"] | Callable[[Any, Any, VertexContext], Any] = "changed"
     initially_active: Callable[[VertexContext], Any] | None = None
     aggregators: Mapping[str, Aggregator] = field(default_factory=dict)
@@ -137,8 +147,10 @@ class VertexProgram:
             _check_dtypes("message_type", self.message_type)
         _check_function("init", self.init, (1,), "(ctx)")
         _check_function("message", self.message, (2, 3), "(value, ctx) or (value, weight, ctx)")
-        _check_combine("combine", self.combine)
+        _check_combine("combine", self.combine, COMBINERS)
         _check_function("apply", self.apply, (3,), "(value, incoming, ctx)")
+        if self.receives is not None:
+            _check_function("receives", self.receives, (2,), "(value, ctx)")
         if self.active not in ("changed", "always"):
             if not callable(self.active):
                 raise ArgumentError(f"active must be 'changed', 'always' or a function, not {self.active!r}")
@@ -195,13 +207,11 @@ def _check_function(role: str, function: object, arities: tuple[int, ...], wante
         raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
 
 
-def _check_combine(role: str, combine: object) -> None:
+def _check_combine(role: str, combine: object, names: tuple[str, ...]) -> None:
     if isinstance(combine, Combiner):
         return
-    if combine not in COMBINERS:
-        raise ArgumentError(
-            f"{role} must be one of {', '.join(map(repr, COMBINERS))} or a gp.Combiner, not {combine!r}"
-        )
+    if combine not in names:
+        raise ArgumentError(f"{role} must be one of {', '.join(map(repr, names))} or a gp.Combiner, not {combine!r}")
 
 
 def _check_aggregator(name: str, aggregator: Aggregator) -> None:
@@ -209,7 +219,7 @@ def _check_aggregator(name: str, aggregator: Aggregator) -> None:
         raise ArgumentError(
             f"aggregator {name!r} of a vertex program cannot have initial or persistent, which are for agents"
         )
-    _check_combine(f"combine of aggregator {name!r}", aggregator.combine)
+    _check_combine(f"combine of aggregator {name!r}", aggregator.combine, REDUCTIONS)
     _check_function(f"function of aggregator {name!r}", aggregator.function, (3,), "(old, new, ctx)")
     if aggregator.dtype is not None:
         _check_dtypes(f"dtype of aggregator {name!r}", aggregator.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
-from gpu_pregel.host.arguments import check_choice, check_integer
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
@@ -114,6 +115,7 @@ def run(
     progress: bool = False,
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None = None,
     resume: bool = False,
+    check: bool = False,
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
 
@@ -130,7 +132,9 @@ def run(
     frontier : array_like of int, array_like of bool [n] or Frontier, optional
         The vertices that are active after superstep 0, by number, instead of those that ``initially_active`` chooses;
         ``graph.vertices(ids)`` translates ids.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
+        and always checks as ``check`` does.
     mode : {"auto", "push", "pull"}
         "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
     partitions : int, default 1
@@ -152,6 +156,11 @@ def run(
         Resume from the newest checkpoint of the run, or start from the beginning without one. If False, the store
         must not contain the run. ``halt``, the limits, ``mode``, ``partitions`` and ``threads`` may differ from those
         of the first call. ``halt`` is evaluated for the checkpoint itself, so a run that has ended returns immediately.
+    check : bool, default False
+        Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
+        a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
+        gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
+        integers wrap around. The emulated device always checks divisions and indices; a GPU cannot check.
 
     Returns
     -------
@@ -161,7 +170,9 @@ def run(
     Raises
     ------
     ProgramError
-        A function of the program cannot be compiled, or its result does not fit the declared dtype.
+        A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
+    VertexError
+        A check fails.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
@@ -208,6 +219,7 @@ def run(
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
+    check_flag("check", check)
     check_choice("on_limit", on_limit, ("raise", "return"))
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
@@ -217,9 +229,11 @@ def run(
     words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
-    opened = _open_checkpoint(checkpoint, resume, graph, program, max_supersteps)
+    opened = _open_checkpoint(
+        checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
+    )
     with announce_compilation(shown=progress), opened as checkpoints:
-        compiled = compile_for_device(target, graph, program)
+        compiled = compile_for_device(target, graph, program, check=check)
         directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
         state = make_state(
             *(target, graph, compiled),
@@ -227,6 +241,7 @@ def run(
             partitions=partitions,
             with_pull=mode != "push",
             push_limit=directions.push_limit,
+            checked=program if check else None,
         )
         state.set_parameters(given)
         state.start_from(values, words)
@@ -265,14 +280,13 @@ def run(
 def _open_checkpoint(
     checkpoint: Checkpoint | Store | str | os.PathLike[str] | None,
     resume: bool,
-    graph: Graph,
-    program: VertexProgram,
     max_supersteps: int | None,
+    identify: Callable[[], Identity],
 ) -> AbstractContextManager[CheckpointedRun | None]:
     """Return a context in which the run is claimed in its store, or an empty context without a store."""
     if checkpoint is not None:
-        saving, identity = as_checkpoint(checkpoint), _identify(graph, program)
-        return CheckpointedRun(saving, identity, resume=bool(resume), max_supersteps=max_supersteps)
+        saving = as_checkpoint(checkpoint)
+        return CheckpointedRun(saving, identify(), resume=bool(resume), max_supersteps=max_supersteps)
     if resume:
         raise ArgumentError("resume=True needs checkpoint=, the store to resume from")
     return nullcontext()
@@ -291,8 +305,14 @@ def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Calla
     return lambda totals: halt(aggregated(*totals), values)
 
 
-def _identify(graph: Graph, program: VertexProgram) -> Identity:
-    """Return the identity that a checkpoint must have to be resumed with this graph and program."""
+def _identify(
+    graph: Graph,
+    program: VertexProgram,
+    parameters: tuple[Any, ...],
+    initial: tuple[Array, ...] | None,
+    frontier: Array | None,
+) -> Identity:
+    """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
     if not fingerprint.is_complete:
@@ -307,4 +327,17 @@ def _identify(graph: Graph, program: VertexProgram) -> Identity:
         weights=None if weights is None else str(weights.dtype),
         content=f"{graph.content_hash:016x}",
         program=fingerprint.hexdigest(),
+        parameters={
+            parameter.name: repr(value.item())
+            for parameter, value in zip(program.declared_parameters, parameters, strict=True)
+        },
+        initial=None if initial is None else _digest(initial),
+        frontier=None if frontier is None else _digest((frontier,)),
     )
+
+
+def _digest(arrays: tuple[Array, ...]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

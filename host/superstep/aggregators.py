@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag
+
+if TYPE_CHECKING:
+    from gpu_pregel.kernels.programs.fields import VertexContext
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Aggregator:
     """
 
     combine: Any
-    function: Callable[[Any, Any, Any], Any] | Any = None
+    function: Callable[[Any, Any, VertexContext], Any] | Any = None
     dtype: Any = None
     _: KW_ONLY
     initial: Any = None

@@ -8,17 +8,27 @@ from typing import Any, TypeVar, cast
 import numba
 
 from gpu_pregel.kernels.library.cache import KernelCache
+from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 """Release the GIL; divide by zero as NumPy does; omit the entry point for C, which takes time to compile."""
+_CHECKS: dict[str, Any] = {**_OPTIONS, "error_model": "python", "boundscheck": True}
+"""Raise errors for division by zero and for indices out of range."""
 
 
 def jit(function: Function) -> Function:
     """Compile a kernel: without the GIL, cached on disk, division by zero as in NumPy."""
     dispatcher = numba.njit(**_OPTIONS)(function)
     dispatcher._cache = KernelCache(function, _OPTIONS)
+    return cast(Function, dispatcher)
+
+
+def checked_jit(function: Function) -> Function:
+    """Compile a kernel that calls functions compiled by ``checked_device``; its entry in the cache is another."""
+    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": True})
     return cast(Function, dispatcher)
 
 
@@ -30,3 +40,9 @@ def inline(function: Function) -> Function:
 def device(function: Function) -> Function:
     """Compile a function of a program, or a helper made for one, that only kernels call; Python cannot call it."""
     return cast(Function, numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function))
+
+
+def checked_device(function: Function) -> Function:
+    """Compile like ``device``, with errors for zero division, indices out of range and overflow of 64-bit integers."""
+    options = {**_CHECKS, "no_cpython_wrapper": True, "pipeline_class": OverflowChecker}
+    return cast(Function, numba.njit(**options)(function))

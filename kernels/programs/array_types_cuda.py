@@ -30,6 +30,10 @@ class ArrayTypes:
     """Of the aggregates, followed by the parameters."""
     partials: Any
     control: Any
+    receivers: Any
+    """Of ``receivers`` in ``receivers.make_is_receiver``: an empty tuple if every vertex takes messages."""
+    row_receivers: Any
+    """The same for a pull, after whether it skips rows, and the vertices of the pieces of long rows."""
 
 
 def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dtype[Any] | None) -> ArrayTypes:
@@ -42,16 +46,24 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
         return types.Tuple(tuple(array(dtype) for dtype in dtypes))
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
+    offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
+    aggregates = arrays([*partials, *parameter_dtypes(functions.parameters)])
+    receivers = row_receivers = types.Tuple(())
+    if functions.receives is not None:
+        receivers = types.Tuple((types.uint32, types.int64, offsets, offsets, aggregates, values))
+        row_receivers = types.Tuple((types.boolean, vertices, receivers))
     return ArrayTypes(
         offset=types.uint32 if offset.itemsize == 4 else types.uint64,
-        offsets=array(offset),
-        vertices=array(np.uint32),
+        offsets=offsets,
+        vertices=vertices,
         weights=array(np.float32 if weight is None else weight),
         has_weights=weight is not None,
-        values=arrays(functions.value.dtypes),
+        values=values,
         messages=arrays(functions.message.dtypes),
         inbox=arrays(inbox_dtypes(functions.message)),
-        aggregates=arrays([*partials, *parameter_dtypes(functions.parameters)]),
+        aggregates=aggregates,
         partials=arrays(partials),
         control=array(np.int64),
+        receivers=receivers,
+        row_receivers=row_receivers,
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, load
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, load, store
 from gpu_pregel.kernels.library.bits_cpu import bits_of_float, float_of_bits
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.programs.fields import Functions, make_cast
@@ -17,6 +17,8 @@ def make_combine_at(functions: Functions) -> Any:
 
     The inbox of floats or bools is passed as unsigned integers of the same size.
     """
+    if functions.takes_any:
+        return _make_take_first(functions)
     combine, cast = functions.combine, make_cast(device, functions.message)
     kind = functions.message.dtypes[0].kind
 
@@ -45,3 +47,27 @@ def make_combine_at(functions: Functions) -> Any:
             old = load(inbox_bits, v)
 
     return device(combine_at)
+
+
+def _make_take_first(functions: Functions) -> Any:
+    """``combine_at`` where all messages are equal: store the first one; racing threads store the same."""
+    message, identity = functions.message.dtypes[0], functions.identity
+    nothing = identity.view(f"u{message.itemsize}") if message.kind in "fb" else identity
+
+    @device
+    def bits_of_message(message: Any) -> Any:
+        return bits_of_float(message)
+
+    @device
+    def unchanged(message: Any) -> Any:
+        return message
+
+    bits_of = bits_of_message if message.kind == "f" else unchanged
+
+    def take_first(inbox_bits: Any, v: Any, message: Any) -> Any:
+        if load(inbox_bits, v) != nothing:
+            return False
+        store(inbox_bits, v, bits_of(message))
+        return True
+
+    return device(take_first)

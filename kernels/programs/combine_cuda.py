@@ -36,7 +36,7 @@ def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
 def make_deliver(functions: Functions) -> tuple[Any, bool]:
     """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first message sets v's bit.
 
-    Also returned: whether it works by compare-and-swap, which reads inboxes while other threads write them.
+    Also returned: whether it reads inboxes while other threads write them, as a compare-and-swap does.
     """
     combine_at, by_swapping = _make_combine_at(functions)
     identity, is_nothing = functions.identity, _make_is_nothing(functions)
@@ -76,6 +76,8 @@ def _make_is_nothing(functions: Functions) -> Any:
 
 def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
     """``combine_at(inbox, v, message)``: combine, return the previous bits; also whether it works by swapping."""
+    if functions.takes_any:
+        return _make_take_first(functions), True
     dtype = functions.message.dtypes[0]
     if dtype.kind != "f":
         names = _EITHER | (_SIGNED if dtype.kind == "i" else _UNSIGNED)
@@ -87,6 +89,19 @@ def _make_combine_at(functions: Functions) -> tuple[Any, bool]:
     elif functions.built_in == "sum":
         return device(_add_float), False
     return _make_by_swapping(functions), True
+
+
+def _make_take_first(functions: Functions) -> Any:
+    """Store the first of several equal messages; threads that race store the same."""
+    is_nothing = _make_is_nothing(functions)
+
+    def take_first(inbox: Any, v: Any, message: Any) -> Any:
+        bits = load_bits(inbox, v)
+        if is_nothing(bits):
+            inbox[v] = message
+        return bits
+
+    return device(take_first)
 
 
 def _make_integer(operation: Any, element: np.dtype[Any]) -> Any:

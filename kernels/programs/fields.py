@@ -97,10 +97,27 @@ class Functions:
     built_in: str | None
     """The name of a built-in combiner, for which an atomic instruction may exist; otherwise None."""
     apply: Callable[..., Any]
+    receives: Callable[..., Any] | None
+    """``receives(value, ctx)``, or None if every vertex takes messages."""
     is_active: Callable[..., Any] | None
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
     parameters: Parameters
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether a pull need not read every row to its end: some vertices take no messages, or any message will do."""
+        return self.receives is not None or self.takes_any
+
+    @property
+    def pulls_along_edges(self) -> bool:
+        """Whether a pull computes messages edge by edge: if they differ, or only some edges are read."""
+        return self.per_edge or self.is_selective
+
+    @property
+    def takes_any(self) -> bool:
+        """Whether all messages to a vertex are equal."""
+        return self.built_in == "any"
 
     @property
     def context(self) -> ContextFields:
@@ -215,6 +232,16 @@ def make_context(jit: Jit, fields: ContextFields) -> Any:
         f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters})\n"
     )
     return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
+
+
+def make_send_along(jit: Jit, functions: Functions) -> Any:
+    """``send_along(value, weight, ctx)``: the message along an edge, whether or not it depends on the edge."""
+    send = functions.send
+
+    def send_along(value: Any, weight: Any, ctx: Any) -> Any:
+        return send(value, ctx)
+
+    return send if functions.per_edge else jit(send_along)
 
 
 @functools.cache

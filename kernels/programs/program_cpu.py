@@ -16,6 +16,7 @@ from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.apply import make_folding, make_take_message, make_update
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
+from gpu_pregel.kernels.programs.receivers import make_accept
 
 BLOCK_WORDS = 64
 """Counts and aggregates are summed over blocks of this many bitmap words, whatever the number of threads."""
@@ -103,7 +104,7 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
     take_message = make_take_message(device, functions, always=always)
     begin_folding, fold, finish_folding = make_folding(device, functions.aggregators)
     update = make_update(device, functions, fold, bits_of_float, always=always)
-    context = make_context(device, functions.context)
+    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
 
     def apply_messages(
         work: Any,
@@ -137,8 +138,10 @@ def make_apply(functions: Functions, *, always: bool) -> Any:
                         candidates &= candidates - np.uint64(1)
                         has_message, message = take_message(inbox, v)
                         if has_message:
-                            applied += 1
                             ctx = context(origin + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
+                            has_message, message = accept(values, v, message, ctx)
+                        if has_message:
+                            applied += 1
                             is_active, sums = update(values, v, message, ctx, sums)
                             if is_active:
                                 bits |= bit(v)

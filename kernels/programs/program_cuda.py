@@ -18,6 +18,7 @@ from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
 from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.receivers import make_accept
 
 MAX_BLOCKS = 1024
 """Maximum number of blocks of a kernel over all vertices, the same on every chip; each processes a range of them."""
@@ -129,7 +130,7 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     # Without ``always``: most inboxes that hold no message need not be written.
     take_message = make_take_message(device, functions, always=False)
     update = make_update(device, functions, fold, bits_of_float, always=always)
-    context = make_context(device, functions.context)
+    context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
 
     @kernel(
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
@@ -168,6 +169,8 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                 has_message = has_message or always
                 if has_message:
                     ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
+                    has_message, message = accept(values, v, message, ctx)
+                if has_message:
                     is_active, sums = update(values, v, message, ctx, sums)
                     if is_active:
                         edges += ctx.out_degree

@@ -12,7 +12,17 @@ from gpu_pregel.kernels.library.bits_cuda import get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
-from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put, make_weight
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_context,
+    make_differs,
+    make_get,
+    make_put,
+    make_send_along,
+    make_weight,
+)
+from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
 
 
@@ -44,9 +54,11 @@ def make_pull(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
     One warp for every 32 rows, followed by one for every piece of a hub, whose result goes to ``pieces``. ``rows``
     may list the rows; ``accumulate`` combines the result with the content of the inbox. Messages that are the same
-    for all edges of a source are read from ``signals``; otherwise they are computed from ``values``.
+    for all edges of a source are read from ``signals``; otherwise, and if few edges are read, they are computed from
+    ``values``.
     """
-    return _make_pull_edges(functions, arrays) if functions.per_edge else _make_pull_signals(functions, arrays)
+    make = _make_pull_edges if functions.pulls_along_edges else _make_pull_signals
+    return make(functions, arrays)
 
 
 def _pull_types(arrays: ArrayTypes) -> tuple[Any, ...]:
@@ -75,13 +87,13 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         inbox: Any,
         pieces: Any,
     ) -> None:
-        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, accumulate, inbox, pieces)
+        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, (), 0, accumulate, inbox, pieces)
 
     return pull
 
 
 def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
-    send, identity = functions.send, functions.identity
+    send_along, identity = make_send_along(device, functions), functions.identity
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
 
@@ -91,14 +103,15 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         message = identity
         if all_active or get_bit(frontier, u):
             ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
-            message = cast(send(get(values, u), weight_of(weights, e), ctx))
+            message = cast(send_along(get(values, u), weight_of(weights, e), ctx))
         return message
 
     pull_rows = _make_pull_rows(functions, arrays, message_of)
 
     @kernel(
         *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
-        *(arrays.values, arrays.vertices, types.boolean, types.boolean, arrays.inbox, arrays.inbox),
+        *(arrays.values, arrays.vertices, types.boolean, arrays.row_receivers, types.boolean),
+        *(arrays.inbox, arrays.inbox),
     )
     def pull_along(
         rows: Any,
@@ -115,12 +128,14 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         values: Any,
         frontier: Any,
         all_active: Any,
+        receivers: Any,
         accumulate: Any,
         inbox: Any,
         pieces: Any,
     ) -> None:
         state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
-        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, state, accumulate, inbox, pieces)
+        n = len(out_degrees)
+        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, state, receivers, n, accumulate, inbox, pieces)
 
     return pull_along
 
@@ -135,6 +150,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
     combined, _ = _make_combining(functions)
     combine_rows = _make_combine_rows(functions, arrays, message_of)
     row_range, piece_range = make_ranges(offset)
+    wants = _make_wants(functions)
 
     @device
     def pull_rows(
@@ -145,6 +161,8 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         hub_ends: Any,
         indices: Any,
         state: Any,
+        receivers: Any,
+        n: Any,
         accumulate: Any,
         inbox: Any,
         pieces: Any,
@@ -161,6 +179,8 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
             begin, length = row_range(begins, ends, row)
         elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
             begin, length = piece_range(hub_begins, hub_ends, piece)
+        if length > np.uint32(0) and not wants(receivers, rows, row, piece, is_row, n):
+            length = np.uint32(0)
         message = combine_rows(indices, state, begin, length)
         if is_row:
             if len(rows):
@@ -174,6 +194,27 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
     return pull_rows
 
 
+def _make_wants(functions: Functions) -> Any:
+    """``wants(receivers, rows, row, piece, is_row, n)``: whether the vertex of a row, or of a piece, takes messages."""
+    is_receiver = make_is_receiver(device, functions)
+
+    def every(receivers: Any, rows: Any, row: Any, piece: Any, is_row: Any, n: Any) -> Any:
+        return True
+
+    def some(receivers: Any, rows: Any, row: Any, piece: Any, is_row: Any, n: Any) -> Any:
+        skips, piece_vertices, state = receivers
+        if not skips:
+            return True
+        v = row
+        if not is_row:
+            v = piece_vertices[piece]
+        elif len(rows):
+            v = rows[row]
+        return is_receiver(state, v, n)
+
+    return device(every if functions.receives is None else some)
+
+
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``combine_rows(indices, state, begin, length)``: the combined message of each lane's row.
 
@@ -181,8 +222,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
     """
     identity, offset = functions.identity, arrays.offset
     combined, up_to = _make_combining(functions)
-    can_exit = functions.absorbing is not None
-    absorbing = functions.absorbing if can_exit else identity
+    can_exit, is_final = _make_is_final(functions)
 
     @device
     def combine_rows(indices: Any, state: Any, begin: Any, length: Any) -> Any:
@@ -202,7 +242,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
             wanted = position < total
             if can_exit:
                 # Stop reading rows whose message can no longer change.
-                finished = np.uint32(cuda.ballot_sync(ALL, message == absorbing or upto <= base))
+                finished = np.uint32(cuda.ballot_sync(ALL, is_final(message) or upto <= base))
                 wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
                 if finished == ALL:
                     total = base
@@ -218,6 +258,28 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
         return message
 
     return combine_rows
+
+
+def _make_is_final(functions: Functions) -> tuple[bool, Any]:
+    """Whether reading a row can stop early; and ``is_final(message)``: whether no other message can change this one."""
+    identity, absorbing = functions.identity, functions.absorbing
+    differs = make_differs(device, functions.message)
+
+    @device
+    def is_a_message(message: Any) -> Any:
+        return differs(message, identity)
+
+    @device
+    def is_absorbing(message: Any) -> Any:
+        return message == absorbing
+
+    @device
+    def never(message: Any) -> Any:
+        return False
+
+    if functions.takes_any:
+        return True, is_a_message
+    return absorbing is not None, never if absorbing is None else is_absorbing
 
 
 def make_slot(functions: Functions, arrays: ArrayTypes) -> Kernel:

@@ -11,7 +11,15 @@ from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, get_bit, trailin
 from gpu_pregel.kernels.library.jit_cpu import device
 from gpu_pregel.kernels.library.work_cpu import claim
 from gpu_pregel.kernels.programs.combine_cpu import make_combine_at
-from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_weight
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_context,
+    make_get,
+    make_send_along,
+    make_weight,
+)
+from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.programs.rows_cpu import local_number, row_number, row_range, word_number
 
 
@@ -45,12 +53,13 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
         values: Any,
         frontier: Any,
         origin: Any,
+        receivers: Any,
         inbox_bits: Any,
         touched: Any,
     ) -> None:
         edges = (out_indices, out_weights)
         state = (superstep, n, out_degrees, in_degrees, aggregates, values)
-        inbox = (origin, inbox_bits, touched)
+        inbox = (origin, receivers, inbox_bits, touched)
         first, last = claim(work)
         while first < last:
             for item in range(first, last):
@@ -79,28 +88,22 @@ def make_push(functions: Functions, *, has_weights: bool) -> Any:
 
 def _make_send_row(functions: Functions, *, has_weights: bool) -> Any:
     """``send_row(u, i, begin, end, edges, state, inbox)``: send the messages of u, whose state is at i, along edges."""
-    send, per_edge = functions.send, functions.per_edge
+    send_along = make_send_along(device, functions)
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
-    combine_at = make_combine_at(functions)
-    if per_edge:
-        send_along = send
-    else:
-
-        @device
-        def send_along(value: Any, weight: Any, ctx: Any) -> Any:
-            return send(value, ctx)
+    combine_at, is_receiver = make_combine_at(functions), make_is_receiver(device, functions)
 
     def send_row(u: Any, i: Any, begin: Any, end: Any, edges: Any, state: Any, inbox: Any) -> None:
         indices, weights = edges
         superstep, n, out_degrees, in_degrees, aggregates, values = state
-        origin, inbox_bits, touched = inbox
+        origin, receivers, inbox_bits, touched = inbox
         ctx = context(u, superstep, n, out_degrees[i], in_degrees[i], aggregates)
         value = get(values, i)
         for e in range(begin, end):
-            message = cast(send_along(value, weight_of(weights, e), ctx))
             v = local_number(np.int64(load(indices, e)), origin)
-            if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
-                fetch_and_or(touched, v >> 6, bit(v))
+            if is_receiver(receivers, v, n):
+                message = cast(send_along(value, weight_of(weights, e), ctx))
+                if combine_at(inbox_bits, v, message) and not get_bit(touched, v):
+                    fetch_and_or(touched, v >> 6, bit(v))
 
     return device(send_row)

@@ -15,6 +15,7 @@ from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_weight
 from gpu_pregel.kernels.programs.figures_cuda import is_beyond_the_end
+from gpu_pregel.kernels.programs.receivers import make_is_receiver
 from gpu_pregel.kernels.programs.rows_cuda import make_ranges, warp_number
 
 WORDS_PER_WARP = 8
@@ -61,7 +62,7 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(arrays.vertices, arrays.vertices, arrays.vertices),
         *(arrays.offsets, arrays.offsets, arrays.vertices, arrays.offsets, arrays.offsets, arrays.vertices),
         *(arrays.weights, arrays.offsets, arrays.offsets, types.int64, types.int64, arrays.aggregates, arrays.values),
-        *(arrays.vertices, arrays.inbox.types[0], arrays.vertices, arrays.control),
+        *(arrays.vertices, arrays.receivers, arrays.inbox.types[0], arrays.vertices, arrays.control),
         racy=("inbox",) if by_swapping else (),
     )
     def push(
@@ -82,13 +83,14 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
         seen: Any,
         values: Any,
         frontier: Any,
+        receivers: Any,
         inbox: Any,
         touched: Any,
         control: Any,
     ) -> None:
         if is_beyond_the_end(control, row):
             return
-        lists, state = (numbers, sources, firsts), (out_degrees, in_degrees, superstep, seen, values)
+        lists, state = (numbers, sources, firsts), (out_degrees, in_degrees, superstep, seen, values, receivers)
         lane, warp = lane_number(), warp_number()
         words = np.uint32(len(numbers)) if len(numbers) > 0 else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
@@ -150,11 +152,11 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
     send, identity, offset = functions.send, functions.identity, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context = make_context(device, functions.context)
-    deliver, by_swapping = make_deliver(functions)
+    (deliver, by_swapping), is_receiver = make_deliver(functions), make_is_receiver(device, functions)
 
     @device
     def signal_of(u: Any, state: Any) -> Any:
-        out_degrees, in_degrees, superstep, seen, values = state
+        out_degrees, in_degrees, superstep, seen, values, _ = state
         ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
         return cast(send(get(values, u), ctx))
 
@@ -174,7 +176,7 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
             owner = owner_of(position, upto)
             e = offset(shuffle(before, owner) + offset(position))
             message = shuffle(signal, owner)
-            if position < total:
+            if position < total and is_receiver(state[5], indices[e], len(state[0])):
                 deliver(inbox, touched, indices[e], message)
             position = np.uint32(position + np.uint32(WARP))
 
@@ -186,11 +188,11 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
     send, offset = functions.send, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
-    deliver, by_swapping = make_deliver(functions)
+    (deliver, by_swapping), is_receiver = make_deliver(functions), make_is_receiver(device, functions)
 
     @device
     def message_along(u: Any, weight: Any, state: Any) -> Any:
-        out_degrees, in_degrees, superstep, seen, values = state
+        out_degrees, in_degrees, superstep, seen, values, _ = state
         ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], seen)
         return cast(send(get(values, u), weight, ctx))
 
@@ -209,7 +211,8 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
             source = shuffle(u, owner)
             if position < total:
                 v = indices[e]
-                deliver(inbox, touched, v, message_along(source, weight_of(weights, e), state))
+                if is_receiver(state[5], v, len(state[0])):
+                    deliver(inbox, touched, v, message_along(source, weight_of(weights, e), state))
             position = np.uint32(position + np.uint32(WARP))
 
     return send_rows, by_swapping

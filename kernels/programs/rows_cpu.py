@@ -35,6 +35,14 @@ def local_number(v: Any, origin: Any) -> Any:
 
 
 @inline
+def row_vertex(rows: Any, i: Any) -> Any:
+    """The vertex of row ``i``; ``i`` itself if there is no list."""
+    if rows is None:
+        return i
+    return np.int64(rows[i])
+
+
+@inline
 def word_number(numbers: Any, k: Any) -> Any:
     """The bitmap word at position ``k`` of a list; ``k`` itself if there is no list."""
     if numbers is None:

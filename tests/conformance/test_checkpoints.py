@@ -22,7 +22,7 @@ from gpu_pregel.host.programs import checkpoints
 from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.host.programs.cpu_state import CpuState
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import DEVICES, is_emulated, spread, ways
+from tests.devices import PROGRAM_DEVICES, spread, ways
 from tests.programs import DISTANCES, LABELS, PAIRS, RANKS
 
 PROGRAMS = {
@@ -78,7 +78,7 @@ def test_resuming_after_any_superstep_gives_the_same_result(
     saved = gp.run(graph, program, checkpoint=saving, **way)
     assert bits(saved) == bits(expected)
     assert expected.supersteps > 8
-    for s in range(1, expected.supersteps + 1, 7 if is_emulated(device) else 1):
+    for s in range(1, expected.supersteps + 1, 1 if device == "cpu" else 7):
         mode: Any = "auto" if s % 2 else "pull"
         saving = gp.Checkpoint(runs, fork(runs, s), every=1000, keep=1, durability="process")
         resumed = gp.run(graph, program, mode=mode, checkpoint=saving, resume=True, **way)
@@ -137,7 +137,7 @@ def test_a_limit_that_was_reached_can_be_raised(graph: gp.Graph, tmp_path: Path)
     assert bits(resumed) == bits(gp.run(graph, LABELS))
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_resuming_a_run_that_has_ended_computes_nothing(
     graph: gp.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:
@@ -163,7 +163,7 @@ def test_resume_without_a_checkpoint_argument_is_refused(graph: gp.Graph, tmp_pa
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 65])
-@DEVICES
+@PROGRAM_DEVICES
 def test_graphs_with_few_vertices_and_no_edges(tmp_path: Path, device: str, n: int) -> None:
     empty = gp.Graph.from_edgelist([], [], num_vertices=n)
     saved = gp.run(empty, LABELS, device=device, checkpoint=tmp_path / "runs.db")
@@ -307,7 +307,7 @@ def test_frontier_bits_beyond_the_graph_are_cleared_on_restore() -> None:
     assert state.frontier.tolist() == [2**64 - 1, 1]
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_nothing_is_saved_without_a_checkpoint_argument(
     graph: gp.Graph, monkeypatch: pytest.MonkeyPatch, device: str
 ) -> None:

@@ -50,13 +50,22 @@ EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).ite
 """Pairs tried on the CPU, whose kernels are the same for all dtypes."""
 
 
+def cases(rows: list[tuple[Any, ...]], name: Any) -> list[Any]:
+    """Return the cases of a table; on the device "python", a sum of integers that wraps around is an error."""
+
+    def wraps(device: str, combine: str, dtype: Any = np.uint16, *_: Any) -> bool:
+        return device == "python" and combine == "sum" and np.dtype(dtype).kind in "iu"
+
+    return [case for case in spread(rows, name) if not wraps(*case.values)]
+
+
 def names(combine: str, dtype: Any) -> str:
     return f"{combine} of {dtype.__name__}"
 
 
 CASES = pytest.mark.parametrize(
     ("device", "combine", "dtype"),
-    [case for case in spread(ROWS, names) if case.values[0] != "cpu" or case.values[1:] in EVERYWHERE],
+    [case for case in cases(ROWS, names) if case.values[0] != "cpu" or case.values[1:] in EVERYWHERE],
 )
 
 
@@ -201,7 +210,7 @@ def test_nan_messages_affect_only_sums(device: str, combine: str, dtype: Any) ->
 
 @pytest.mark.parametrize(
     ("device", "combine", "dtype", "parts"),
-    spread(
+    cases(
         [
             ("sum", np.int8, (100, 100, 56)),
             ("sum", np.uint16, (40_000, 20_000, 5_536)),
@@ -235,7 +244,7 @@ def add_by_field(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(
     ("device", "combine"),
-    spread([("min",), ("sum",)], str),
+    cases([("min",), ("sum",)], str),
 )
 def test_tuples_compare_lexicographically_and_are_added_by_field(device: str, combine: Any) -> None:
     random = np.random.default_rng(19)

@@ -28,7 +28,7 @@ from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.master import Master
 from tests.devices import on
-from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, HOPS, LABELS, PAIRS, RANKS, SUMS
+from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, GATED, HOPS, LABELS, PAIRS, RANKS, SEARCH, SUMS
 
 POISON = 0xAB
 """Fills what a partition must not read."""
@@ -170,6 +170,10 @@ def runs() -> Iterator[Any]:
         ("contexts", CONTEXTS, "push"),
         ("contexts per edge", CONTEXTS_PER_EDGE, "push"),
         ("contexts per edge", CONTEXTS_PER_EDGE, "pull"),
+        ("search", SEARCH, "push"),
+        ("search", SEARCH, "pull"),
+        ("gated", GATED, "push"),
+        ("gated", GATED, "pull"),
     ):
         yield pytest.param(program, mode, id=f"{name}-{mode}")
 

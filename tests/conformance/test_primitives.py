@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, ProgramError
 from gpu_pregel.host.devices import get_device
-from tests.devices import CUDA_DEVICES, DEVICES, examples, threads_of, ways
+from tests.devices import CUDA_DEVICES, DEVICES, PROGRAM_DEVICES, examples, threads_of, ways
 from tests.graphs import arrays, edge_lists
 
 STEP = gp.VertexProgram(
@@ -24,7 +24,7 @@ STEP = gp.VertexProgram(
 )
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_breadth_first_search_by_process_edges(device: str) -> None:
     @examples(device, graph=edge_lists(), mode=st.sampled_from(["push", "pull", "auto"]), transpose=st.booleans())
     def check(graph: Any, mode: str, transpose: bool) -> None:
@@ -49,7 +49,7 @@ def test_breadth_first_search_by_process_edges(device: str) -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 65])
 @pytest.mark.parametrize("mode", ["push", "pull"])
-@DEVICES
+@PROGRAM_DEVICES
 def test_an_empty_frontier_and_a_graph_without_edges_send_nothing(device: str, mode: Any, n: int) -> None:
     graph = gp.Graph.from_edgelist([], [], num_vertices=n)
     for frontier in (gp.Frontier(graph), gp.Frontier(graph, [])):
@@ -84,7 +84,7 @@ def test_process_vertices_visits_each_vertex_of_the_frontier_once(device: str, w
     assert isinstance(everywhere, float)
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_read_only_arrays_can_be_read(device: str) -> None:
     graph, halves = gp.grid(5), np.full(50, 0.5)[::2]
     halves.flags.writeable = False
@@ -120,7 +120,7 @@ def test_frontiers() -> None:
     assert repr(some) == "<Frontier: 2 of 81 vertices>"
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_invalid_arguments_are_rejected(device: str) -> None:
     graph = gp.grid(3)
     frontier, values = gp.Frontier(graph), np.zeros(9, np.int64)
@@ -130,7 +130,7 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.Frontier(graph, [0.5])
     with pytest.raises(ArgumentTypeError, match=r"frontier must be a gp\.Frontier, not list"):
         gp.process_vertices(count_even, [1], [values])  # type: ignore[arg-type]
-    with pytest.raises(ProgramError, match="function returns none, but must return a number"):
+    with pytest.raises(ProgramError, match=r"function returns [nN]one, but must return a number"):
         gp.process_vertices(lambda vertex: None, frontier, device=device)
     with pytest.raises(ProgramError, match="function cannot be compiled"):
         gp.process_vertices(lambda vertex, values: values.nothing, frontier, [values], device=device)

@@ -13,7 +13,7 @@ import scipy.sparse.csgraph
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from tests.devices import CUDA_DEVICES, DEVICES, examples, threads_of, ways
+from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, examples, on, threads_of, ways
 from tests.graphs import arrays, edge_lists
 from tests.programs import DISTANCES, FAR, HOPS, LABELS
 
@@ -56,7 +56,7 @@ def test_public_graphs_agree_with_scipy(data: Path, file: str, partitions: int) 
             assert len(np.unique(np.stack([found, labels]), axis=1).T) == len(np.unique(found)) == labels.max() + 1
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_random_graphs_agree_with_scipy(device: str) -> None:
     @examples(
         device,
@@ -83,7 +83,7 @@ def test_random_graphs_agree_with_scipy(device: str) -> None:
     check()
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_shortest_paths_agree_with_networkx(device: str) -> None:
     @examples(device, graph=edge_lists(), directed=st.booleans(), mode=st.sampled_from(MODES))
     def check(graph: Any, directed: bool, mode: Any) -> None:
@@ -101,7 +101,7 @@ def test_shortest_paths_agree_with_networkx(device: str) -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@CUDA_DEVICES
+@pytest.mark.parametrize("device", [on(name) for name in PROGRAM_NAMES if name != "cpu"])
 def test_traces_are_equal_on_all_devices(device: str, directed: bool) -> None:
     """Compare supersteps, directions, frontiers and messages of runs in which every superstep chooses a direction."""
     graph = gp.kronecker(10, 4)

@@ -11,7 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import DEVICES, is_emulated, on, spread, ways
+from tests.devices import DEVICES, PROGRAM_DEVICES, is_emulated, on, spread, ways
 from tests.programs import FAR, HOPS, LABELS, SUMS
 
 LENGTHS = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 352, 353, 1023, 1024, 1025, 2048, 2049, 5000]
@@ -82,7 +82,7 @@ def test_stars(device: str, leaves: int, mode: str, partitions: int) -> None:
     assert not labelled.to_numpy().any()
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_a_hub_at_the_end_of_the_graph(device: str) -> None:
     n = 3_000
     star = gp.Graph.from_edgelist(np.full(n - 1, n - 1), np.arange(n - 1))
@@ -106,7 +106,7 @@ def test_hubs_beside_full_warps_of_rows(device: str, way: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("mode", ["push", "pull"])
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 513, 2_049])
-@DEVICES
+@PROGRAM_DEVICES
 def test_numbers_of_vertices_around_block_boundaries(device: str, n: int, mode: str) -> None:
     random = np.random.default_rng(n)
     src, dst = random.integers(0, n, (2, 2 * n))
@@ -137,7 +137,7 @@ def test_blocks_with_more_than_one_tile(device: str, directed: bool) -> None:
 
 
 @pytest.mark.parametrize("mode", ["push", "auto"])
-@DEVICES
+@PROGRAM_DEVICES
 def test_a_long_path_is_read_back_once_per_batch(device: str, mode: str) -> None:
     n = 300
     target: Any = get_device(device)
@@ -154,7 +154,7 @@ def test_a_long_path_is_read_back_once_per_batch(device: str, mode: str) -> None
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 32, 33, 34, 65, 99, 100, 101, 102])
-@DEVICES
+@PROGRAM_DEVICES
 def test_batches_of_supersteps_end_at_the_limit(device: str, limit: int) -> None:
     n = 100
     result = run(path(n), HOPS, device, mode="push", max_supersteps=limit, on_limit="return")
@@ -165,7 +165,7 @@ def test_batches_of_supersteps_end_at_the_limit(device: str, limit: int) -> None
 
 
 @pytest.mark.parametrize("tail", [0, 1, 50])
-@DEVICES
+@PROGRAM_DEVICES
 def test_the_direction_can_change_within_a_batch(device: str, tail: int) -> None:
     """A path ends in a dense part; pushes that were launched beyond it must not run, not even the second one."""
     dense = 120
@@ -235,7 +235,7 @@ def test_grids(device: str) -> None:
         assert np.array_equal(gp.connected_components(graph, device=device).to_numpy(), labels)
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_no_vertex_is_active_initially(device: str) -> None:
     program = replace(HOPS, initially_active=lambda ctx: False)
     result = run(path(70), program, device)

@@ -32,7 +32,7 @@ def test_stats_and_trace_contain_device_threads_and_seconds() -> None:
     assert components.stats["device"] == "cpu"
     assert components.stats["threads"] == 2
     assert components.stats["seconds"] == pytest.approx(sum(row["seconds"] for row in components.trace))
-    assert [row["phase"] for row in components.trace][:2] == ["initialise", "link sampled"]
+    assert [row["phase"] for row in components.trace][:2] == ["initialise", "compress first"]
 
 
 def test_a_result_is_frozen() -> None:

@@ -206,7 +206,7 @@ def test_bad_data_is_reported_with_file_and_line_and_leaves_no_output(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "bad.el"
-    source.write_text("0 1\n1 x\n")
+    source.write_text("0 1\n1\n")
     assert main(["cc", "-f", str(source), "-o", str(tmp_path / "labels.csv")]) == 1
     assert f"{source}, line 2: " in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["bad.el"]

@@ -89,8 +89,10 @@ def test_files_that_cannot_be_opened(name: str, tmp_path: Path, monkeypatch: pyt
         ("a.graph", {"columns": ("a", "b")}, "the format metis does not support columns="),
         ("a.graph", {"num_vertices": 3}, "the format metis does not support num_vertices="),
         ("a.sg", {"renumber": False}, "the format gapbs does not support renumber="),
-        ("a.el", {"columns": ("a", "b")}, "the format edgelist does not support columns="),
-        ("a.parquet", {"columns": ("a",)}, "columns must name source, destination and optionally weight"),
+        ("a.sg", {"columns": ("a", "b")}, "the format gapbs does not support columns="),
+        ("a.parquet", {"header": True}, "the format parquet does not support header="),
+        ("a.sg", {"weight": "cost"}, "the format gapbs has no columns to choose from: omit weight='cost'"),
+        ("a.parquet", {"columns": ("a",)}, "columns must name source, target and optionally weight"),
         ("a.el", {"duplicates": "sum"}, "duplicates must be 'keep' or 'drop'"),
         ("a.el", {"self_loops": False}, "self_loops must be 'keep' or 'drop'"),
         ("a.el", {"renumber": "never"}, "renumber must be"),
@@ -104,7 +106,15 @@ def test_bad_options(name: str, options: Any, problem: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "options", [{"weight_dtype": "int8"}, {"weight_dtype": "number"}, {"columns": "ab"}, {"columns": (1, 2)}]
+    "options",
+    [
+        {"weight_dtype": "int8"},
+        {"weight_dtype": "number"},
+        {"columns": "ab"},
+        {"columns": (1, 2.5)},
+        {"weight": 1.5},
+        {"directed": 1},
+    ],
 )
 def test_options_of_the_wrong_type(options: Any, tmp_path: Path) -> None:
     with pytest.raises(ArgumentTypeError, match=next(iter(options))):

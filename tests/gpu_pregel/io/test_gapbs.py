@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import FormatError
 
 WriteFile = Callable[[str, str | bytes], Path]
 
@@ -37,8 +37,8 @@ def test_reads(write_file: WriteFile, edges: Any) -> None:
     assert edges(graph) == [(0, 1, -7)]
     assert graph.weights is not None
     assert graph.weights.dtype == np.int32
-    assert gp.read_graph(write_file("a.wsg", HEAVY), weighted=False).weights is None
-    assert gp.read_graph(write_file("a.dat", HEAVY), "gapbs", weighted=True).weights is not None
+    assert gp.read_graph(write_file("a.wsg", HEAVY), weight=None).weights is None
+    assert gp.read_graph(write_file("a.dat", HEAVY), "gapbs").weights is not None
     assert gp.read_graph(write_file("a.sg", serialized(0, 0, 0, ([0], [])))).num_vertices == 0
 
 
@@ -87,7 +87,6 @@ REJECTED: list[tuple[str, str, bytes, str, dict[str, Any]]] = [
     ("neighbour beyond", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, 3, 1])), "has an edge to 3", {}),
     ("negative neighbour", "a.sg", serialized(0, 4, 3, ([0, 1, 3, 4], [1, 0, -1, 1])), "has an edge to", {}),
     ("not symmetric", "a.sg", serialized(0, 1, 2, ([0, 1, 1], [1])), "not symmetric", {}),
-    ("no weights", "a.sg", PATH, "omit weighted=True", {"weighted": True}),
 ]
 
 
@@ -127,9 +126,9 @@ def test_written_bytes(tmp_path: Path) -> None:
 def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, name, problem in (
         (gp.Graph.from_edgelist([0], [1]), "a.wsg", "use the suffix .sg"),
-        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "use the suffix .wsg"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "save as .wsg or .pregel"),
         (gp.Graph.from_edgelist([0], [1], [0.5]), "a.wsg", "int32 weights, not float64"),
     ):
-        with pytest.raises(ArgumentError, match=problem):
+        with pytest.raises(FormatError, match=problem):
             graph.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []

@@ -112,7 +112,6 @@ REJECTED: list[tuple[str, str, int | None, str, dict[str, Any]]] = [
     ("real in an integer matrix", f"{HEAD} integer general\n3 3 1\n1 2 0.5\n", 3, "0.5 does not fit int64", {}),
     ("NaN", f"{HEAD} real general\n3 3 1\n1 2 nan\n", 3, "the weight is NaN", {}),
     ("skew diagonal", f"{HEAD} real skew-symmetric\n3 3 2\n2 1 1\n\n3 3 1\n", 5, "on the diagonal", {}),
-    ("no weights", f"{HEAD} pattern general\n3 3 0\n", None, "omit weighted=True", {"weighted": True}),
     (
         "skew, unsigned",
         f"{HEAD} real skew-symmetric\n2 2 1\n2 1 1\n",
@@ -141,14 +140,14 @@ def test_direction_can_be_chosen(write_file: WriteFile, edges: Any) -> None:
     assert edges(gp.read_graph(path, directed=False)) == [(0, 1, 5), (1, 2, 6)]
     path = write_file("c.mtx", f"{HEAD} integer skew-symmetric\n2 2 1\n2 1 5\n")
     assert edges(gp.read_graph(path)) == [(0, 1, -5), (1, 0, 5)]
-    assert edges(gp.read_graph(path, directed=False, weighted=False)) == [(0, 1)]
-    with pytest.raises(ArgumentError, match="weighted=False"):
+    assert edges(gp.read_graph(path, directed=False, weight=None)) == [(0, 1)]
+    with pytest.raises(ArgumentError, match="weight=None"):
         gp.read_graph(path, directed=False)
 
 
 def test_weights(write_file: WriteFile) -> None:
     path = write_file("a.mtx", f"{HEAD} integer general\n2 2 1\n1 2 5\n")
-    assert gp.read_graph(path, weighted=False).weights is None
+    assert gp.read_graph(path, weight=None).weights is None
     assert gp.read_graph(path, weight_dtype="float32").weights.dtype == np.float32  # type: ignore[union-attr]
 
 

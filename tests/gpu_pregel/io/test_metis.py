@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import FormatError
 
 WriteFile = Callable[[str, str | bytes], Path]
 
@@ -97,7 +97,7 @@ def test_rejects(
 def test_options(write_file: WriteFile, edges: Any) -> None:
     path = write_file("a.graph", "2 2 1\n2 5 2 4\n1 5 1 4\n")
     assert edges(gp.read_graph(path, duplicates="drop", weight_dtype="float32")) == [(0, 1, 4.0)]
-    assert edges(gp.read_graph(path, weighted=False, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
+    assert edges(gp.read_graph(path, weight=None, directed=True)) == [(0, 1), (0, 1), (1, 0), (1, 0)]
 
 
 def test_directed_keeps_both_directions(write_file: WriteFile, edges: Any) -> None:
@@ -145,6 +145,6 @@ def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
         (gp.Graph.from_edgelist([0], [1], [0.5]), "positive integer weights"),
         (gp.Graph.from_edgelist([0], [1], [0]), "positive integer weights"),
     ):
-        with pytest.raises(ArgumentError, match=problem):
+        with pytest.raises(FormatError, match=problem):
             graph.save(tmp_path / "a.graph")
     assert list(tmp_path.iterdir()) == []

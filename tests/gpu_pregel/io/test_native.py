@@ -58,7 +58,7 @@ def test_arrays_are_views_of_the_file(tmp_path: Path) -> None:
 def test_options(tmp_path: Path, edges: Any) -> None:
     path = tmp_path / "a.pregel"
     gp.Graph.from_edgelist([0, 0, 1, 1], [1, 1, 1, 0], [4, 3, 2, 1], directed=True).save(path)
-    assert gp.read_graph(path, weighted=False).weights is None
+    assert gp.read_graph(path, weight=None).weights is None
     assert edges(gp.read_graph(path, weight_dtype="float32")) == [(0, 1, 3.0), (0, 1, 4.0), (1, 0, 1.0), (1, 1, 2.0)]
     assert edges(gp.read_graph(path, duplicates="drop", self_loops="drop")) == [(0, 1, 3), (1, 0, 1)]
     assert edges(gp.read_graph(path, directed=False)) == [(0, 1, 1), (0, 1, 3), (0, 1, 4), (1, 1, 2)]

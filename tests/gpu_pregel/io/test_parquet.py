@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, FormatError
 
 WriteFile = Callable[[str, str | bytes], Path]
 
@@ -40,15 +39,17 @@ def test_columns_by_name(table: Any, edges: Any) -> None:
     for weight in ("weight", "weights", "value"):
         path = table(a=ends[0], b=ends[1], c=[1, 1], **{weight: [0.5, 2.0]})
         assert edges(gp.read_graph(path)) == [(5, 6, 0.5), (6, 7, 2.0)]
-        assert edges(gp.read_graph(path, weighted=False)) == [(5, 6), (6, 7)]
+        assert edges(gp.read_graph(path, weight=None)) == [(5, 6), (6, 7)]
 
 
 def test_requested_columns(table: Any, edges: Any) -> None:
     path = table(src=[1], dst=[2], weight=[9], a=[3], b=[4], c=[7])
-    assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4)]
+    assert edges(gp.read_graph(path, columns=("a", "b"))) == [(3, 4, 9)]
+    assert edges(gp.read_graph(path, columns=("a", 4), weight=None)) == [(3, 4)]
+    assert edges(gp.read_graph(path, weight="c")) == [(1, 2, 7)]
     graph = gp.read_graph(path, columns=["b", "a", "c"], directed=True, weight_dtype="float32")
     assert edges(graph) == [(4, 3, 7.0)]
-    with pytest.raises(ArgumentError, match="has no column 'z'; available columns: 'src', 'dst'"):
+    with pytest.raises(ArgumentError, match="no column 'z'; available columns: 'src', 'dst'"):
         gp.read_graph(path, columns=("a", "z"))
 
 
@@ -59,7 +60,7 @@ def test_names_as_ids(table: Any) -> None:
 
 
 REJECTED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
-    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a destination", {}),
+    ("one column", {"src": [1]}, "has 1 columns: edges require a source and a target", {}),
     ("null id", {"src": [1, None], "dst": [1, 2]}, "column 'src' is null in row 1", {}),
     ("null weight", {"src": [1], "dst": [2], "weight": pa.array([None], pa.float64())}, "is null in row 0", {}),
     ("NaN", {"src": [1], "dst": [2], "weight": [np.nan]}, "NaN", {}),
@@ -70,7 +71,6 @@ REJECTED: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
         "0.5 does not fit int32",
         {"weight_dtype": "int32"},
     ),
-    ("no weights", {"src": [1], "dst": [2]}, "omit weighted=True", {"weighted": True}),
 ]
 
 
@@ -108,26 +108,16 @@ def test_round_trip_of_ids(ids: list[Any], tmp_path: Path, equal: Any) -> None:
     assert equal(gp.read_graph(tmp_path / "a.parquet"), graph)
 
 
-@pytest.mark.parametrize(
-    "ids, problem",
-    [
-        ([-7, 3], "the id -7 is negative"),
-        (np.array([-7, 3], object), "the id -7 is negative"),
-        ([0.5, 1.5], "the ids become values of type double"),
-        ([False, True], "the ids become values of type bool"),
-        ([(0, 1), (1, 2)], "the ids become values of type list<item: int64>"),
-    ],
-)
-def test_ids_that_cannot_be_read_back_are_not_written(ids: Any, problem: str, tmp_path: Path) -> None:
-    names = np.empty(2, object) if isinstance(ids[0], tuple) else np.asarray(ids)
-    names[:] = ids
+def test_ids_that_cannot_be_read_back_are_not_written(tmp_path: Path) -> None:
+    names = np.empty(2, object)
+    names[:] = [(0, 1), (1, 2)]
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=names)
-    with pytest.raises(ArgumentError, match=re.escape(f"a.parquet: {problem}")):
+    with pytest.raises(FormatError, match=r"a\.parquet: the ids become values of type list<item: int64>"):
         graph.save(tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1]])
+@pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1], [0.5, 1.5]])
 def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=np.array(ids, np.uint64 if isinstance(ids[0], int) else object))
     graph.save(tmp_path / "a.parquet")

@@ -31,6 +31,11 @@ class Device(_Current):
 
     def __init__(self, device: int) -> None:
         self.id = device
+        self.waits = 0
+
+    def synchronize(self) -> None:
+        """Wait for all streams."""
+        self.waits += 1
 
 
 class Stream(_Current):
@@ -89,6 +94,7 @@ class ndarray:  # noqa: N801 (CuPy's name)
         self.data = MemoryPointer(memory)
         self.size, self.dtype, self.nbytes = memory.size, memory.dtype, memory.nbytes
         self.__cuda_array_interface__: dict[str, Any] = {}
+        self.device = Device(1)
 
     def __getitem__(self, part: slice) -> ndarray:
         return ndarray(self.data.memory[part])
@@ -143,6 +149,8 @@ class FakeCupy:
             runtime=SimpleNamespace(memGetInfo=lambda: (self.memory.free, 1 << 30)),
         )
         self.pinned: list[int] = []
+        self.asarray = lambda a: a
+        self.from_dlpack = lambda array: array.on_gpu
 
     def _pinned(self, size: int) -> bytearray:
         self.pinned.append(size)

@@ -77,7 +77,9 @@ def _calls_made() -> Iterator[str]:
             continue
         name = text.removeprefix("cupy.")
         if name not in declared:
-            owner = {"event": "cuda.Event", "end": "cuda.Event", "stream": "cuda.Stream"}.get(text.split(".", 1)[0])
+            owner = {"event": "cuda.Event", "end": "cuda.Event", "stream": "cuda.Stream", "device": "cuda.Device"}.get(
+                text.split(".", 1)[0]
+            )
             name = by_last[node.func.attr] if owner is None else f"{owner}.{node.func.attr}"
         call = _parse_call(declared[name])
         assert len(node.args) == len(call.args), text

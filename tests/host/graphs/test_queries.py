@@ -8,6 +8,7 @@ from typing import Any
 import networkx
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,6 +160,31 @@ def test_neighbors_and_degrees_agree_with_networkx(graph: Any, directed: bool, n
             assert graph_now.out_degree(u) == len(expected)
             assert graph_now.in_degree(u) == sum(oracle_now.number_of_edges(v, u) for v in nodes)
             assert [graph_now.has_edge(u, v) for v in nodes] == [oracle_now.has_edge(u, v) for v in nodes]
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_few_and_many_strings_are_found(count: int) -> None:
+    graph = with_ids(objects([f"v{v}" for v in range(100)]))
+    asked = [f"v{v * v % 100}" for v in range(count)]
+    expected = [v * v % 100 for v in range(count)]
+    for column in (asked, np.array(asked), objects(asked), pandas.Series(asked), pyarrow.array(asked), set(asked)):
+        found = graph.vertices(column).tolist()
+        assert sorted(found) == sorted(set(expected)) if isinstance(column, set) else found == expected
+    for missing in ([*asked, "x", "y"], pyarrow.array([*asked, "x", "y"])):
+        with pytest.raises(UnknownVertexError, match="no vertex has the id 'x'"):
+            graph.vertices(missing)
+    with pytest.raises(UnknownVertexError, match="no vertex has the id None"):
+        graph.vertices(pyarrow.array([*asked, None]))
+    with pytest.raises(UnknownVertexError, match="no vertex has the id 7"):
+        graph.vertices([*asked, 7])
+
+
+def test_strings_that_arrow_cannot_hold_are_found() -> None:
+    graph = with_ids(objects(["a", "\ud800"]))
+    assert graph.vertices(["\ud800", "a"]).tolist() == [1, 0]
+    assert with_ids(objects(["a", "b"])).vertices(["b"]).tolist() == [1]
+    with pytest.raises(UnknownVertexError):
+        with_ids(objects(["a", "b"])).vertices(["b", "\ud800"])
 
 
 def test_queries_name_an_unknown_id() -> None:

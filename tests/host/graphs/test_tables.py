@@ -33,6 +33,8 @@ COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int], float 
     ("source and target", {"x": [5], "target": [1], "source": [0]}, {}, (0, 1), None),
     ("src and dst", {"x": [5], "dst": [1], "src": [0]}, {}, (0, 1), None),
     ("from and to", {"to": [1], "from": [0], "weight": [7.0]}, {}, (0, 1), 7.0),
+    ("capitals and spaces", {"x": [5], " Target": [1], "SOURCE ": [0], "Weight": [7.0]}, {}, (0, 1), 7.0),
+    ("numbers as names", {"0": [0], "1": [1], "2": [5]}, {}, (0, 1), None),
     ("given", {"x": [0], "y": [5], "z": [1]}, {"source": "z", "target": "x"}, (1, 0), None),
     ("weight as source", {"weight": [0], "b": [1]}, {"source": "weight", "target": "b"}, (0, 1), None),
 ]
@@ -89,6 +91,12 @@ def test_wrong_columns_are_named(
         constructor(table, **options)
 
 
+def test_names_of_columns_need_not_be_strings() -> None:
+    frame = pandas.DataFrame({0: ["a"], 1: ["b"], (2, 3): [7.0]})
+    graph = gp.Graph.from_pandas(frame, weight=(2, 3))  # type: ignore[arg-type]
+    assert graph.to_arrow().to_pydict() == {"source": ["a"], "target": ["b"], "weight": [7.0]}
+
+
 def test_repeated_names_of_columns_are_refused() -> None:
     frame = pandas.DataFrame([[0, 1, 2]], columns=["a", "a", "b"])
     with pytest.raises(ArgumentError, match="source='a': 2 columns have this name: rename them"):
@@ -101,7 +109,7 @@ def test_repeated_names_of_columns_are_refused() -> None:
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "Int64", "UInt16", "int64[pyarrow]", "category"])
 def test_integers_of_any_pandas_dtype_are_ids_in_ascending_order(dtype: str) -> None:
     frame = pandas.DataFrame({"a": [9, 3], "b": [3, 6]}).astype(dtype)
-    graph = gp.Graph.from_pandas(frame, renumber=True)
+    graph = gp.Graph.from_pandas(frame)
     assert graph.ids is not None
     assert graph.ids.tolist() == [3, 6, 9]
     assert graph.has_edge(9, 3)
@@ -161,6 +169,9 @@ def test_integer_nodes_become_an_integer_table_in_their_order() -> None:
     assert graph.ids is not None
     assert (graph.ids.tolist(), graph.ids.dtype) == ([7, 3, 5], np.int64)
     assert graph.neighbors(3).tolist() == [7, 5]
+    negative = gp.Graph.from_networkx(networkx.path_graph([-1, 4]))
+    assert negative.ids is not None
+    assert (negative.ids.tolist(), negative.ids.dtype) == ([-1, 4], np.int64)
     assert gp.Graph.from_networkx(networkx.path_graph(3)).ids is None
     for nodes in ([-1, 2**70], [True, 2], ["a", 1]):
         ids = gp.Graph.from_networkx(networkx.path_graph(nodes)).ids

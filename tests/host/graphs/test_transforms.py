@@ -93,6 +93,8 @@ def test_subgraphs_keep_ids_weights_and_direction() -> None:
     numbered = gp.Graph.from_edgelist([0, 1], [1, 2]).subgraph([2, 1])
     assert numbered.ids is not None
     assert (numbered.ids.tolist(), numbered.neighbors(2).tolist()) == ([1, 2], [1])
+    first = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 9]).subgraph([2, 1, 0])
+    assert (first.ids, first.neighbors(1).tolist()) == (None, [0, 2])
     nothing = graph.subgraph([])
     assert repr(nothing) == "<Graph: 0 vertices, 0 stored edges, directed, int64 weights>"
     with pytest.raises(UnknownVertexError, match="no vertex has the id 'x'"):

@@ -20,7 +20,7 @@ from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.host.superstep.journal import FoldedSuperstep
 
-IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64)
+IDENTITY = Identity(vertices=3, edges=4, directed=True, weights=None, content="0" * 16, program="a" * 64, parameters={})
 
 
 class State:

@@ -1,0 +1,148 @@
+"""Decides, before a graph is written, what a format cannot hold: ids, isolated vertices, weights, the direction."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_pregel.errors import FormatError
+from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.interchange import END_COLUMNS
+from gpu_pregel.io._columns import is_number
+from gpu_pregel.io._files import suffixes
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.graphs.graph import Graph
+
+Array = np.ndarray[Any, Any]
+
+DIRECTED = "save as .mtx, .parquet or .pregel, or build the graph with directed=False"
+_NUMBERED = ("matrix-market", "metis", "gemini", "gemini-weighted", "gapbs")
+"""Formats that hold vertex numbers, but no ids."""
+_USUAL_NAMES = frozenset(name for pair in END_COLUMNS for name in pair)
+_INT64 = np.iinfo(np.int64)
+
+
+def without_losses(graph: Graph, path: str, format: str, *, lossy: bool) -> Graph:
+    """Return the part of a graph that a format can hold; unless ``lossy``, raise if that is not everything.
+
+    Raises
+    ------
+    FormatError
+        Names what would be lost, and formats that can hold it.
+    """
+    suffix = suffixes(path)[0]
+    keep_ids = graph.ids is None or not _lost(
+        path, _ids_problem(graph, format, suffix), lossy, "write vertex numbers instead"
+    )
+    if format in ("edgelist", "gemini", "gemini-weighted") and has_isolated_vertices(graph):
+        _lost(path, _isolated_problem(format, suffix, named=graph.ids is not None and keep_ids), lossy, "drop them")
+    keep_weights = graph.weights is None or not _lost(path, _weights_problem(format, suffix), lossy, "drop them")
+    if graph.weights is not None and format == "gemini-weighted":
+        _lost(path, _rounding_problem(graph.weights), lossy, "round the weights")
+    if keep_ids and keep_weights:
+        return graph
+    from gpu_pregel.host.graphs.graph import Graph
+
+    csr = CSR(graph.indptr, graph.indices, graph.weights if keep_weights else None)
+    return Graph(csr, directed=graph.is_directed, ids=graph.ids if keep_ids else None)
+
+
+def _lost(path: str, problem: str | None, lossy: bool, loss: str) -> bool:
+    """Return whether there is a problem; raise it unless ``lossy``."""
+    if problem is not None and not lossy:
+        raise FormatError(path, f"{problem}, or pass lossy=True to {loss}")
+    return problem is not None
+
+
+def has_isolated_vertices(graph: Graph) -> bool:
+    """Return whether some vertex has no edge."""
+    met = np.diff(graph.indptr) > 0
+    if graph.is_directed:
+        met[graph.indices] = True
+    return not met.all()
+
+
+def integer_ids(ids: Array) -> Array | None:
+    """Return ids as an integer array, or None if some are not integers of 64 bits."""
+    if ids.dtype.kind in "iu":
+        return ids
+    if ids.dtype.kind != "O" or any(type(one) is bool or not isinstance(one, (int, np.integer)) for one in ids):
+        return None
+    if all(_INT64.min <= int(one) <= _INT64.max for one in ids):
+        return ids.astype(np.int64)
+    return None
+
+
+def _ids_problem(graph: Graph, format: str, suffix: str) -> str | None:
+    ids = graph.ids
+    if ids is None or len(ids) == 0 or format in ("parquet", "pregel"):
+        return None
+    if format in _NUMBERED:
+        return f"{format} files hold vertex numbers, not ids: save as .pregel, .parquet or .csv"
+    integers = integer_ids(ids)
+    if integers is not None:
+        largest = int(integers.max())
+        if largest <= _INT64.max:
+            return None
+        return f"the id {largest} is larger than 64 bits (signed), which {format} files cannot hold: save as .pregel"
+    if format == "graphalytics":
+        return "graphalytics files require integer ids: save as .pregel, .parquet or .csv"
+    return _text_problem(ids, suffix)
+
+
+def _text_problem(ids: Array, suffix: str) -> str | None:
+    """Return why a text file cannot hold these ids, and the remedy; None if it can."""
+    table = suffix in (".csv", ".tsv")
+    remedy = "save as .pregel or .parquet" if table else "save as .pregel, .parquet or .csv"
+    numbers = 0
+    for one in ids:
+        if not isinstance(one, str):
+            return f"the id {one!r:.80} is neither an integer nor a string: save as .parquet"
+        if not one or one != one.strip() or "\r" in one or "\0" in one:
+            return f"the id {one!r:.80} is empty or has blanks or control characters: save as .pregel"
+        number = is_number(one)
+        numbers += number
+        if not table and (number or re.search(r"[\s,;\"#%]", one) or one.lower() in _USUAL_NAMES):
+            return f"the id {one!r:.80} would be read from {suffix} files as something else: {remedy}"
+    if numbers == len(ids):
+        return f"the ids are strings such as {ids[0]!r:.80}, which would be read as numbers: {remedy}"
+    return None
+
+
+def _isolated_problem(format: str, suffix: str, *, named: bool) -> str | None:
+    problem = "the graph has vertices without edges, which"
+    if format != "edgelist":
+        return f"{problem} {format} files cannot hold: save as .pregel, .parquet or .sg"
+    if named:
+        return f"{problem} text files with ids cannot hold: save as .pregel or .parquet"
+    if suffix in (".csv", ".tsv"):
+        return f"{problem} {suffix} files cannot hold: save as .pregel, .parquet or .txt"
+    return None
+
+
+def _weights_problem(format: str, suffix: str) -> str | None:
+    if format == "gemini":
+        return "gemini files cannot hold weights: save as .wbin or .pregel"
+    if suffix == ".el":
+        return ".el files cannot hold weights: save as .wel or .pregel"
+    if format == "gapbs" and suffix == ".sg":
+        return ".sg files cannot hold weights: save as .wsg or .pregel"
+    return None
+
+
+def _rounding_problem(weights: Array) -> str | None:
+    with np.errstate(over="ignore"):
+        rounded = weights.astype(np.float32)
+    if weights.dtype.kind == "f":
+        inexact = rounded != weights
+    else:
+        # Values that round up to 2^31, 2^32, 2^63 or 2^64 overflow the dtype, where a cast back is undefined.
+        inside = rounded < float(np.iinfo(weights.dtype).max + 1)
+        inexact = np.where(inside, rounded, np.float32(0)).astype(weights.dtype) != np.where(inside, weights, 1)
+    if not inexact.any():
+        return None
+    worst = weights[int(inexact.argmax())]
+    return f"the weight {worst} does not fit float32, the type of gemini-weighted files: save as .wel or .pregel"

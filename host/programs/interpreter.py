@@ -1,0 +1,131 @@
+"""Calls of a program's functions by the Python interpreter, and checks of what they return.
+
+Functions get and return Python numbers: integers are exact, and floats have 64 bits. Only a result is rounded to its
+declared dtype, as in compiled code.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import VertexError
+from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.kernels.programs.fields import Fields
+
+STRICT: dict[str, Any] = {"divide": "raise", "over": "raise", "invalid": "raise", "under": "ignore"}
+"""How NumPy treats the arithmetic of NumPy scalars in a program's functions: what it would warn about is an error."""
+
+BOOL = Fields((np.dtype(np.bool_),), False)
+"""The result of a function that answers yes or no."""
+
+
+class UserFunction:
+    """A function of a program, which is called as it is.
+
+    Parameters
+    ----------
+    role : str
+        What the function is in the program, such as "apply".
+    function : callable
+    fields : Fields
+        The declared type of its result.
+    id_of : callable
+        Returns the user's id of a vertex.
+    """
+
+    def __init__(self, role: str, function: Any, fields: Fields, id_of: Callable[[int], Any]) -> None:
+        self.role = role
+        self._function = getattr(function, "py_func", function)
+        self._fields, self._id_of = fields, id_of
+
+    def __call__(self, vertex: int, superstep: int, *arguments: Any) -> Any:
+        """Call the function for a vertex, and return its result as Python numbers that fit the declared type.
+
+        Raises
+        ------
+        VertexError
+            The function divides by zero or indexes out of range, or its result does not fit. Any other exception of
+            the function is raised as it is, with a note that names the vertex.
+        """
+        try:
+            result = self._function(*arguments)
+        except (ArithmeticError, IndexError) as error:
+            failure, trace = f"{type(error).__name__}: {error}", error.__traceback__
+        except Exception as error:
+            error.add_note(f"raised by {self.role} for vertex {self._id_of(vertex)!r} in superstep {superstep}")
+            raise
+        else:
+            try:
+                return fit(result, self._fields)
+            except _MisfitError as error:
+                failure, trace = f"it returns {error}", None
+        failed = VertexError(self.role, self._id_of(vertex), superstep, failure, self._place(trace))
+        # With this traceback a debugger starts in the function.
+        raise failed.with_traceback(trace)
+
+    def _place(self, trace: TracebackType | None) -> str:
+        """Return the file and the line in which a traceback ends, or those of the function."""
+        code = self._function.__code__
+        file, line = code.co_filename, code.co_firstlineno
+        while trace is not None:
+            file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
+        if file == "<string>":  # a built-in combiner
+            return ""
+        text = linecache.getline(file, line).strip()
+        return f"{file}, line {line}{f': {text}' if text else ''}"
+
+
+class _MisfitError(Exception):
+    """What a function returns, and why it cannot be stored."""
+
+
+def fit(result: Any, fields: Fields) -> Any:
+    """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``_MisfitError``."""
+    if not fields.is_tuple:
+        return _fit_number(result, fields.dtypes[0])
+    if not isinstance(result, tuple) or len(result) != len(fields.dtypes):
+        found = f"a tuple of {len(result)}" if isinstance(result, tuple) else f"{result!r:.80}"
+        raise _MisfitError(f"{found}, but {field_names(fields)} is declared")
+    return fields.pack([_fit_number(part, dtype) for part, dtype in zip(result, fields.dtypes, strict=True)])
+
+
+def _fit_number(number: Any, dtype: np.dtype[Any]) -> bool | int | float:
+    number = number.item() if isinstance(number, np.generic) else number
+    if not isinstance(number, (bool, int, float)):
+        raise _MisfitError(f"{number!r:.80} of type {type(number).__name__}, but {dtype} is declared")
+    if dtype.kind == "f":
+        return _fit_float(number, dtype)
+    if isinstance(number, float):
+        raise _MisfitError(
+            f"the float {number!r}, but {dtype} is declared, and floats are not converted to integers silently: "
+            f"convert the result, as with int(x), or declare float64"
+        )
+    if dtype.kind == "b":
+        return bool(number)
+    limits = np.iinfo(dtype)
+    if not limits.min <= number <= limits.max:
+        raise _MisfitError(f"{_shown(number)}, which does not fit {dtype} ({limits.min} to {limits.max})")
+    return int(number)
+
+
+def _fit_float(number: int | float, dtype: np.dtype[Any]) -> float:
+    try:
+        with np.errstate(over="ignore"):
+            rounded = float(dtype.type(number))
+    except OverflowError:  # an integer beyond the largest float
+        rounded = math.inf
+    if math.isinf(rounded) and not (isinstance(number, float) and math.isinf(number)):
+        raise _MisfitError(f"{_shown(number)}, which does not fit {dtype} (at most {np.finfo(dtype).max:.4g})")
+    return rounded
+
+
+def _shown(number: int | float) -> str:
+    """Format a number; Python refuses to format integers of thousands of digits."""
+    is_long = isinstance(number, int) and number.bit_length() > 256
+    return "an integer of more than 256 bits" if is_long else repr(number)

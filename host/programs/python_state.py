@@ -1,0 +1,275 @@
+"""Vertex programs on the device "python": the meaning of a superstep, in plain Python and without compilation.
+
+It is the oracle of the tests of all other devices. One partition has the whole graph, and a push and a pull are the
+same: messages are combined in ascending order of their senders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.programs.combiners import resolve_combiner
+from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
+from gpu_pregel.host.programs.exchange import PartitionState, VertexArrays
+from gpu_pregel.host.programs.interpreter import BOOL, STRICT, UserFunction
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.kernels.programs.fields import Fields, VertexContext, named_type
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class InterpretedProgram(CompiledProgram):
+    """A program that is not compiled: instead of kernels it has the declaration."""
+
+    declaration: VertexProgram
+
+
+def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]] | None = None) -> InterpretedProgram:
+    """Return what a run needs to know of a program, without compiling it; ``dtypes`` are those of its aggregates."""
+    value, message = program_fields(program)
+    _, identity = resolve_combiner(program.combine, message)
+    aggregates, folds = [], []
+    for name, aggregator in program.aggregators.items():
+        dtype: np.dtype[Any] = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
+        fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
+        aggregates.append((name, dtype, start))
+        folds.append(fold)
+    per_edge = program.sends_per_edge
+    is_selective = program.receives is not None or program.combine == "any"
+    return InterpretedProgram(
+        value=value,
+        message=message,
+        identity=identity,
+        per_edge=per_edge,
+        receives=program.receives is not None,
+        is_selective=is_selective,
+        uses_in_degree=True,
+        aggregates=tuple(aggregates),
+        aggregate_folds=tuple(folds),
+        parameters=tuple((parameter.name, parameter.dtype) for parameter in program.declared_parameters),
+        init=program.init,
+        signal=None if per_edge or is_selective else program.message,
+        pull=program.message,
+        slot=None,
+        push=None if message.is_tuple else program.message,
+        apply=program.apply,
+        declaration=program,
+    )
+
+
+def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
+    """Return the dtype of an aggregate; if none is declared, call its function once, for values of 1 and 2."""
+    aggregator = program.aggregators[name]
+    declared: np.dtype[Any] | None = None if aggregator.dtype is None else np.dtype(aggregator.dtype)
+    if declared is not None:
+        return declared
+    old, new = (value.pack([dtype.type(number).item() for dtype in value.dtypes]) for number in (1, 2))
+    parameters = _named("Parameters", {one.name: one.dtype.type(1).item() for one in program.declared_parameters})
+    try:
+        with np.errstate(**STRICT):
+            found = aggregator.function(old, new, VertexContext(0, 1, 2, 1, 1, None, parameters))
+    except Exception as error:
+        raise ProgramError(
+            f"aggregator {name!r} needs dtype= on device 'python': a call with the values {old} and {new}, which finds "
+            f"out what it returns, raises {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(found, (bool, np.bool_)):
+        return np.dtype(np.int64 if aggregator.combine == "sum" else np.bool_)
+    return np.dtype(np.float64 if isinstance(found, (float, np.floating)) else np.int64)
+
+
+def _named(name: str, numbers: dict[str, Any]) -> Any:
+    """Return numbers as a named tuple, as in ``ctx``; None if there are none."""
+    return named_type(name, tuple(numbers))(*numbers.values()) if numbers else None
+
+
+class PythonState(ProgramState):
+    """Values and frontier of a run, and a superstep vertex by vertex.
+
+    Parameters
+    ----------
+    program : InterpretedProgram
+    graph : Graph
+    device : Device
+    always : bool
+        Whether every vertex applies in every superstep.
+    transpose : bool, default False
+        Send along in-edges instead of out-edges.
+    """
+
+    _program: InterpretedProgram
+
+    def __init__(
+        self, program: InterpretedProgram, graph: Graph, device: Device, *, always: bool, transpose: bool = False
+    ) -> None:
+        n = graph.num_vertices
+        parts = graph._partitions(1, with_pull=False, transpose=transpose, threads=1)
+        super().__init__(program, device, parts, num_vertices=n, offset_size=8, word=np.uint64, always=always)
+        self.partitions = []
+        self._graph, self._edges = graph, parts[0].out_edges
+        self._functions = self._user_functions()
+        identity = program.identity if program.message.is_tuple else (program.identity,)
+        self._identity = program.message.pack([part.item() for part in identity])
+        self._parameters: Any = None
+        self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
+        out_degrees = graph.in_degrees if transpose else graph.out_degrees
+        in_degrees = graph.out_degrees if transpose else graph.in_degrees
+        values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
+        self._use(VertexArrays(out_degrees, in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
+
+    def _user_functions(self) -> dict[str, UserFunction]:
+        """Return the program's functions by role."""
+        program, declared = self._program, self._program.declaration
+        combine, _ = resolve_combiner(declared.combine, program.message)
+        roles: dict[str, tuple[Any, Fields]] = {
+            "init": (declared.init, program.value),
+            "initially_active": (declared.initially_active, BOOL),
+            "receives": (declared.receives, BOOL),
+            "message": (declared.message, program.message),
+            "combine": (combine, program.message),
+            "apply": (declared.apply, program.value),
+            "active": (declared.active if callable(declared.active) else None, BOOL),
+        }
+        for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
+            roles[f"aggregator {name!r}"] = declared.aggregators[name].function, Fields((dtype,), False)
+            roles[f"combine of aggregator {name!r}"] = fold, Fields((dtype,), False)
+        return {
+            role: UserFunction(role, function, fields, self._id_of)
+            for role, (function, fields) in roles.items()
+            if function is not None
+        }
+
+    def _id_of(self, vertex: int) -> Any:
+        return self._graph.to_ids(np.array([vertex])).tolist()[0]
+
+    def _call(self, role: str, ctx: VertexContext, *arguments: Any) -> Any:
+        return self._functions[role](ctx.vertex, ctx.superstep, *arguments)
+
+    def _context(self, vertex: int, superstep: int, aggregates: tuple[Any, ...]) -> VertexContext:
+        own, names = self.vertices, [name for name, *_ in self._program.aggregates]
+        aggregated = _named("Aggregated", {name: part.item() for name, part in zip(names, aggregates, strict=True)})
+        degrees = own.out_degrees[vertex].item(), own.in_degrees[vertex].item()
+        return VertexContext(vertex, superstep, self._n, *degrees, aggregated, self._parameters)
+
+    def _value(self, vertex: int) -> Any:
+        return self._program.value.pack([array[vertex].item() for array in self.values])
+
+    def _store(self, vertex: int, value: Any) -> bool:
+        """Set the value of a vertex; return whether any bit of it changes."""
+        before = [array[vertex].tobytes() for array in self.values]
+        for array, part in zip(self.values, value if self._program.value.is_tuple else (value,), strict=True):
+            array[vertex] = part
+        return before != [array[vertex].tobytes() for array in self.values]
+
+    def set_parameters(self, values: tuple[Any, ...]) -> None:
+        """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        names = [name for name, _ in self._program.parameters]
+        self._parameters = _named("Parameters", {name: one.item() for name, one in zip(names, values, strict=True)})
+
+    def initialise(self) -> Activity:
+        """Run superstep 0: ``init`` and the first frontier, unless :meth:`start_from` gave them."""
+        has_values, has_frontier = self._given
+        active = self._active() if has_frontier else []
+        with np.errstate(**STRICT):
+            for v in range(self._n):
+                ctx = self._context(v, 0, self.aggregates)
+                if not has_values:
+                    self._store(v, self._call("init", ctx, ctx))
+                if has_frontier:
+                    continue
+                if "initially_active" not in self._functions or self._call("initially_active", ctx, ctx):
+                    active.append(v)
+        return self._activate(active)
+
+    def _active(self) -> list[int]:
+        """Return the vertices of the frontier, in ascending order."""
+        bits: Array = np.unpackbits(self.frontier.astype("<u8").view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits[: self._n]).tolist()
+
+    def execute(
+        self,
+        direction: str,  # noqa: ARG002
+        superstep: int,
+        activity: Activity,  # noqa: ARG002
+        totals: tuple[Any, ...],
+        limit: int,  # noqa: ARG002
+    ) -> list[SuperstepFigures]:
+        """Run a superstep in which the active vertices send; ``totals`` are the aggregates that ``apply`` sees."""
+        with np.errstate(**STRICT):
+            inbox = self._send(superstep - 1, totals)
+            figures = self._apply(superstep, inbox, totals)
+        for array, total in zip(self.aggregates, totals, strict=True):
+            array[0] = total
+        return [figures]
+
+    def _send(self, superstep: int, totals: tuple[Any, ...]) -> dict[int, Any]:
+        """Send along the out-edges of the active vertices; return the combined message of each receiver."""
+        edges, per_edge = self._edges, self._program.per_edge
+
+        @cache
+        def accepts(v: int) -> bool:
+            if "receives" not in self._functions:
+                return True
+            ctx = self._context(v, superstep + 1, totals)
+            return bool(self._call("receives", ctx, self._value(v), ctx))
+
+        inbox: dict[int, Any] = {}
+        for u in self._active():
+            row = range(edges.begins[u], edges.ends[u])
+            if not row:
+                continue
+            ctx, value = self._context(u, superstep, self.aggregates), self._value(u)
+            message = None if per_edge else self._call("message", ctx, value, ctx)
+            for e in row:
+                v = int(edges.indices[e])
+                if not accepts(v):
+                    continue
+                if per_edge:
+                    weight = 1.0 if edges.weights is None else edges.weights[e].item()
+                    message = self._call("message", ctx, value, weight, ctx)
+                combine, before = self._functions["combine"], inbox.get(v, self._identity)
+                inbox[v] = combine(v, superstep + 1, before, message)
+        return inbox
+
+    def _apply(self, superstep: int, inbox: dict[int, Any], seen: tuple[Any, ...]) -> SuperstepFigures:
+        """Deliver: vertices with messages apply them and decide whether they are active."""
+        sums, active, applied = [start.item() for _, _, start in self._program.aggregates], [], 0
+        for v in range(self._n) if self._always else sorted(inbox):
+            incoming = inbox.get(v, self._identity)
+            if incoming == self._identity and not self._always:
+                continue
+            applied += 1
+            ctx, old = self._context(v, superstep, seen), self._value(v)
+            new = self._call("apply", ctx, old, incoming, ctx)
+            is_active = self._store(v, new) or self._always
+            if "active" in self._functions:
+                is_active = self._call("active", ctx, old, new, ctx)
+            if is_active:
+                active.append(v)
+            for k, (name, *_) in enumerate(self._program.aggregates):
+                term = self._call(f"aggregator {name!r}", ctx, old, new, ctx)
+                sums[k] = self._call(f"combine of aggregator {name!r}", ctx, sums[k], term)
+        totals = tuple(dtype.type(total) for total, (_, dtype, _) in zip(sums, self._program.aggregates, strict=True))
+        return SuperstepFigures(self._activate(active), applied, totals)
+
+    def _activate(self, active: list[int]) -> Activity:
+        """Make these vertices the frontier."""
+        flags = np.zeros(self._n, bool)
+        flags[active] = True
+        self.frontier[:] = pack_bits(flags)
+        return Activity(len(active), int(self.vertices.out_degrees[flags].sum()))
+
+    def deliver(self, rows: Array, mirrors: tuple[Any, ...], owner: PartitionState | None = None) -> None:
+        """Refuse: one partition has the whole graph, so nothing is delivered from others."""
+        raise NotImplementedError

@@ -1,0 +1,83 @@
+"""A program's functions with checks that their results fit the declared dtypes, for ``check=True`` on the CPU."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.jit_cpu import device
+from gpu_pregel.kernels.programs.fields import Fields, Functions, generated
+
+
+def with_checks(functions: Functions) -> Functions:
+    """Return functions that raise ``OverflowError`` if a result does not fit its dtype."""
+    value, message = functions.value, functions.message
+    aggregators = []
+    for name, function, combine, dtype, start in functions.aggregators:
+        fields = Fields((dtype,), False)
+        aggregators.append((name, _fitted(function, 3, fields), _fitted(combine, 2, fields), dtype, start))
+    send = functions.send if functions.per_edge else _make_send_if_edges(functions)
+    return replace(
+        functions,
+        init=_fitted(functions.init, 1, value),
+        send=_fitted(send, 3 if functions.per_edge else 2, message),
+        combine=_fitted(functions.combine, 2, message),
+        apply=_fitted(functions.apply, 3, value),
+        aggregators=tuple(aggregators),
+    )
+
+
+def _make_send_if_edges(functions: Functions) -> Any:
+    """``send(value, ctx)``, which is not called for a vertex without out-edges: it may divide by their number."""
+    send, identity = functions.send, functions.identity
+
+    @device
+    def send_if_edges(value: Any, ctx: Any) -> Any:
+        if ctx.out_degree == 0:
+            return identity
+        return send(value, ctx)
+
+    return send_if_edges
+
+
+def _fitted(function: Any, arity: int, fields: Fields) -> Any:
+    """Return a function that checks the result of ``function``."""
+    names = {f"check{k}": _make_check(dtype) for k, dtype in enumerate(fields.dtypes)}
+    arguments = ", ".join("abc"[:arity])
+    checks = [f"    {name}({f'x[{k}]' if fields.is_tuple else 'x'})\n" for k, name in enumerate(names)]
+    source = f"def fitted({arguments}):\n    x = function({arguments})\n{''.join(checks)}    return x\n"
+    return generated(device, "fitted", source, function=function, **names)
+
+
+@functools.cache
+def _make_check(dtype: np.dtype[Any]) -> Any:
+    """``check(x)``: raise an error if a number does not fit a dtype."""
+    if dtype == np.int64:
+
+        def check(x: Any) -> None:
+            # Numba compares uint64 with int64 as floats, which do not tell 2**63 from the largest int64.
+            if x > 0 and np.int64(x) < 0:
+                raise OverflowError("a result does not fit its dtype")
+
+    elif dtype.kind in "iu":
+        low, high = dtype.type(np.iinfo(dtype).min), dtype.type(np.iinfo(dtype).max)
+
+        def check(x: Any) -> None:
+            if x < low or x > high:
+                raise OverflowError("a result does not fit its dtype")
+
+    elif dtype == np.float32:
+
+        def check(x: Any) -> None:
+            if np.isinf(np.float32(x)) and not np.isinf(x):
+                raise OverflowError("a result does not fit its dtype")
+
+    else:
+
+        def check(x: Any) -> None:
+            pass
+
+    return device(check)

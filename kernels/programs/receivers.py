@@ -1,0 +1,58 @@
+"""Which vertices take messages, for the kernels of the CPU and of CUDA.
+
+The rule is applied where a message is taken, in ``apply``. The kernels over edges apply it too, to skip the rows and
+messages of other vertices, wherever they have the values of the receivers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_pregel.kernels.programs.fields import Functions, Jit, make_context, make_get
+
+
+def make_is_receiver(jit: Jit, functions: Functions) -> Any:
+    """``is_receiver(receivers, v, n)``: whether the program's ``receives`` is true for the vertex at position v.
+
+    ``receivers`` is (number of the first vertex, superstep, out-degrees, in-degrees, aggregates, values) as ``apply``
+    will see them, or empty if the values are not at hand: then, and without ``receives``, every vertex is one.
+    """
+    receives: Any = functions.receives
+    get, context = make_get(jit, functions.value), make_context(jit, functions.context)
+    if receives is None:
+
+        def is_receiver(receivers: Any, v: Any, n: Any) -> Any:
+            return True
+
+    else:
+
+        def is_receiver(receivers: Any, v: Any, n: Any) -> Any:
+            if len(receivers) == 0:
+                return True
+            first, superstep, out_degrees, in_degrees, aggregates, values = receivers
+            ctx = context(first + v, superstep, n, out_degrees[v], in_degrees[v], aggregates)
+            return receives(get(values, v), ctx) != 0
+
+    return jit(is_receiver)
+
+
+def make_accept(jit: Jit, functions: Functions, *, always: bool) -> Any:
+    """``accept(values, v, message, ctx)``: whether v applies, and the message that it takes: none if it receives none.
+
+    With ``always`` a vertex that receives nothing applies the identity.
+    """
+    receives: Any = functions.receives
+    identity, get = functions.identity, make_get(jit, functions.value)
+    if receives is None:
+
+        def accept(values: Any, v: Any, message: Any, ctx: Any) -> Any:
+            return True, message
+
+    else:
+
+        def accept(values: Any, v: Any, message: Any, ctx: Any) -> Any:
+            if receives(get(values, v), ctx) != 0:
+                return True, message
+            return always, identity
+
+    return jit(accept)

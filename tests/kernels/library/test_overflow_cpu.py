@@ -1,0 +1,66 @@
+"""Checked integer arithmetic, compared with Python's exact integers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
+
+checked = numba.njit(pipeline_class=OverflowChecker)
+OPERATORS = {
+    operator.add: checked(lambda a, b: a + b),
+    operator.sub: checked(lambda a, b: a - b),
+    operator.mul: checked(lambda a, b: a * b),
+}
+PAIRS = [(np.int64, np.int64), (np.uint64, np.uint64), (np.uint8, np.int32), (np.uint32, np.uint32)]
+
+
+def _numbers(dtype: Any) -> Any:
+    limits = np.iinfo(dtype)
+    return st.integers(int(limits.min), int(limits.max)) | st.integers(0, 100)
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+@pytest.mark.parametrize("exact", OPERATORS, ids=lambda one: one.__name__)
+def test_results_are_exact_or_an_error(exact: Callable[[int, int], int], left: Any, right: Any) -> None:
+    limits = np.iinfo(np.uint64 if np.dtype(left).kind == np.dtype(right).kind == "u" else np.int64)
+
+    @given(_numbers(left), _numbers(right))
+    @example(int(np.iinfo(left).max), int(np.iinfo(right).max))
+    @example(int(np.iinfo(left).min), int(np.iinfo(right).max))
+    @example(0, 1)
+    def check(a: int, b: int) -> None:
+        if limits.min <= exact(a, b) <= limits.max:
+            assert OPERATORS[exact](left(a), right(b)) == exact(a, b)
+        else:
+            with pytest.raises(OverflowError, match="integer overflow"):
+                OPERATORS[exact](left(a), right(b))
+
+    check()
+
+
+def test_in_place_operators_are_checked_and_other_types_are_unchanged() -> None:
+    def multiply(base: int, exponent: int) -> int:
+        result = 1
+        for _ in range(exponent):
+            result *= base
+        return result
+
+    power = checked(multiply)
+    assert power(2, 62) == 2**62
+    with pytest.raises(OverflowError):
+        power(2, 63)
+    add, subtract = OPERATORS[operator.add], OPERATORS[operator.sub]
+    assert add(1e308, 1e308) == np.inf
+    assert add(2, 0.5) == 2.5
+    assert add(True, True) == 2
+    assert add((1, 2.0), (3,)) == (1, 2.0, 3)
+    assert subtract(np.arange(3), 1).tolist() == [-1, 0, 1]
