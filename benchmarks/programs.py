@@ -1,4 +1,4 @@
-"""Vertex programs compared with C++ (labels, PageRank, breadth-first search), the cost of supersteps and compilation."""
+"""Vertex programs compared with C++ (labels, PageRank, breadth-first search), costs of supersteps and compilation."""
 
 from __future__ import annotations
 

@@ -45,11 +45,14 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
             graph, name = _common.load_graph(options)
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
-        trials = []
+        trials, compiling = [], 0.0
         for _ in range(options.n):
             result = algorithm.load()(graph, **device, progress=_common.show_progress())
             trials.append(result.stats["seconds"])
+            compiling += result.stats["compile_seconds"]
             _common.print_seconds(algorithm.result.lower(), trials[-1], _details(result))
+        if compiling:
+            _common.print_seconds("compile", compiling, "  (not part of the trials)")
         if options.n > 1:
             _common.print_seconds("median", median(trials), f" of {options.n} trials")
     _common.print_line("answer", result.describe())
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
         _verify(algorithm, graph, result)
     _common.write_result(result, options.o)
     if options.json:
-        seconds = {"prepare": preparing.seconds, "load": loading.seconds, "trials": trials}
+        seconds = {"prepare": preparing.seconds, "load": loading.seconds, "compile": compiling, "trials": trials}
         _common.print_json(
             {
                 "graph": name,

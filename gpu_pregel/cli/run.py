@@ -105,11 +105,14 @@ def run(options: argparse.Namespace) -> None:
             if device["device"] != "python" and not options.check:
                 _prepare(options, device, program, graph)
         _common.print_seconds("prepare", preparing.seconds)
-        trials = []
+        trials, compiling = [], 0.0
         for _ in range(options.n):
             result = _run(options, device, program, graph)
             trials.append(result.stats["seconds"])
+            compiling += result.stats["compile_seconds"]
             _common.print_seconds("run", trials[-1], f"  ({len(result.trace):,} supersteps, {result.status})")
+        if compiling:
+            _common.print_seconds("compile", compiling, "  (not part of the trials)")
         if options.n > 1:
             _common.print_seconds("median", median(trials), f" of {options.n} trials")
     print(result.trace, file=sys.stderr)
@@ -123,7 +126,12 @@ def run(options: argparse.Namespace) -> None:
                 "supersteps": result.supersteps,
                 "status": result.status,
                 **{key: result.stats[key] for key in ("device", "threads", "partitions")},
-                "seconds": {"load": loading.seconds, "prepare": preparing.seconds, "trials": trials},
+                "seconds": {
+                    "load": loading.seconds,
+                    "prepare": preparing.seconds,
+                    "compile": compiling,
+                    "trials": trials,
+                },
                 "trace": list(result.trace),
             }
         )

@@ -55,7 +55,7 @@ class AgentRun:
     """
 
     def __init__(self, options: RunOptions, recovered: RecoveredRun) -> None:
-        self.run_id = recovered.run_id
+        self.run_id, self._options = recovered.run_id, options
         self._stepping = threading.Lock()
         journal = recovered.journal
         with ExitStack() as undo:

@@ -56,7 +56,8 @@ class RunOptions:
     on_missing: str = "error"
     resolve: Callable[..., Any] | None = None
     timeout: float | None = None
-    max_supersteps: int = 100
+    max_supersteps: int | None = 100
+    on_limit: str = "raise"
     max_concurrency: int | None = None
     max_message: int | None = None
     max_outbox: int | None = None
@@ -75,7 +76,9 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_integer("workers", self.workers, 0, 1 << 10)
-        check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
+        if self.max_supersteps is not None:
+            check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
+        check_choice("on_limit", self.on_limit, ("raise", "return"))
         check_choice("on_missing", self.on_missing, ("error", "create", "drop"))
         if not callable(self.on_failure):
             check_choice("on_failure", self.on_failure, ("raise", "continue"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError, CodecError, StoreError
+from gpu_pregel.errors import ArgumentError, CheckpointError, CodecError, StoreError
 from gpu_pregel.host.agents.formats import (
     SCHEMA,
     AgentFormat,
@@ -25,6 +25,7 @@ from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
+from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved_run import SavedRun
@@ -75,7 +76,9 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         saved = RunSnapshot.unpack(given)
         adapt_state(saved.state, options)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
-        return RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
+        result = RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
+        _check_limit("checkpoint_data", result, options)
+        return result
     state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
     if options.store is not None:
@@ -93,6 +96,13 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
     return result
 
 
+def _check_limit(where: str, recovered: RecoveredRun, options: RunOptions) -> None:
+    """Refuse a run that is already beyond its limit."""
+    problem = limit_problem(recovered.superstep + bool(recovered.begun.segments), options.max_supersteps)
+    if problem is not None:
+        raise CheckpointError(where, problem)
+
+
 def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover: bool) -> RecoveredRun:
     """Claim a run in a store and read it."""
     claim = claim_run(
@@ -100,6 +110,7 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
     )
     try:
         result = read_run(store, run_id)
+        _check_limit(f"{store.name}, run {run_id!r}", result, options)
         adapt_state(result.state, options)
     except BaseException:
         store.release(claim)

@@ -86,8 +86,8 @@ class AgentResult:
     ----------
     vertices : mapping from id to Vertex
     status : str
-        "completed", "halted" (by the master), "partial" (ended, but some vertices failed), "failed" or "interrupted" (a
-        superstep is held), "max_supersteps" or "stopped".
+        "completed" (no vertex is active), "halted" (by the master), "partial" (completed, but some vertices failed),
+        "failed" or "interrupted" (a superstep is held), "max_supersteps" or "stopped".
     failed : dict from id to VertexFailure
     superstep : int
         Number of committed supersteps.

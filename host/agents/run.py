@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, takes_options
 from gpu_pregel.host.agents.recovery import begin
@@ -50,8 +50,11 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         Maximum seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` an attempt is
         cancelled at its next ``await``. One that still runs a second later fails and is abandoned; one that blocks the
         event loop cannot be interrupted.
-    max_supersteps : int, default 100
-        Maximum number of supersteps; 3 runs supersteps 0, 1 and 2.
+    max_supersteps : int or None, default 100
+        Maximum number of supersteps; 3 runs supersteps 0, 1 and 2. If it is reached, the status is "max_supersteps",
+        and an error is raised. None is no limit.
+    on_limit : {"raise", "return"}
+        With "return", the partial result is returned instead.
     max_concurrency : int, optional
         Maximum number of concurrent attempts of an ``async`` function in each worker; default 64.
     max_message, max_outbox : int, optional
@@ -83,6 +86,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     ------
     AgentsFailedError
         Vertices failed and ``on_failure`` is "raise"; ``error.result`` is the result so far.
+    SuperstepLimitError
+        ``max_supersteps`` was reached; ``error.result`` is the partial result.
     AgentError
         A message or an edge to a vertex that does not exist, or conflicting additions.
     ArgumentError, ArgumentTypeError, CodecError
@@ -111,8 +116,15 @@ def finish(agents: AgentRun) -> AgentResult:
             while agents.step():
                 pass
         result = agents.result()
+    return _conclude(result, agents._options)
+
+
+def _conclude(result: AgentResult, options: RunOptions) -> AgentResult:
+    """Return the result of a run that has ended or is held, or raise the error that has it."""
     if result.status == "failed":
         raise AgentsFailedError(result)
+    if result.status == "max_supersteps" and options.on_limit == "raise":
+        raise SuperstepLimitError(options.max_supersteps, result)
     return result
 
 
@@ -147,9 +159,7 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
         agents.stop()
         await asyncio.wait([running])
         raise
-    if result.status == "failed":
-        raise AgentsFailedError(result)
-    return result
+    return _conclude(result, agents._options)
 
 
 @takes_options(RunOptions)

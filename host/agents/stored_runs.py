@@ -59,7 +59,9 @@ def resume(
         Another program has the run.
     StoreError
         The store cannot be read or is damaged; names run, superstep and segment.
-    AgentsFailedError, AgentError, ArgumentError
+    CheckpointError
+        The run has more supersteps than ``max_supersteps``.
+    AgentsFailedError, SuperstepLimitError, AgentError, ArgumentError
         As for :func:`run`.
 
     Examples

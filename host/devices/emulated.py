@@ -17,6 +17,7 @@ from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.launch_arguments import flatten
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 SHADOW_BYTES = 50
@@ -130,10 +131,11 @@ class EmulatedDevice:
         """Run ``kernel`` over ``size`` items and wait until it has finished."""
         if size <= 0:
             return
-        load_machine()
         kernel = kernel.resolved(arguments)
         if kernel not in _compiled:
-            _compiled[kernel] = compile_for_emulation(kernel)
+            with compiling():
+                load_machine()
+                _compiled[kernel] = compile_for_emulation(kernel)
         compiled = _compiled[kernel]
         words, regions = flatten(compiled, arguments)
         self.launches += 1

@@ -20,6 +20,7 @@ from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
 from gpu_pregel.host.devices.lowering import to_ltoir
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 
@@ -65,7 +66,8 @@ class Launcher:
         with self._lock:
             if kernel not in self._loaded:
                 kinds = tuple(map(parameter_kind, kernel.signature))
-                self._loaded[kernel] = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+                with compiling():
+                    self._loaded[kernel] = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
             return self._loaded[kernel]
 
 

@@ -11,11 +11,12 @@ import os
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.kernels.library.compile_clock import add_compile_seconds, compile_seconds
 from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, SIZE, WORK_LENGTH
 
 Tick = Callable[[int, int], None]
@@ -40,33 +41,50 @@ def thread_count(threads: int | None) -> int:
     return check_integer("threads", threads, 1, _MAX_THREADS)
 
 
+class _Outcome(NamedTuple):
+    """How a thread's part of a region ended: its error, and the time for which it compiled or loaded the kernel."""
+
+    failure: BaseException | None
+    compile_seconds: float
+
+
 class _Pool:
     """Idle daemon threads, each of which waits on its own queue."""
 
     def __init__(self) -> None:
         self.queues: list[queue.SimpleQueue[Any]] = []
         self.lock = threading.Lock()
+        self._started = 0
 
     def grow(self, size: int) -> None:
+        """Start threads until there are ``size``."""
         while len(self.queues) < size:
             tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            name = f"gpu_pregel-{len(self.queues)}"
+            name = f"gpu_pregel-{self._started}"
             threading.Thread(target=_serve, args=(tasks,), name=name, daemon=True).start()
             self.queues.append(tasks)
+            self._started += 1
+
+    def leave_behind(self, count: int) -> None:
+        """Replace the first ``count`` threads; each ends when its kernel does."""
+        for tasks in self.queues[:count]:
+            tasks.put(None)
+        del self.queues[:count]
 
 
 def _serve(tasks: queue.SimpleQueue[Any]) -> None:
-    while True:
-        kernel, arguments, outcomes, done = tasks.get()
+    while (task := tasks.get()) is not None:
+        kernel, arguments, outcomes, done = task
         failure: BaseException | None = None
+        before = compile_seconds()
         try:
             kernel(*arguments)
         except BaseException as error:
             failure = error
-        outcomes.append(failure)
+        outcomes.append(_Outcome(failure, compile_seconds() - before))
         done.put(None)
         # An idle thread must not keep the last region's arrays alive.
-        del kernel, arguments, outcomes, done, failure
+        del task, kernel, arguments, outcomes, done, failure
 
 
 _pool = _Pool()
@@ -92,43 +110,62 @@ def parallel(
     """Run ``kernel(work, *arguments)`` on up to ``threads`` threads, which share ``size`` items in chunks.
 
     Returns when all items are done. If the kernel raises an exception or Ctrl-C is pressed, the other threads stop at
-    their next chunk, and the exception is raised here.
+    their next chunk, and the exception is raised here. A second Ctrl-C does not wait for them: they keep their
+    arguments, and end when the kernel does or with the process.
+
+    A single chunk runs on the calling thread, unless the kernel may never return: handing it over takes 7 µs, and
+    Python handles signals only between two calls of compiled code.
     """
     work = np.zeros(WORK_LENGTH, np.int64)
     work[SIZE] = size
     work[CHUNK] = chunk
-    if size <= chunk:
+    if size <= chunk and not getattr(kernel, "may_loop", False):
         kernel(work, *arguments)
         return
-    workers = min(threads, -(-size // chunk))
-    outcomes: list[BaseException | None] = []
+    workers = 1 if size <= chunk else min(threads, -(-size // chunk))
+    outcomes: list[_Outcome] = []
     done: queue.SimpleQueue[None] = queue.SimpleQueue()
-    with _pool.lock:
-        _pool.grow(workers)
-        for tasks in _pool.queues[:workers]:
-            tasks.put((kernel, (work, *arguments), outcomes, done))
-        _wait(outcomes, done, workers, work, size, tick)
+    pool = _pool
+    with pool.lock:
+        pool.grow(workers)
+        try:
+            for tasks in pool.queues[:workers]:
+                tasks.put((kernel, (work, *arguments), outcomes, done))
+            _wait(outcomes, done, workers, work, size, tick)
+        except BaseException as error:
+            left = workers - len(outcomes)
+            if left:
+                work[NEXT] = _EXHAUSTED
+                pool.leave_behind(workers)
+                error.add_note(
+                    f"a kernel is still running on {left} thread{'s' * (left > 1)} and may write to its arrays; it "
+                    f"ends when its loop ends, or with the process"
+                )
+            raise
+        finally:
+            add_compile_seconds(sum(outcome.compile_seconds for outcome in outcomes))
 
 
-def _wait(
-    outcomes: list[BaseException | None], done: Any, workers: int, work: Any, size: int, tick: Tick | None
-) -> None:
+def _wait(outcomes: list[_Outcome], done: Any, workers: int, work: Any, size: int, tick: Tick | None) -> None:
     """Wait for the workers of a region; on an exception, stop them, wait for them and raise the first exception.
 
-    ``done`` only wakes this thread. The number of finished workers is that of ``outcomes``, because Ctrl-C may
-    interrupt after a token has been taken from ``done`` and before it has been counted.
+    A second exception in this thread, such as that of a second Ctrl-C, is raised at once. ``done`` only wakes this
+    thread. The number of finished workers is that of ``outcomes``, because Ctrl-C may interrupt after a token has been
+    taken from ``done`` and before it has been counted.
     """
     failure: BaseException | None = None
     while len(outcomes) < workers:
         try:
             try:
-                done.get(timeout=_TICK_SECONDS if tick else None)
+                done.get(timeout=_TICK_SECONDS if tick and failure is None else None)
             except queue.Empty:
                 assert tick is not None
                 tick(min(int(work[NEXT]), size), size)
         except BaseException as error:
-            failure = failure or error
-        failure = failure or next((outcome for outcome in outcomes if outcome is not None), None)
+            if failure is not None:
+                raise
+            failure = error
+        failure = failure or next((outcome.failure for outcome in outcomes if outcome.failure is not None), None)
         if failure is not None:
             work[NEXT] = _EXHAUSTED
     if failure is not None:

@@ -42,7 +42,7 @@ def as_ids(name: str, values: Any) -> Any:
 
 
 def _arrow_strings(values: Any) -> Any:
-    """Return an Arrow array of strings with 64-bit offsets, or a dictionary of them; None if ``values`` has no strings."""
+    """Return an Arrow array of strings with 64-bit offsets, or a dictionary of them; None if there are none."""
     is_arrow = type(values).__module__.partition(".")[0] == "pyarrow"
     # Columns of strings of pandas and Polars.
     is_series = hasattr(values, "__arrow_c_stream__") and str(getattr(values, "dtype", "")) in _STRING_DTYPES

@@ -35,7 +35,8 @@ class VertexResult:
     ----------
     graph : Graph
     stats : dict
-        The device, the number of threads, and the run time in seconds.
+        "device", "threads", "seconds" (the run time) and "compile_seconds", the time to compile kernels or to load
+        them from disk, which the run time leaves out.
     trace : sequence of dict
         One row per phase or superstep.
     """

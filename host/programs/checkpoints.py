@@ -21,6 +21,7 @@ from gpu_pregel.host.programs.policy import NumericChange
 from gpu_pregel.host.programs.state import Activity, ProgramState
 from gpu_pregel.host.stores.rows import DURABILITIES, MAX_SECONDS
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PackedCommit
+from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.saved_run import SavedRun
@@ -235,12 +236,9 @@ class CheckpointedRun:
         identity = _as_identity(self._header["identity"])
         if identity != self._identity:
             raise self._error(run.head, _difference(identity, self._identity))
-        if self._max_supersteps is not None and run.head + 1 > self._max_supersteps:
-            raise self._error(
-                run.head,
-                f"holds {run.head + 1:,} supersteps, more than max_supersteps={self._max_supersteps}: raise it, or "
-                f"start a new run with another run_id",
-            )
+        problem = limit_problem(run.head + 1, self._max_supersteps)
+        if problem is not None:
+            raise self._error(run.head, problem)
 
     def _read_header(self, saved: SavedRun) -> dict[str, Any]:
         try:

@@ -15,8 +15,9 @@ from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
+from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
-from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit, device, jit
+from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_program, device, jit_program
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
@@ -70,7 +71,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
     has_weights = has_weights and program.sends_per_edge
     fingerprint = fingerprint_program(program, has_weights=has_weights, with_package=True)
 
-    kernel, function = (checked_jit, checked_device) if check else (jit, device)
+    kernel, function = (checked_jit_program, checked_device) if check else (jit_program, device)
 
     def make_kernels(functions: Functions) -> dict[str, Any]:
         one = with_checks(functions) if check else functions
@@ -122,7 +123,8 @@ def _from_memory(
 ) -> CompiledProgram:
     if key not in _compiled:
         _make_room(_compiled)
-        _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
+        with compiling():
+            _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
     return _compiled[key]
 
 
@@ -254,7 +256,7 @@ def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu"
             raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
         total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
         if on_host:
-            _kernels[key] = jit(make_process_vertices(compiled)), total
+            _kernels[key] = jit_program(make_process_vertices(compiled)), total
         else:
             from gpu_pregel.kernels.library import jit_cuda
             from gpu_pregel.kernels.programs import vertices_cuda

@@ -9,6 +9,7 @@ from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import COMMIT, Start
+from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 
 class NumericChange(NamedTuple):
@@ -33,8 +34,6 @@ class NumericPolicy:
     ----------
     state : ProgramState
     directions : DirectionRule
-    always : bool
-        Whether every vertex applies in every superstep, so that ``max_supersteps`` is a normal end.
     halt : callable or None
         Called with the aggregates after each superstep from superstep 1 on; true ends the run.
     start : (Activity, tuple), optional
@@ -46,13 +45,12 @@ class NumericPolicy:
         state: ProgramState,
         directions: DirectionRule,
         *,
-        always: bool,
         halt: Callable[[tuple[Any, ...]], Any] | None,
         start: tuple[Activity, tuple[Any, ...]] | None = None,
     ) -> None:
-        self._state, self._directions, self._always, self._halt = state, directions, always, halt
+        self._state, self._directions, self._halt = state, directions, halt
         self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
-        self._direction, self._superstep = "init", 0
+        self._direction, self._superstep, self._compiled = "init", 0, 0.0
 
     @property
     def totals(self) -> tuple[Any, ...]:
@@ -67,7 +65,7 @@ class NumericPolicy:
 
     def order(self, superstep: int) -> str:
         """Choose the direction; superstep 0 initialises."""
-        self._superstep = superstep
+        self._superstep, self._compiled = superstep, compile_seconds()
         self._direction = self._directions.choose(self._activity) if superstep else "init"
         return self._direction
 
@@ -89,9 +87,10 @@ class NumericPolicy:
         return COMMIT
 
     def fold(self, reports: list[SuperstepFigures], seconds: float) -> list[FoldedSuperstep[NumericChange]]:
-        """Make a row of the trace for each superstep."""
+        """Make a row of the trace for each superstep; kernels were compiled in the first one."""
         direction, sent, superstep = self._direction, self._activity, self._superstep
-        seconds /= len(reports)
+        compiled = compile_seconds() - self._compiled
+        seconds = (max(0.0, seconds - compiled) if compiled else seconds) / len(reports)
         result: list[FoldedSuperstep[NumericChange]] = []
         for activity, applied, totals in reports:
             row = {
@@ -102,13 +101,14 @@ class NumericPolicy:
                 "messages": sent.active_edges,
                 "applied": applied,
                 "seconds": seconds,
+                "compile_seconds": compiled,
                 "bytes": self._state.bytes_moved(direction, sent),
             }
             halted = self._halt is not None and self._is_halted(superstep, totals)
             result.append(
                 FoldedSuperstep(superstep, activity.active_vertices, halted, NumericChange(activity, totals), row)
             )
-            superstep, sent = superstep + 1, activity
+            superstep, sent, compiled = superstep + 1, activity, 0.0
         return result
 
     def _is_halted(self, superstep: int, totals: tuple[Any, ...]) -> bool:
@@ -127,5 +127,5 @@ class NumericPolicy:
         """Release nothing: the state has only arrays."""
 
     def status_of(self, end: str) -> str:
-        """Return the status of a run that ends as ``end``; the limit is a normal end if every vertex always applies."""
-        return "completed" if end == "max_supersteps" and self._always else end
+        """Return ``end``: no other statuses are needed, as single vertices cannot fail."""
+        return end

@@ -29,6 +29,7 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
+from gpu_pregel.kernels.library.compile_clock import compile_seconds
 from gpu_pregel.kernels.programs.fields import named_type
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class ProgramResult(VertexResult):
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
-        "completed", "halted" (by ``halt``) or "max_supersteps".
+        "completed" (no vertex is active), "halted" (by ``halt``) or "max_supersteps".
     aggregated : named tuple of scalars
         The aggregates of the last superstep, by the names of the program's ``aggregators``.
     trace : Trace
@@ -142,8 +143,8 @@ def run(
     threads : int, optional
         Number of CPU threads. Default: the number of processors available to this process.
     max_supersteps : int, optional
-        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. Reaching the limit is an error unless the
-        program has ``active="always"``.
+        Maximum number of supersteps; 3 runs the supersteps 0, 1 and 2. If it is reached, the status is
+        "max_supersteps", and an error is raised unless the program has ``active="always"``.
     on_limit : {"raise", "return"}
         With "return", ``run`` returns the partial result instead of raising an error.
     deterministic : bool, default True
@@ -229,6 +230,7 @@ def run(
     words = None if frontier is None else frontier_words(graph, frontier)
     target = get_device(device, threads=threads)
     always = program.active == "always"
+    compiled_before = compile_seconds()
     opened = _open_checkpoint(
         checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
     )
@@ -248,7 +250,6 @@ def run(
         journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
         policy = NumericPolicy(
             *(state, directions),
-            always=always,
             halt=_halt_function(program, given),
             start=None if start is None else (start.plan, start.totals),
         )
@@ -262,8 +263,13 @@ def run(
                 trace=() if start is None else start.rows,
             )
             status = master.run()
-    seconds = sum(row["seconds"] for row in master.trace)
-    stats = {"device": target.name, "threads": target.threads, "partitions": partitions, "seconds": seconds}
+    stats = {
+        "device": target.name,
+        "threads": target.threads,
+        "partitions": partitions,
+        "seconds": sum(row["seconds"] for row in master.trace),
+        "compile_seconds": compile_seconds() - compiled_before,
+    }
     result = ProgramResult(
         graph=graph,
         stats=stats,
@@ -272,7 +278,7 @@ def run(
         status=status,
         aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
     )
-    if status == "max_supersteps" and on_limit == "raise":
+    if status == "max_supersteps" and on_limit == "raise" and not always:
         raise SuperstepLimitError(max_supersteps, result)
     return result
 

@@ -73,6 +73,16 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
         """Release what the partitions hold, such as worker processes."""
 
 
+def limit_problem(begun: int, max_supersteps: int | None) -> str | None:
+    """Return why a run that has begun so many supersteps cannot be resumed with this limit, or None if it can."""
+    if max_supersteps is None or begun <= max_supersteps:
+        return None
+    return (
+        f"holds {begun:,} supersteps, more than max_supersteps={max_supersteps}: raise it, or start a new run with "
+        f"another run_id"
+    )
+
+
 Observe = Callable[[str, dict[str, Any]], None]
 """Called with "superstep" (one begins, or continues), "commit" (with its row), "hold" and "end" (with the status)."""
 

@@ -24,6 +24,7 @@ _NUMERIC = {
     "messages": "messages",
     "applied": "applied",
     "seconds": "ms",
+    "compile_seconds": "compile ms",
     "bytes": "MB",
 }
 _AGENTS = {
@@ -36,9 +37,10 @@ _AGENTS = {
     "seconds": "ms",
 }
 """The column headings of a table, by key of a row."""
-_SUMMED = ("messages", "applied", "computed", "failed", "retries", "seconds", "bytes")
+_SUMMED = ("messages", "applied", "computed", "failed", "retries", "seconds", "compile_seconds", "bytes")
 _INK, _MUTED, _PALE = "#1f2933", "#66707a", "#e4e7eb"
 _VERTICES, _EDGES = "#d9480f", "#486581"
+_COMPILING = "#829ab1"
 _DIRECTIONS = {"init": "#9fb3c8", "push": "#f0b429", "pull": "#2680c2"}
 
 
@@ -47,8 +49,9 @@ class Trace(Sequence[dict[str, Any]]):
 
     For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull");
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number received along edges;
-    ``applied``, the number of vertices that ran ``apply``; ``seconds``; and ``bytes``, the memory traffic of a model
-    that streams each array once.
+    ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
+    superstep's kernels or to load them from disk, which ``seconds`` leaves out; and ``bytes``, the memory traffic of a
+    model that streams each array once.
 
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
     after the superstep; ``messages``, the number sent; ``failed``, the number of failed vertices; ``retries``, the
@@ -102,8 +105,8 @@ class Trace(Sequence[dict[str, Any]]):
         return hash(tuple(tuple(row.items()) for row in self._rows))
 
     def __repr__(self) -> str:
-        seconds = sum(row["seconds"] for row in self._rows)
-        return f"<Trace: {len(self)} supersteps, {_milliseconds(seconds)} ms>"
+        compiling = f", {_milliseconds(self._sum('compile_seconds'))} ms compiling" if self._compiled else ""
+        return f"<Trace: {len(self)} supersteps, {_milliseconds(self._sum('seconds'))} ms{compiling}>"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -111,6 +114,15 @@ class Trace(Sequence[dict[str, Any]]):
     @property
     def _headings(self) -> dict[str, str]:
         return _AGENTS if self._rows and "computed" in self._rows[0] else _NUMERIC
+
+    @property
+    def _compiled(self) -> list[dict[str, Any]]:
+        """The rows of supersteps in which kernels were compiled or loaded."""
+        return [row for row in self._rows if row.get("compile_seconds")]
+
+    def _sum(self, key: str) -> Any:
+        """Return the sum of a column; rows of older checkpoints lack some columns."""
+        return sum(row.get(key, 0) for row in self._rows)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame with one row per superstep."""
@@ -142,6 +154,9 @@ class Trace(Sequence[dict[str, Any]]):
 
     def plot(self) -> Figure:
         """Plot active vertices and edges (or messages) above, and the time of each superstep by direction below.
+
+        The bars leave out the time of compiling: triangles mark the supersteps in which kernels were compiled or
+        loaded, and the legend has the sum.
 
         Returns
         -------
@@ -191,7 +206,12 @@ class Trace(Sequence[dict[str, Any]]):
                 times = [1000 * row["seconds"] for row in rows]
                 style = {"color": _DIRECTIONS.get(direction, _MUTED), "width": 0.8 if len(self) <= 200 else 1.0}
                 axis.bar([row["superstep"] for row in rows], times, label=direction, zorder=2, **style)
-        _style_axis(axis, "milliseconds", len(_DIRECTIONS))
+        if compiled := self._compiled:
+            marked = [row["superstep"] for row in compiled]
+            times = [1000 * row["seconds"] for row in compiled]
+            label = f"compiling, {_milliseconds(self._sum('compile_seconds'))} ms"
+            axis.plot(marked, times, "v", color=_COMPILING, label=label, clip_on=False, zorder=3)
+        _style_axis(axis, "milliseconds", 1 + len(_DIRECTIONS))
 
     def _shown(self) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]], str]:
         """Return the first rows, the last rows, and a description of the rows between."""
@@ -202,7 +222,7 @@ class Trace(Sequence[dict[str, Any]]):
 
     def _totals(self) -> list[str]:
         """Return the last line of the table, with sums of the columns that can be added."""
-        cells = [_cell(key, sum(row[key] for row in self._rows)) if key in _SUMMED else "" for key in self._headings]
+        cells = [_cell(key, self._sum(key)) if key in _SUMMED else "" for key in self._headings]
         return ["total", *cells[1:]]
 
 
@@ -212,7 +232,7 @@ def _cells(row: dict[str, Any], headings: Iterable[str]) -> list[str]:
 
 
 def _cell(key: str, value: Any) -> str:
-    if key == "seconds":
+    if key in ("seconds", "compile_seconds") and value != "":
         return _milliseconds(value)
     if key == "bytes":
         return f"{value / 1e6:,.1f}"

@@ -28,6 +28,7 @@ import llvmlite
 import numba
 from numba.core import caching
 
+from gpu_pregel.kernels.library.compile_clock import CompileTimer
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
 LIMIT_VARIABLE = "GPU_PREGEL_CACHE_BYTES"
@@ -160,6 +161,8 @@ class KernelCache(caching.FunctionCache):
         self._name = repr(function)
         self._options = options
         self._impl = _CompiledFunction()
+        self._timer: CompileTimer | None = None
+        """Of the compilation that follows a failed load; Numba's lock is held from the load to the end."""
         self.enable()
 
     @functools.cached_property
@@ -180,6 +183,7 @@ class KernelCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function; None if it is not cached, or its files are damaged."""
+        timer = self._timer = CompileTimer()
         with contextlib.suppress(Exception):
             if cache_directory() is not None and self._entry_name is not None:
                 found = super().load_overload(sig, target_context)
@@ -187,13 +191,18 @@ class KernelCache(caching.FunctionCache):
                 if found is not None and found.signature.args == _argument_types(sig):
                     with contextlib.suppress(OSError):  # the file is another user's
                         os.utime(self._cache_file._index_path)
+                    timer.stop()
                     return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save a compiled function if the disk allows it, and trim the cache."""
-        if cache_directory() is None or self._entry_name is None:
-            return
+        if cache_directory() is not None and self._entry_name is not None:
+            self._save(sig, data)
+        if self._timer is not None:
+            self._timer.stop()
+
+    def _save(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):
             try:
                 super().save_overload(sig, data)

@@ -7,6 +7,7 @@ code after an edit of either.
 from __future__ import annotations
 
 import builtins
+import dis
 import enum
 import functools
 import hashlib
@@ -35,6 +36,8 @@ class Fingerprint:
     ----------
     names : set of str
         All global and attribute names that the code and its callees use.
+    has_loops : bool
+        Whether a function outside the package has a loop, which may never end.
     is_complete : bool
         False if some object's content is unknown; the digest is then valid in this process only.
     unknown : list of str
@@ -49,6 +52,7 @@ class Fingerprint:
         self._kept: list[Any] = []
         self._modules: set[tuple[int, frozenset[str]]] = set()
         self.names: set[str] = set()
+        self.has_loops = False
         self.is_complete = True
         self.unknown: list[str] = []
 
@@ -139,6 +143,9 @@ class Fingerprint:
 
     def _visit_function(self, function: Callable[..., Any]) -> None:
         code = function.__code__
+        # The compiled twins of a user's functions have the user's globals, but not the module.
+        is_ours = function.__globals__.get("__name__", "").split(".")[0] == _PACKAGE
+        self.has_loops = self.has_loops or (not is_ours and _has_loop(code))
         self._note("function")
         self._visit_code(code)
         self._visit(getattr(function, "__defaults__", None))
@@ -201,9 +208,23 @@ def _module_of(function: Any) -> str:
     return (getattr(function, "__module__", None) or "").split(".")[0]
 
 
+def may_loop(function: Any) -> bool:
+    """Whether a function calls code outside the package that may never return."""
+    fingerprint = Fingerprint(with_package=True)
+    fingerprint.add(function)
+    return fingerprint.has_loops or not fingerprint.is_complete
+
+
 def is_of_library(function: Any) -> bool:
     """Whether a function belongs to a library that Numba supports, or to this package."""
     return _module_of(function) in (*_LIBRARIES, _PACKAGE)
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_loop(code: CodeType) -> bool:
+    """Whether a function, or one defined inside it, jumps backward."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return any("BACKWARD" in one.opname for one in dis.get_instructions(code)) or any(map(_has_loop, inner))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from gpu_pregel.kernels.library.cache import KernelCache
+from gpu_pregel.kernels.library.fingerprint import may_loop
 from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -25,10 +26,18 @@ def jit(function: Function) -> Function:
     return cast(Function, dispatcher)
 
 
-def checked_jit(function: Function) -> Function:
+def jit_program(function: Function) -> Function:
+    """Compile a kernel that calls a user's functions; its attribute ``may_loop`` says whether they may never return."""
+    dispatcher: Any = jit(function)
+    dispatcher.may_loop = may_loop(function)
+    return cast(Function, dispatcher)
+
+
+def checked_jit_program(function: Function) -> Function:
     """Compile a kernel that calls functions compiled by ``checked_device``; its entry in the cache is another."""
-    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher: Any = numba.njit(**_OPTIONS)(function)
     dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": True})
+    dispatcher.may_loop = may_loop(function)
     return cast(Function, dispatcher)
 
 

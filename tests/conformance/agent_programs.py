@@ -28,6 +28,6 @@ def growing(ctx: Any) -> None:
         ctx.vote_to_halt()
 
 
-GROWING: dict[str, Any] = {"compute": growing, "max_supersteps": 8}
+GROWING: dict[str, Any] = {"compute": growing, "max_supersteps": 8, "on_limit": "return"}
 """Each superstep writes more than 30 kB to the store, and superstep 3 takes long."""
 GROWING_VERTICES = [Vertex(k, b"") for k in range(10)]

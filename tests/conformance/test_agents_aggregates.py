@@ -113,6 +113,7 @@ def test_failed_attempts_contribute_nothing(workers: int) -> None:
     result = agents.run(
         [Vertex(k) for k in range(3)], compute, workers=workers, aggregators={"sum": "sum"}, retry=WITHOUT_WAIT,
         max_supersteps=2,
+        on_limit="return",
     )  # fmt: skip
     values(result, {0: (3, [1, 2, 3]), 1: (3, []), 2: (3, [])})
     assert [row["retries"] for row in result.trace] == [3, 0]

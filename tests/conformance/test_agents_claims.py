@@ -53,7 +53,7 @@ def test_a_claim_is_renewed_during_a_long_attempt(opened: Open) -> None:
 
 
 def test_a_run_that_cannot_be_resumed_is_released(opened: Open) -> None:
-    gp.agents.run([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run", max_supersteps=2)
+    gp.agents.run([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run", max_supersteps=2, on_limit="return")
     with pytest.raises(
         ArgumentError, match="needs the compute function 'compute', which was not passed; available: 'o"
     ):

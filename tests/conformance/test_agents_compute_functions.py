@@ -254,7 +254,9 @@ def test_a_fork_that_returns_from_compute_sends_nothing(workers: int) -> None:
         if ctx.superstep == 3:
             ctx.value = ctx.messages
 
-    result = agents.run([Vertex(k) for k in range(4)], compute, workers=workers, retry=ONCE, max_supersteps=4)
+    result = agents.run(
+        [Vertex(k) for k in range(4)], compute, workers=workers, retry=ONCE, max_supersteps=4, on_limit="return"
+    )
     assert result.status == "max_supersteps"
     values(result, {0: [0, 1, 2, 3], 1: [], 2: [], 3: []})
 

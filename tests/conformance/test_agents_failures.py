@@ -92,7 +92,13 @@ def test_failures_and_interrupts_in_one_superstep(workers: int, tmp_path: Path) 
 
     vertices = [Vertex(name) for name in ("asks 1", "asks 2", "fails", "fine")]
     with agents.start(
-        vertices, compute, workers=workers, retry=ONCE, aggregators={"count": "sum"}, max_supersteps=2
+        vertices,
+        compute,
+        workers=workers,
+        retry=ONCE,
+        aggregators={"count": "sum"},
+        max_supersteps=2,
+        on_limit="return",
     ) as run:
         assert run.step()
         assert not run.step()

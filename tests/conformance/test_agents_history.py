@@ -79,7 +79,7 @@ def test_a_fork_of_a_held_superstep_starts_that_superstep_again(opened: Open, lo
 
 
 def test_impossible_forks_are_refused(store: Store) -> None:
-    gp.agents.run([Vertex(1, 0)], **COUNTING, store=store, run_id="run", max_supersteps=2)
+    gp.agents.run([Vertex(1, 0)], **COUNTING, store=store, run_id="run", max_supersteps=2, on_limit="return")
     with pytest.raises(ArgumentError, match="run 'run' has no superstep 2 yet"):
         gp.agents.fork(store, "run", 2)
     with pytest.raises(ArgumentError, match="run 'run' already exists in"):

@@ -120,7 +120,8 @@ def test_a_run_continues_without_failed_vertices(opened: Open) -> None:
             ctx.vote_to_halt()
 
     vertices = [Vertex("a", edges=["b"]), Vertex("b", edges=["a"])]
-    options: dict[str, Any] = {"compute": compute, "retry": ONCE, "on_failure": "continue", "max_supersteps": 3}
+    options: dict[str, Any] = {"compute": compute, "retry": ONCE, "on_failure": "continue"}
+    options |= {"max_supersteps": 3, "on_limit": "return"}
     result = gp.agents.run(vertices, **options, store=opened(), run_id="run")
     assert result.failed["b"].superstep == 1
     for found in (gp.agents.state_at(opened(), "run"), gp.agents.resume(opened(), "run", **options)):

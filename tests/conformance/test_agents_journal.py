@@ -87,7 +87,7 @@ def test_segments_are_divided_and_a_record_too_large_for_one_is_named(
         ):
             agents.step()
     monkeypatch.undo()
-    assert gp.agents.resume(opened(), "run", compute, max_supersteps=2).values == {
+    assert gp.agents.resume(opened(), "run", compute, max_supersteps=2, on_limit="return").values == {
         k: "x" * (2000 if k == 7 else 1) for k in range(20)
     }
 

@@ -256,7 +256,7 @@ def test_a_vertex_that_is_added_again_is_new(workers: int) -> None:
         ctx.value = [*ctx.value, ctx.num_vertices]
 
     vertices = [Vertex("host", []), Vertex("guest", ["first"])]
-    result = agents.run(vertices, compute, workers=workers, on_missing="create", max_supersteps=6)
+    result = agents.run(vertices, compute, workers=workers, on_missing="create", max_supersteps=6, on_limit="return")
     check(result, ("host", [2, 1, 2, 1, 2, 2], [], True), ("guest", [4, 5], [], False))
 
 

@@ -104,6 +104,7 @@ def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
         "retry": WITHOUT_WAIT,
         "on_failure": "continue",
         "max_supersteps": 6,
+        "on_limit": "return",
         "run_id": "one",
         "resolve": lambda vertex, existing, requested, messages: [None, existing, *requested][len(messages) % 3],
         **options,

@@ -8,6 +8,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
+from gpu_pregel.errors import CheckpointError
 from gpu_pregel.host.stores.store import Store
 from tests import crashes as crashing
 from tests.agents import logged, result_bytes, state_bytes
@@ -46,12 +47,13 @@ def test_a_run_abandoned_after_each_superstep_resumes(opened: Open, log: str, wo
 
 def test_a_run_that_reached_its_limit_resumes_with_a_larger_one(store: Store) -> None:
     vertices = [Vertex(k, k) for k in range(3)]
-    result = gp.agents.run(vertices, **COUNTING, store=store, run_id="run", max_supersteps=3)
+    result = gp.agents.run(vertices, **COUNTING, store=store, run_id="run", max_supersteps=3, on_limit="return")
     assert (result.status, store.run("run").status) == ("max_supersteps", "max_supersteps")
-    for limit in (1, 3):
-        again = gp.agents.resume(store, "run", **COUNTING, max_supersteps=limit)
-        assert result_bytes(again) == result_bytes(result)
-    assert gp.agents.resume(store, "run", **COUNTING, max_supersteps=5).superstep == 5
+    with pytest.raises(CheckpointError, match=r"holds 3 supersteps, more than max_supersteps=2: raise it, or start"):
+        gp.agents.resume(store, "run", **COUNTING, max_supersteps=2)
+    again = gp.agents.resume(store, "run", **COUNTING, max_supersteps=3, on_limit="return")
+    assert result_bytes(again) == result_bytes(result)
+    assert gp.agents.resume(store, "run", **COUNTING, max_supersteps=5, on_limit="return").superstep == 5
     result = gp.agents.resume(store, "run", **COUNTING)
     assert result_bytes(result) == result_bytes(gp.agents.run(vertices, **COUNTING))
     assert result.values == dict.fromkeys(range(3), 10)
@@ -87,5 +89,5 @@ def test_the_trace_of_a_resumed_run_equals_that_of_an_uninterrupted_one(opened: 
         return [{name: row[name] for name in row if name != "seconds"} for row in result.trace]
 
     whole = gp.agents.run([Vertex(1, 0)], **COUNTING)
-    gp.agents.run([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run", max_supersteps=4)
+    gp.agents.run([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run", max_supersteps=4, on_limit="return")
     assert figures(gp.agents.resume(opened(), "run", **COUNTING)) == figures(whole)

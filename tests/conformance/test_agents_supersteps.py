@@ -21,7 +21,9 @@ def test_max_supersteps(limit: int, status: str, workers: int) -> None:
         if ctx.superstep == 2:
             ctx.vote_to_halt()
 
-    result = agents.run([Vertex("a", []), Vertex("b", [])], compute, workers=workers, max_supersteps=limit)
+    result = agents.run(
+        [Vertex("a", []), Vertex("b", [])], compute, workers=workers, max_supersteps=limit, on_limit="return"
+    )
     assert (result.status, result.superstep) == (status, limit)
     check(result, *((name, list(range(limit)), [], limit == 3) for name in "ab"))
 
@@ -33,7 +35,7 @@ def test_pending_messages_at_the_limit_do_not_complete_the_run(workers: int) -> 
         ctx.send(ctx.vertex_id, None)
         ctx.vote_to_halt()
 
-    result = agents.run([Vertex("a", 0)], compute, workers=workers, max_supersteps=3)
+    result = agents.run([Vertex("a", 0)], compute, workers=workers, max_supersteps=3, on_limit="return")
     assert result.status == "max_supersteps"
     check(result, ("a", 3, [], True))
 

@@ -73,7 +73,7 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
         if mode == "push" or not is_emulated(name)
     ],
 )
-def test_active_always_applies_everywhere_and_ends_normally(device: str, mode: Any) -> None:
+def test_active_always_applies_everywhere_until_the_limit(device: str, mode: Any) -> None:
     program = gp.VertexProgram(
         value=np.int64,
         init=lambda ctx: 0,
@@ -84,7 +84,7 @@ def test_active_always_applies_everywhere_and_ends_normally(device: str, mode: A
     )
     result = gp.run(path(3), program, device=device, mode=mode, max_supersteps=3)
     assert result.to_numpy().tolist() == [22, 24, 22]
-    assert (result.supersteps, result.status) == (3, "completed")
+    assert (result.supersteps, result.status) == (3, "max_supersteps")
 
 
 @PROGRAM_DEVICES

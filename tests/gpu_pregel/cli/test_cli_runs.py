@@ -25,7 +25,13 @@ def store(tmp_path: Path) -> str:
     """A store with an agent run and a numeric run."""
     path = tmp_path / "runs.db"
     with gp.SQLiteStore(path) as opened:
-        agents: dict[str, Any] = {"store": opened, "run_id": "counting", "max_supersteps": 6, "base_every": 2}
+        agents: dict[str, Any] = {
+            "store": opened,
+            "run_id": "counting",
+            "max_supersteps": 6,
+            "on_limit": "return",
+            "base_every": 2,
+        }
         gp.agents.run([Vertex("a", 0), Vertex(("b", 1), 10)], count, **agents)
     ranks = gp.VertexProgram(
         value=np.int64,
@@ -52,7 +58,7 @@ def test_list_runs(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[:4] for line in lines] == [
         ["run", "kind", "superstep", "status"],
         ["counting", "agents", "5", "max_supersteps"],
-        ["numeric", "numeric", "4", "completed"],
+        ["numeric", "numeric", "4", "max_supersteps"],
     ]
     assert call(capsys, store, "list") == "\n".join(lines) + "\n"
     assert [run["run"] for run in call(capsys, store, "--json")["runs"]] == ["counting", "numeric"]
@@ -94,7 +100,7 @@ def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pyte
 def test_fork_continues_from_its_superstep(store: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(capsys, store, "fork", "counting", "--at", "1", "--id", "other") == "other\n"
     with gp.SQLiteStore(store) as opened:
-        result = gp.agents.resume(opened, "other", count, max_supersteps=3)
+        result = gp.agents.resume(opened, "other", count, max_supersteps=3, on_limit="return")
         assert (result.superstep, result.values) == (3, {"a": 3, ("b", 1): 13})
     new, another = (call(capsys, store, "fork", "numeric", "--at", "3", "--json")["run"] for _ in range(2))
     assert new != another

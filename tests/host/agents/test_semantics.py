@@ -68,7 +68,7 @@ def test_a_message_activates_a_halted_vertex_until_it_votes_again() -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_max_supersteps_3_runs_supersteps_0_1_and_2(limit: int) -> None:
-    result = gp.agents.run(chain(9), pass_on, max_supersteps=limit)
+    result = gp.agents.run(chain(9), pass_on, max_supersteps=limit, on_limit="return")
     assert result.status == "max_supersteps"
     assert result.superstep == limit
     assert [row["superstep"] for row in result.trace] == list(range(limit))
@@ -345,7 +345,7 @@ def test_an_unknown_option_is_refused_by_the_function_that_was_called() -> None:
 def test_signatures_show_all_options() -> None:
     shown = {name: parameter.default for name, parameter in signature(gp.agents.run).parameters.items()}
     assert list(shown)[:4] == ["vertices", "compute", "workers", "combiner"]
-    assert (len(shown), shown["max_supersteps"], shown["on_failure"]) == (24, 100, "raise")
+    assert (len(shown), shown["max_supersteps"], shown["on_failure"]) == (25, 100, "raise")
     assert signature(gp.agents.start).parameters.keys() == signature(gp.agents.arun).parameters.keys() == shown.keys()
     resumed = signature(gp.agents.resume).parameters.keys()
     assert resumed == (shown.keys() - {"vertices"}) | {"answers", "retry_failed", "takeover"}

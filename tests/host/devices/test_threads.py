@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.devices.threads import _wait, available_threads, parallel, thread_count
+from gpu_pregel.host.devices.threads import _Outcome, _Pool, _wait, available_threads, parallel, thread_count
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add
 from gpu_pregel.kernels.library.jit_cpu import inline
 from gpu_pregel.kernels.library.work_cpu import CHUNK, NEXT, WORK_LENGTH, claim
@@ -185,13 +185,13 @@ def test_ctrl_c_before_a_finished_worker_is_counted() -> None:
                 raise KeyboardInterrupt
             return token
 
-    outcomes: list[BaseException | None] = [None]
+    outcomes = [_Outcome(None, 0.0)]
     done = InterruptedOnce()
     done.put(None)
     work = np.zeros(WORK_LENGTH, np.int64)
 
     def end() -> None:
-        outcomes.append(None)
+        outcomes.append(_Outcome(None, 0.0))
         done.put(None)
 
     waiting = threading.Timer(0.2, end)
@@ -217,6 +217,51 @@ def test_ctrl_c_in_a_tick_waits_for_the_workers() -> None:
     with pytest.raises(KeyboardInterrupt):
         parallel(slow, 100, 10, threads=2, tick=tick)
     assert ended == [True, True]
+
+
+def test_a_second_interrupt_leaves_the_threads_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = _Pool()
+    monkeypatch.setattr("gpu_pregel.host.devices.threads._pool", pool)
+    release, held, left = threading.Event(), np.zeros(3), list[threading.Thread]()
+    started: queue.SimpleQueue[threading.Thread] = queue.SimpleQueue()
+
+    def endless(work: Any, array: Any) -> None:
+        started.put(threading.current_thread())
+        left.append(threading.current_thread())
+        release.wait(60)
+        array += 1
+
+    monkeypatch.setattr(
+        "gpu_pregel.host.devices.threads._wait",
+        lambda outcomes, done, *rest: _wait(outcomes, InterruptedTwice(started), *rest),
+    )
+    with pytest.raises(KeyboardInterrupt) as caught:
+        parallel(endless, 100, 50, held, threads=2)
+    monkeypatch.undo()
+    monkeypatch.setattr("gpu_pregel.host.devices.threads._pool", pool)
+    (note,) = caught.value.__notes__
+    assert note.startswith("a kernel is still running on 2 threads and may write to its arrays")
+    assert not pool.lock.locked()
+    visits = np.zeros(100, np.int64)
+    parallel(visit, 100, 1, visits, np.zeros(1, np.int64), np.zeros(3, np.int64), threads=2)
+    assert (visits == 1).all()
+    release.set()
+    for one in left:
+        one.join(60)
+        assert not one.is_alive()
+    assert held.tolist() == [2, 2, 2]
+
+
+class InterruptedTwice:
+    """The queue of finished threads, in which Ctrl-C is pressed twice once two threads have started."""
+
+    def __init__(self, started: Any) -> None:
+        self._started = started
+
+    def get(self, timeout: float | None = None) -> None:
+        assert timeout is None
+        self._started.get(timeout=60)
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, 100_000])

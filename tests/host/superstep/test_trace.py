@@ -27,6 +27,7 @@ def row(superstep: int, **changes: Any) -> dict[str, Any]:
         "messages": 100 * superstep,
         "applied": 10 * superstep,
         "seconds": 0.25,
+        "compile_seconds": 0.0,
         "bytes": 2_000_000,
     }
     return {**plain, **changes}
@@ -92,18 +93,18 @@ def test_a_run_has_a_trace() -> None:
 def test_the_table_is_aligned_and_ends_with_totals(short: Trace) -> None:
     assert str(short) == short.to_text()
     assert short.to_text().splitlines() == [
-        "superstep  direction  active vertices  active edges  messages  applied      ms   MB",
-        "        0  init             1,000,000    16,000,000         0        0  250.00  2.0",
-        "        1  pull               500,000     8,000,000       100       10  250.00  2.0",
-        "        2  push                     0             0       200       20  250.00  2.0",
-        "    total                                                 300       30  750.00  6.0",
+        "superstep  direction  active vertices  active edges  messages  applied      ms  compile ms   MB",
+        "        0  init             1,000,000    16,000,000         0        0  250.00        0.00  2.0",
+        "        1  pull               500,000     8,000,000       100       10  250.00        0.00  2.0",
+        "        2  push                     0             0       200       20  250.00        0.00  2.0",
+        "    total                                                 300       30  750.00        0.00  6.0",
     ]
 
 
 def test_the_table_of_an_empty_trace_has_a_heading_and_totals() -> None:
     lines = Trace().to_text().splitlines()
     assert len(lines) == 2
-    assert lines[1].split() == ["total", "0", "0", "0.00", "0.0"]
+    assert lines[1].split() == ["total", "0", "0", "0.00", "0.00", "0.0"]
 
 
 @pytest.mark.parametrize(("count", "hidden"), [(40, 0), (41, 1), (3000, 2960)])
@@ -165,6 +166,37 @@ def test_the_plot_shows_activity_and_the_time_by_direction(short: Trace, tmp_pat
     assert [text.get_text() for text in below.get_legend().get_texts()] == ["init", "push", "pull"]
     figure.savefig(tmp_path / "trace.png")
     assert (tmp_path / "trace.png").stat().st_size > 10_000
+
+
+def test_compiling_is_shown_apart_from_the_run_time() -> None:
+    trace = Trace([row(0, compile_seconds=1.5), row(1, compile_seconds=0.75), row(2)])
+    assert repr(trace) == "<Trace: 3 supersteps, 750.00 ms, 2,250.00 ms compiling>"
+    lines = trace.to_text().splitlines()
+    assert [line.split()[-3:-1] for line in lines[1:]] == [
+        ["250.00", "1,500.00"],
+        ["250.00", "750.00"],
+        ["250.00", "0.00"],
+        ["750.00", "2,250.00"],
+    ]
+    figure: Any = trace.plot()
+    below = figure.axes[1]
+    (marks,) = below.lines
+    assert (list(marks.get_xdata()), list(marks.get_ydata())) == ([0, 1], [250, 250])
+    assert {patch.get_height() for bar in below.containers for patch in bar} == {250}
+    texts = [text.get_text() for text in below.get_legend().get_texts()]
+    assert sorted(texts) == ["compiling, 2,250.00 ms", "init", "pull"]
+
+
+def test_rows_of_a_checkpoint_without_compile_times_are_shown(tmp_path: Path) -> None:
+    old = row(0)
+    del old["compile_seconds"]
+    trace = Trace([old, row(1, compile_seconds=0.5)])
+    assert [line.split()[-3:-1] for line in trace.to_text().splitlines()[1:]] == [
+        ["0", "250.00"],
+        ["250.00", "500.00"],
+        ["500.00", "500.00"],
+    ]
+    trace.plot().savefig(tmp_path / "trace.png")
 
 
 @pytest.mark.parametrize("count", [0, 1, 300])
