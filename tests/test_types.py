@@ -73,7 +73,7 @@ components.label  # wrong
 gp.connected_components(graph, device=3)  # wrong
 gp.VertexProgram(
     value=np.int64,
-    init=lambda ctx: ctx.vertexes,  # wrong
+    init=lambda ctx: ctx.vertex_number,  # wrong
     message=lambda value, ctx: value,
     combine="mim",  # wrong
     apply=lambda value, incoming, ctx: value + ctx.supersteps,  # wrong
