@@ -127,8 +127,8 @@ _REMEDIES = (
     (r"weight=None", "--no-weights"),
     (r"weight_dtype='(\w+)'", r"--weight-dtype \1"),
     (r"columns=\((\w+), (\w+)\)", r"--columns \1,\2"),
-    (r"\b(columns|weight|num_vertices)=", r"--\1 "),
-    (r"\bnum_vertices\b", "--num-vertices"),
+    (r"\bnum_vertices=?", "--num-vertices"),
+    (r"\b(columns|weight)=", r"--\1 "),
 )
 """Patterns of Python arguments in messages, and the options that stand for them."""
 
