@@ -65,7 +65,7 @@ def frontier_words(graph: Graph, given: Any) -> Array:
     if not isinstance(given, Frontier):
         return pack_bits(_flags("frontier", given, graph.num_vertices))
     if given.graph is not graph:
-        raise ArgumentError("frontier belongs to another graph: make it with gp.Frontier(graph, ...) of this graph")
+        raise ArgumentError("frontier belongs to another graph: pass frontier.vertices(), its vertex numbers")
     return given.words.copy()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -164,9 +163,9 @@ class VertexProgram:
             _check_aggregator(name, aggregator)
         if self.halt is not None:
             _check_function("halt", self.halt, (1, 2), "(aggregated) or (aggregated, parameters)")
-        _ = self.declared_parameters
+        declare_parameters(self.parameters)
 
-    @cached_property
+    @property
     def declared_parameters(self) -> tuple[Parameter, ...]:
         """The names, dtypes and defaults of the parameters."""
         return declare_parameters(self.parameters)

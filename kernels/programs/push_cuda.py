@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -23,16 +22,19 @@ WORDS_PER_WARP = 8
 
 
 @device
-def _active_words(frontier: Any, numbers: Any, sources: Any, first: Any, words: Any) -> Any:
-    """The lane's word of active sources, from ``first`` to ``words``, and a bit for each lane whose word is not 0."""
-    lane = lane_number()
-    word = np.uint32(0)
-    if lane < np.uint32(WORDS_PER_WARP) and first + lane < words:
+def _active_words(frontier: Any, lists: Any, k: Any, words: Any) -> Any:
+    """The word at position ``k`` of ``lists``, of ``words``, on each of the first ``WORDS_PER_WARP`` lanes.
+
+    Returns its active sources, all its sources, its number and the row of the first source. In a whole graph every
+    vertex is a source, so that row and number of a vertex are computed alike from its bit.
+    """
+    numbers, sources, firsts = lists
+    word, among, number, row = np.uint32(0), np.uint32(0xFFFFFFFF), k, np.uint32(k * np.uint32(WARP))
+    if lane_number() < np.uint32(WORDS_PER_WARP) and k < words:
         if len(numbers) > 0:
-            word = frontier[numbers[first + lane]] & sources[first + lane]
-        else:
-            word = frontier[first + lane]
-    return word, cuda.ballot_sync(ALL, word != np.uint32(0))
+            number, among, row = numbers[k], sources[k], firsts[k]
+        word = np.uint32(frontier[number] & among)
+    return word, among, number, row
 
 
 @device
@@ -55,7 +57,7 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     """
     make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
     send_rows, by_swapping = make_send_rows(functions, arrays)
-    row_of_lane, (_, piece_range) = _make_row_of_lane(arrays.offset), make_ranges(arrays.offset)
+    row_range, piece_range = make_ranges(arrays.offset)
     offset = arrays.offset
 
     @kernel(
@@ -95,8 +97,10 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
         words = np.uint32(len(numbers)) if len(numbers) > 0 else np.uint32(len(frontier))
         first = np.uint32(warp * np.uint32(WORDS_PER_WARP))
         piece, u, word = np.uint32(0), np.uint32(0), np.uint32(0)
+        among, number, first_row = np.uint32(0), np.uint32(0), np.uint32(0)
         if first < words:
-            word, busy = _active_words(frontier, numbers, sources, first, words)
+            word, among, number, first_row = _active_words(frontier, lists, np.uint32(first + lane), words)
+            busy = cuda.ballot_sync(ALL, word != np.uint32(0))
         else:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
             u, busy = _active_hub(frontier, hub_rows, piece)
@@ -104,7 +108,10 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             begin, length = offset(0), np.uint32(0)
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
-                u, begin, length = row_of_lane(shuffle(word, owner), np.uint32(first + owner), lists, begins, ends)
+                u = np.uint32(shuffle(number, owner) * np.uint32(WARP) + lane)
+                own_row = np.uint32(shuffle(first_row, owner) + _rank_of_lane(shuffle(among, owner)))
+                if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
+                    begin, length = row_range(begins, ends, own_row)
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
             busy &= busy - 1
@@ -113,34 +120,10 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     return push
 
 
-@functools.cache
-def _make_row_of_lane(offset: Any) -> Any:
-    """``row_of_lane(word, k, lists, begins, ends)``: the vertex, first edge and number of edges of this lane's source.
-
-    The source is this lane's bit of the word at position ``k`` of ``lists``, which are ``numbers``, ``sources`` and
-    ``firsts``. There are no edges if the bit is not set in ``word``.
-    """
-    row_range, _ = make_ranges(offset)
-
-    @device
-    def row_of_lane(word: Any, k: Any, lists: Any, begins: Any, ends: Any) -> Any:
-        numbers, sources, firsts = lists
-        lane = lane_number()
-        is_listed = len(numbers) > 0
-        number = k
-        if is_listed:
-            number = numbers[k]
-        u = np.uint32(number * np.uint32(WARP) + lane)
-        begin, length = offset(0), np.uint32(0)
-        if (word >> lane) & np.uint32(1) != np.uint32(0):
-            row = u
-            if is_listed:
-                below = np.uint32(sources[k] & np.uint32(bit(lane) - np.uint32(1)))
-                row = np.uint32(firsts[k] + np.uint32(cuda.popc(below)))
-            begin, length = row_range(begins, ends, row)
-        return u, begin, length
-
-    return row_of_lane
+@device
+def _rank_of_lane(bits: Any) -> Any:
+    """The number of bits below this lane's."""
+    return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane_number()) - np.uint32(1)))))
 
 
 def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:

@@ -17,6 +17,7 @@ from tests.kernels import chips
 from tests.kernels.chips import CHIPS, assemble, examine
 from tests.kernels.ptx import to_ptx
 from tests.kernels.spins import find_spins
+from tests.programs import GATED, SEARCH
 
 pytestmark = pytest.mark.usefixtures("tools")
 tools = chips.tools
@@ -55,6 +56,16 @@ PROGRAMS = {
         combine="min",
         apply=lambda value, incoming, ctx: incoming if incoming < value else value,
     ),
+    # Parameters are in an array of integers and one of floats, and fields have names.
+    "named": gp.VertexProgram(
+        value={"far": np.float32, "near": np.int64},
+        parameters={"source": np.int64, "scale": np.float32, "is_odd": False},
+        init=lambda ctx: (ctx.parameters.scale, ctx.parameters.source),
+        initially_active=lambda ctx: ctx.parameters.is_odd,
+        message=lambda value, ctx: (value.far * ctx.parameters.scale, ctx.parameters.source),
+        combine="max",
+        apply=lambda value, incoming, ctx: (incoming.far, value.near),
+    ),
     "reached": gp.VertexProgram(
         value=np.bool_,
         init=lambda ctx: ctx.vertex == 0,
@@ -70,6 +81,8 @@ PROGRAMS = {
         combine=gp.Combiner(lambda a, b: a * b, 1.0),
         apply=lambda value, incoming, ctx: value * incoming,
     ),
+    "search": SEARCH,
+    "gated": GATED,
 }
 EVERY_CHIP = ("labels", "distances")
 """Programs compiled for all chips and both offset types; the others are compiled for the chips in ``SOME_CHIPS``."""

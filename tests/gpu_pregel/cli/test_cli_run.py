@@ -35,6 +35,14 @@ both = gp.VertexProgram(
     combine="min",
     apply=lambda value, incoming, ctx: (min(value[0], incoming[0]), value[1]),
 )
+moved = gp.VertexProgram(
+    value={"far": np.float64, "label": np.int64},
+    parameters={"source": np.int64, "scale": 1.0, "back": False},
+    init=lambda ctx: (ctx.parameters.scale * ctx.vertex, -1 if ctx.parameters.back else ctx.parameters.source),
+    message=lambda value, ctx: value,
+    combine="min",
+    apply=lambda value, incoming, ctx: value,
+)
 wrong = gp.VertexProgram(
     value=np.int64,
     init=lambda ctx: 0.5,
@@ -123,6 +131,31 @@ def test_tuple_values_have_one_column_per_field(programs: str, pairs: str, tmp_p
     array = np.load(tmp_path / "out.npy")
     assert array.dtype == [("value0", "i4"), ("value1", "f8")]
     assert array["value0"].tolist() == [0, 0, 2, 2, 2]
+
+
+def test_parameters_are_passed_by_name(
+    programs: str, pairs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", f"{programs}:moved", "-f", pairs]
+    out = tmp_path / "out.csv"
+    assert main([*command, "--parameter", "source=7", "--parameter", "scale=0.5", "-o", str(out)]) == 0
+    assert out.read_text().splitlines() == ['"vertex","far","label"', "0,0,7", "1,0.5,7", "2,1,7", "3,1.5,7", "4,2,7"]
+    assert main([*command, "--parameter", "source=7", "--parameter", "back=true", "-o", str(out)]) == 0
+    assert out.read_text().splitlines()[1] == "0,0,-1"
+    for given, message in [
+        ([], "parameter 'source' has no value"),
+        (["--parameter", "sauce=7"], "unknown parameter 'sauce'; parameters of the program: source (int64), scale ("),
+        (["--parameter", "source=0.5"], "parameter 'source' must be a whole number, not 0.5"),
+        (["--parameter", "source"], "'source' is not of the form NAME=NUMBER, such as source=5"),
+        (["--parameter", "source=x"], "'source=x' is not of the form NAME=NUMBER, such as source=5"),
+    ]:
+        capsys.readouterr()
+        try:
+            status: Any = main([*command, *given])
+        except SystemExit as end:
+            status = end.code
+        assert status != 0
+        assert message in capsys.readouterr().err
 
 
 def test_tuple_values_are_converted(programs: str, pairs: str) -> None:

@@ -22,6 +22,7 @@ from gpu_pregel.errors import (
     ProgramError,
 )
 from gpu_pregel.host.programs import compiler
+from gpu_pregel.host.programs.checkpoints import Identity, _as_identity
 
 PATH = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
 HOPS = gp.VertexProgram(
@@ -286,3 +287,10 @@ def test_a_checkpoint_belongs_to_the_parameters_of_its_run(tmp_path: Path) -> No
     resumed = run(resume=True, parameters={"source": np.int32(3), "far": -1})
     assert resumed.values.tolist() == [3, 2, 1, 0]
     assert resumed.supersteps == 5
+
+
+def test_a_run_saved_before_there_were_parameters_can_be_resumed() -> None:
+    old = [4, 6, False, None, "0" * 16, "a" * 64]
+    assert _as_identity(old) == Identity(4, 6, False, None, "0" * 16, "a" * 64, parameters={})
+    new = [*old, {"source": "3"}, None, "b" * 64]
+    assert _as_identity(new)[6:] == ({"source": "3"}, None, "b" * 64)
