@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,26 +29,17 @@ def encode_ids(src: pyarrow.ChunkedArray, dst: pyarrow.ChunkedArray) -> EncodedI
     import pyarrow as pa
     import pyarrow.compute
 
-    with ThreadPoolExecutor(2) as pool:
-        encoded = pa.chunked_array(pool.map(_encode, (src, dst))).unify_dictionaries()
+    # Encoding gives all chunks the same dictionary.
+    encoded = pa.chunked_array(src.chunks + dst.chunks).dictionary_encode()
     names = encoded.chunk(0).dictionary
     # Arrow's to_numpy would import pandas.
-    codes_src, codes_dst = (np.from_dlpack(chunk.indices) for chunk in encoded.chunks)
+    codes = np.concatenate([np.from_dlpack(chunk.indices) for chunk in encoded.chunks if len(chunk)])
     trimmed = pa.compute.utf8_trim_whitespace(names)
     if not trimmed.equals(names):
         shorter = trimmed.dictionary_encode()
         names, rank = shorter.dictionary, np.from_dlpack(shorter.indices)
-        codes_src, codes_dst = rank[codes_src], rank[codes_dst]
-    return EncodedIds(codes_src, codes_dst, names)
-
-
-def _encode(column: pyarrow.ChunkedArray) -> pyarrow.DictionaryArray:
-    """Return a column of strings with one dictionary."""
-    import pyarrow as pa
-
-    # Encoding gives all chunks the same dictionary.
-    chunks = column.dictionary_encode().chunks
-    return pa.DictionaryArray.from_arrays(pa.concat_arrays([chunk.indices for chunk in chunks]), chunks[0].dictionary)
+        codes = rank[codes]
+    return EncodedIds(codes[: len(src)], codes[len(src) :], names)
 
 
 def as_integers(names: pyarrow.Array) -> Array | None:

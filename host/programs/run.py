@@ -120,6 +120,9 @@ def run(
 ) -> ProgramResult:
     """Run a vertex program until no vertex is active.
 
+    Ctrl-C interrupts the run at the next chunk of vertices; on the CPU, a second Ctrl-C returns at once even if a
+    function of the program never returns. Times leave out compiling, which ``stats["compile_seconds"]`` reports.
+
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix

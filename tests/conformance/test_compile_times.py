@@ -90,12 +90,13 @@ def test_supersteps_do_not_include_the_compilation_of_their_kernels(
     where: dict[str, Any] = {"device": device, "threads": threads, "mode": "pull", "max_supersteps": 4}
     first = gp.run(graph, program, **where)
     assert clock.compiled >= 3
-    assert [row["seconds"] for row in first.trace] == [0, 0, 0, 0]
+    assert [row["seconds"] for row in first.trace] == pytest.approx([0] * 4, abs=1e-6)
     compiled = [row["compile_seconds"] for row in first.trace]
     assert compiled[0] >= HOUR - 1
     assert compiled[1] >= 2 * HOUR - 1
     assert compiled[2:] == [0, 0]
-    assert (first.stats["seconds"], first.stats["compile_seconds"]) == (0, pytest.approx(HOUR * clock.compiled))
+    assert first.stats["seconds"] == pytest.approx(0, abs=1e-6)
+    assert first.stats["compile_seconds"] == pytest.approx(HOUR * clock.compiled)
     again = gp.run(graph, program, **where)
     assert [row["compile_seconds"] for row in again.trace] == [0, 0, 0, 0]
     assert again.stats["compile_seconds"] == 0
@@ -134,10 +135,11 @@ def test_phases_do_not_include_the_compilation_of_their_kernels(
         run.run(name, cast(Any, count), size, counts)
     assert target.download(counts).tolist() == [2] * size
     assert run.trace() == (
-        {"phase": "first", "seconds": 0, "compile_seconds": pytest.approx(HOUR)},
+        {"phase": "first", "seconds": pytest.approx(0, abs=1e-6), "compile_seconds": pytest.approx(HOUR)},
         {"phase": "second", "seconds": 0, "compile_seconds": 0},
     )
-    assert (run.stats()["seconds"], run.stats()["compile_seconds"]) == (0, pytest.approx(HOUR))
+    assert run.stats()["seconds"] == pytest.approx(0, abs=1e-6)
+    assert run.stats()["compile_seconds"] == pytest.approx(HOUR)
 
 
 def test_what_is_compiled_within_another_compilation_is_counted_once(clock: Clock) -> None:
@@ -147,7 +149,7 @@ def test_what_is_compiled_within_another_compilation_is_counted_once(clock: Cloc
         with compile_clock.compiling():
             clock.now += 2
         clock.now += 4
-    assert compile_clock.compile_seconds() - before == 7
+    assert compile_clock.compile_seconds() - before == pytest.approx(7)
 
 
 def test_a_failed_compilation_is_counted(clock: Clock) -> None:
@@ -160,7 +162,7 @@ def test_a_failed_compilation_is_counted(clock: Clock) -> None:
 
     with pytest.raises(ValueError, match="planted"):
         fail()
-    assert compile_clock.compile_seconds() - before == 1
+    assert compile_clock.compile_seconds() - before == pytest.approx(1)
 
 
 def test_connected_components_reports_compile_times_apart() -> None:
