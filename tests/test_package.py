@@ -62,8 +62,9 @@ def test_agents_import_nothing_heavy() -> None:
 
         print(heavy())
         for workers in (0, 1):
-            options = {"aggregators": {"sum": "sum"}, "combiner": "last", "workers": workers, "max_supersteps": 2}
-            print(run([Vertex("a", [], ["a"])], compute, **options).values["a"])
+            options = {"aggregators": {"sum": "sum"}, "combiner": "last", "workers": workers}
+            found = run([Vertex("a", [], ["a"])], compute, **options, max_supersteps=2, on_limit="return")
+            print(found.values["a"])
     """
     assert run_python(program).split("\n") == ["[]", "[[], []]", "[[], []]"]
 

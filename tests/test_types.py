@@ -73,13 +73,13 @@ components.label  # wrong
 gp.connected_components(graph, device=3)  # wrong
 gp.VertexProgram(
     value=np.int64,
-    init=lambda ctx: ctx.vertx,  # wrong
+    init=lambda ctx: ctx.vertex_number,  # wrong
     message=lambda value, ctx: value,
     combine="mim",  # wrong
     apply=lambda value, incoming, ctx: value + ctx.supersteps,  # wrong
-    active="allways",  # wrong
+    active="never",  # wrong
 )
-gp.agents.runn([], compute)  # wrong
+gp.agents.execute([], compute)  # wrong
 """
 WRONG = [number for number, line in enumerate(USER_FILE.splitlines(), 1) if line.endswith("# wrong")]
 ROOT = Path(gp.__file__).parents[1]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError, FormatError, GpuPregelError, WriteError
+from gpu_pregel.errors import ArgumentError, FormatError, WriteError
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -116,37 +115,6 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-_REMEDIES = (
-    (r"directed=False", "--undirected"),
-    (r"directed=True", "--directed"),
-    (r"duplicates='drop'", "--drop-duplicates"),
-    (r"self_loops='drop'", "--drop-self-loops"),
-    (r"lossy=True", "--lossy"),
-    (r"header=True", "--header"),
-    (r"header=False", "--no-header"),
-    (r"weight=None", "--no-weights"),
-    (r"weight_dtype='(\w+)'", r"--weight-dtype \1"),
-    (r"columns=\((\w+), (\w+)\)", r"--columns \1,\2"),
-    (r"\b(columns|weight|num_vertices)=", r"--\1 "),
-    (r"\bnum_vertices\b", "--num-vertices"),
-)
-"""Patterns of Python arguments in messages, and the options that stand for them."""
-
-
-@contextmanager
-def remedies_as_options(format_option: str) -> Iterator[None]:
-    """Make the messages of errors speak of options instead of Python arguments."""
-    try:
-        yield
-    except GpuPregelError as error:
-        message = str(error)
-        for pattern, option in (*_REMEDIES, (r"\bformat=", format_option)):
-            message = re.sub(pattern, option, message)
-        if len(error.args) == 1:
-            error.args = (message,)
-        raise
-
-
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options common to all commands that process a graph."""
     parser.add_argument(
@@ -189,8 +157,7 @@ def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
 def check_before_work(check: Callable[..., object], *arguments: Any, **options: Any) -> None:
     """Check the name of an output file, and report an unusable one as a usage error."""
     try:
-        with remedies_as_options("--to"):
-            check(*arguments, **options)
+        check(*arguments, **options)
     except (FormatError, WriteError) as error:
         raise ArgumentError(str(error)) from error
 
@@ -205,8 +172,7 @@ def check_graph_and_output(options: argparse.Namespace) -> None:
     if options.o not in (None, "-"):
         check_before_work(check_result_path, options.o)
     if options.f is not None:
-        with remedies_as_options("--format"):
-            check_input(options.f, options.format)
+        check_input(options.f, options.format)
     elif any(value not in (None, "auto") for value in reading_options(options).values()) or options.weight is None:
         raise ArgumentError("the options for reading a file, such as --directed, require -f")
     else:
@@ -241,8 +207,7 @@ def load_graph(options: argparse.Namespace) -> tuple[Graph, str]:
 
     common: dict[str, Any] = {"threads": options.threads, "progress": show_progress()}
     if getattr(options, "f", None) is not None:
-        with remedies_as_options("--format"):
-            return gp.read_graph(options.f, options.format, **reading_options(options), **common), options.f
+        return gp.read_graph(options.f, options.format, **reading_options(options), **common), options.f
     if options.seed is not None:
         common["seed"] = options.seed
     if options.g is not None:
@@ -305,7 +270,7 @@ def announce_compilation() -> AbstractContextManager[None]:
 
 def save_graph(graph: Graph, path: str, format: str | None, *, lossy: bool) -> None:
     """Write a graph and report the time."""
-    with stopwatch() as writing, remedies_as_options("--to"):
+    with stopwatch() as writing:
         graph.save(path, format, lossy=lossy)
     print_seconds("write", writing.seconds, f"  {path}")
 

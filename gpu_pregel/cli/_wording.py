@@ -11,9 +11,14 @@ _FLAGS = {
     "directed=False": "--undirected",
     "duplicates='drop'": "--drop-duplicates",
     "self_loops='drop'": "--drop-self-loops",
+    "header=True": "--header",
+    "header=False": "--no-header",
+    "lossy=True": "--lossy",
+    "weight=None": "--no-weights",
+    "check=True": "--check",
 }
 _LETTERS = {"edge_factor": "-k"}
-_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\w+)?")
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
 _NAME = re.compile(r"^[a-z]+(?:_[a-z]+)*(?= (?:must|is|applies) )|\b[a-z]+(?:_[a-z]+)+\b")
 """The name of an argument: first in a message, or with an underscore."""
@@ -39,7 +44,7 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         flag = _FLAGS.get(match[0].replace('"', "'"))
         if flag is not None:
             return flag if flag in known else match[0]
-        name, value = option(match[1]), (match[2] or "").strip("'\"")
+        name, value = option(match[1]), re.sub("[()'\" ]", "", match[2] or "")
         return match[0] if name is None else f"{name} {value}".rstrip()
 
     def rewrite(part: str) -> str:

@@ -34,8 +34,7 @@ def run(options: argparse.Namespace) -> None:
     from gpu_pregel.io import check_output
 
     _common.check_before_work(check_output, options.o, options.to, directed=options.directed is True)
-    naming = _common.remedies_as_options("--format")
-    with _common.announce_compilation(), _common.stopwatch() as reading, naming:
+    with _common.announce_compilation(), _common.stopwatch() as reading:
         graph = gp.read_graph(
             options.f,
             options.format,

@@ -230,7 +230,10 @@ def parse_fields(fields: list[bytes], line: bytes, layout: Layout, *, names: boo
 def _parse_id(field: bytes, layout: Layout) -> int:
     if not re.fullmatch(rb"[+-]?[0-9]+", field):
         problem = "has a fraction" if re.fullmatch(rb"[+-]?[0-9]*\.[0-9]*", field) else "is not an integer"
-        raise ValueError(f"the id {_shown(field)} {problem}")
+        required = layout.first == 0 and layout.last is not None
+        raise ValueError(
+            f"the id {_shown(field)} {problem}{', as num_vertices= requires: omit it' if required else ''}"
+        )
     value = int(field) if len(field) <= _MOST_DIGITS else None
     if value is None or not _INT64.min <= value <= _INT64.max:
         raise ValueError(f"the id {_shown(field)} does not fit in 64 bits (signed): renumber the vertices")

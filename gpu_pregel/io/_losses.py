@@ -39,7 +39,9 @@ def without_losses(graph: Graph, path: str, format: str, *, lossy: bool) -> Grap
     )
     if format in ("edgelist", "gemini", "gemini-weighted") and has_isolated_vertices(graph):
         _lost(path, _isolated_problem(format, suffix, named=graph.ids is not None and keep_ids), lossy, "drop them")
-    keep_weights = graph.weights is None or not _lost(path, _weights_problem(format, suffix), lossy, "drop them")
+    keep_weights = graph.weights is None or not _lost(
+        path, _weights_problem(graph.weights, format, suffix), lossy, "drop them"
+    )
     if graph.weights is not None and format == "gemini-weighted":
         _lost(path, _rounding_problem(graph.weights), lossy, "round the weights")
     if keep_ids and keep_weights:
@@ -123,13 +125,15 @@ def _isolated_problem(format: str, suffix: str, *, named: bool) -> str | None:
     return None
 
 
-def _weights_problem(format: str, suffix: str) -> str | None:
+def _weights_problem(weights: Array, format: str, suffix: str) -> str | None:
     if format == "gemini":
-        return "gemini files cannot hold weights: save as .wbin or .pregel"
+        other = ".wel" if _rounding_problem(weights) else ".wbin"
+        return f"gemini files cannot hold weights: save as {other} or .pregel"
     if suffix == ".el":
         return ".el files cannot hold weights: save as .wel or .pregel"
     if format == "gapbs" and suffix == ".sg":
-        return ".sg files cannot hold weights: save as .wsg or .pregel"
+        other = ".wsg" if weights.dtype == np.int32 else ".wel"
+        return f".sg files cannot hold weights: save as {other} or .pregel"
     return None
 
 

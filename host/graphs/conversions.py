@@ -80,8 +80,8 @@ class GraphConversions(GraphConstructors):
             Only some edges have the attribute, or none has the one asked for.
         """
         src, dst, weights, n, ids = interchange.from_networkx(graph, weight=weight)
-        built = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=graph.is_directed())
-        return cls(built.to_csr(), directed=built.is_directed, ids=ids)
+        stored = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
+        return cls(stored.to_csr(), directed=graph.is_directed(), ids=ids)
 
     @classmethod
     def from_pandas(

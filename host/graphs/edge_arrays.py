@@ -19,11 +19,14 @@ def check_num_vertices(value: object) -> int:
     return check_integer("num_vertices", value, 0, MAX_VERTICES)
 
 
-def as_vector(name: str, values: object) -> Array:
+def as_vector(name: str, values: Any) -> Array:
     """Return ``values`` as a one-dimensional array in host memory; a host array is not copied."""
     array = to_host(values)
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
+    mask = np.ma.getmaskarray(values) if type(values).__module__.startswith("numpy.ma") else np.False_
+    if mask.any():
+        raise GraphError(f"{name}[{int(mask.argmax()):,}] is masked: pass only the edges to use")
     return array
 
 

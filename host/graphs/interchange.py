@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -55,7 +56,7 @@ class SparseMatrix(Protocol):
 
 
 class EdgeList(NamedTuple):
-    """Edges by vertex number, the number of vertices, and the id of each vertex unless it is the vertex number."""
+    """Stored edges by vertex number, the number of vertices, and the id of each vertex or None for its number."""
 
     src: Array
     dst: Array
@@ -95,18 +96,31 @@ def to_scipy(csr: CSR) -> scipy.sparse.csr_array:
 
 
 def from_networkx(graph: networkx.Graph, *, weight: str | None) -> EdgeList:
-    """Return the edges of a NetworkX graph; vertices are numbered in the order of its nodes."""
+    """Return the stored edges of a NetworkX graph, whose vertices are numbered in the order of its nodes."""
     networkx = require("networkx", "Graph.from_networkx")
     if not isinstance(graph, networkx.Graph):
         raise ArgumentTypeError(f"graph must be a NetworkX graph, not {type(graph).__name__}")
     nodes = list(graph.nodes)
     n = len(nodes)
     number = dict(zip(nodes, range(n), strict=True))
-    k = graph.number_of_edges()
-    src = np.fromiter((number[u] for u, _ in graph.edges()), np.uint32, k)
-    dst = np.fromiter((number[v] for _, v in graph.edges()), np.uint32, k)
-    weights = None if weight is None else _networkx_weights(graph, weight)
-    return EdgeList(src, dst, weights, n, _node_ids(nodes))
+    # New tuples of edges would make the garbage collector traverse the dicts of the graph again and again.
+    rows = [row for _, row in graph.adjacency()]
+    src = np.repeat(np.arange(n, dtype=np.uint32), np.fromiter(map(len, rows), np.int64, n))
+    dst = np.fromiter(map(number.__getitem__, chain.from_iterable(rows)), np.uint32, len(src))
+    attributes = chain.from_iterable(row.values() for row in rows)
+    if graph.is_multigraph():
+        parallel = list(attributes)
+        copies = np.fromiter(map(len, parallel), np.int64, len(src))
+        src, dst = np.repeat(src, copies), np.repeat(dst, copies)
+        attributes = chain.from_iterable(edges.values() for edges in parallel)
+    if weight is None:
+        return EdgeList(src, dst, None, n, _node_ids(nodes))
+    values = [edge.get(weight) for edge in attributes]
+
+    def name(e: int) -> str:
+        return f"edge ({nodes[src[e]]!r}, {nodes[dst[e]]!r})"
+
+    return EdgeList(src, dst, _networkx_weights(weight, values, name), n, _node_ids(nodes))
 
 
 def _node_ids(nodes: list[Any]) -> Array | None:
@@ -122,26 +136,28 @@ def _node_ids(nodes: list[Any]) -> Array | None:
     return ids
 
 
-def _networkx_weights(graph: networkx.Graph, weight: str) -> Array | None:
-    values = [value for _, _, value in graph.edges(data=weight)]
-    missing = sum(value is None for value in values)
+def _networkx_weights(weight: str, values: list[Any], name: Callable[[int], str]) -> Array | None:
+    """Return the attribute ``weight`` of all edges as an array; None if none has it. ``name`` describes an edge."""
+    missing = values.count(None)
     if missing == len(values):
         if weight != "weight" and values:
             raise GraphError(f"no edge has the attribute {weight!r}: pass the name of another one, or weight=None")
         return None
     if missing:
-        u, v, _ = next(edge for edge in graph.edges(data=weight) if edge[2] is None)
         raise GraphError(
-            f"edge ({u!r}, {v!r}) has no attribute {weight!r}, though others have: "
+            f"{name(values.index(None))} has no attribute {weight!r}, though others have: "
             f"give it one, or pass weight=None to Graph.from_networkx"
         )
-    for u, v, value in graph.edges(data=weight):
-        if not isinstance(value, Real):
-            raise ArgumentTypeError(
-                f"edge ({u!r}, {v!r}) has the {weight} {value!r:.80}, which is not a number: "
-                f"use numbers, or pass weight=None to Graph.from_networkx"
-            )
-    return np.asarray(values)
+    if not all(issubclass(kind, Real) for kind in set(map(type, values))):
+        e = next(e for e, value in enumerate(values) if not isinstance(value, Real))
+        raise ArgumentTypeError(
+            f"{name(e)} has the {weight} {values[e]!r:.80}, which is not a number: "
+            f"use numbers, or pass weight=None to Graph.from_networkx"
+        )
+    weights = np.asarray(values)
+    if weights.dtype.kind == "f" and np.isnan(weights).any():
+        raise GraphError(f"{name(int(np.isnan(weights).argmax()))} has the {weight} NaN: use a number or drop the edge")
+    return weights
 
 
 def to_networkx(

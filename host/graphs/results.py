@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -78,8 +78,13 @@ class VertexResult:
         number = self.graph.vertex(id)
         return self._to_ids(self._values[number : number + 1]).tolist()[0]
 
-    # Without it, Python would iterate by asking for the ids 0, 1, 2 and so on.
-    __iter__ = None
+    def __contains__(self, id: object) -> bool:
+        """Return whether a vertex has this id."""
+        return id in self.graph
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the values by vertex number, as over the array."""
+        return iter(self._values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the values by vertex number, in host memory, for ``np.asarray(result)``."""

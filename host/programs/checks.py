@@ -16,6 +16,7 @@ from numba.core import errors as numba_errors
 
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.combiners import field_names
+from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library.cache import load_note, save_note
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
@@ -51,11 +52,11 @@ class ProgramChecks:
         _check(device["combine"], "combine", (message, message), self._message)
         _check(device["apply"], "apply", (value, message, context), self._value)
         if "receives" in device:
-            _check(device["receives"], "receives", (value, context), _BOOL)
+            _check(device["receives"], "receives", (value, context), BOOL)
         if "active" in device:
-            _check(device["active"], "active", (value, value, context), _BOOL)
+            _check(device["active"], "active", (value, value, context), BOOL)
         if "initially_active" in device:
-            _check(device["initially_active"], "initially_active", (context,), _BOOL)
+            _check(device["initially_active"], "initially_active", (context,), BOOL)
         if self._note is not None:
             save_note(self._note, json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
         return dtypes
@@ -81,9 +82,6 @@ class ProgramChecks:
     def _context_type(self, aggregated: Any) -> Any:
         parts = [types.int64] * 5 + [aggregated, self._parameters]
         return types.BaseTuple.from_types(parts, VertexContext)
-
-
-_BOOL = Fields((np.dtype(np.bool_),), False)
 
 
 def _numba_type(fields: Fields) -> Any:
@@ -130,7 +128,7 @@ def explaining_compilation(device: str) -> Iterator[None]:
 
 def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields) -> None:
     result = result_type(function, role, arguments)
-    if fields is _BOOL:
+    if fields is BOOL:
         if not isinstance(result, (types.Boolean, types.Integer)):
             raise ProgramError(f"{role} returns {result}, but must return True or False{place_of(function)}")
         return

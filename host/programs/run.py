@@ -161,7 +161,8 @@ def run(
         Compile for the CPU with checks: a division by zero, an index out of range, an integer that exceeds 64 bits, and
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
         gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
-        integers wrap around. The emulated device always checks divisions and indices; a GPU cannot check.
+        integers wrap around. A superstep that fails is repeated in Python, some seconds for a million edges. The
+        emulated device always checks divisions and indices; a GPU cannot check.
 
     Returns
     -------

@@ -43,7 +43,7 @@ def graph() -> gp.Graph:
 
 
 def trace(result: ProgramResult) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in result.trace]
+    return [{name: value for name, value in row.items() if not name.endswith("seconds")} for row in result.trace]
 
 
 def bits(result: ProgramResult) -> bytes:

@@ -155,7 +155,7 @@ def run(
 
 
 def rows_of(trace: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key != "seconds"} for row in trace]
+    return [{key: value for key, value in row.items() if not key.endswith("seconds")} for row in trace]
 
 
 def runs() -> Iterator[Any]:

@@ -59,7 +59,9 @@ PROGRAMS = {
 
 
 def rows(result: ProgramResult) -> list[dict[str, Any]]:
-    return [{key: value for key, value in row.items() if key not in ("seconds", "bytes")} for row in result.trace]
+    return [
+        {key: value for key, value in row.items() if "seconds" not in key and key != "bytes"} for row in result.trace
+    ]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
 from gpu_pregel.host.programs.directions import Mode
-from tests.devices import DEVICES, NAMES, is_emulated, on, spread, ways
+from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_emulated, on, spread, ways
 from tests.programs import GATED, SEARCH
 
 GATED_ALONG_EDGES = replace(
@@ -121,7 +121,7 @@ def test_hubs_take_one_message(device: str, way: dict[str, Any]) -> None:
     assert [row["applied"] for row in result.trace] == [0, 1, graph.num_vertices - 2, 0]
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_receivers_of_hubs_are_chosen(device: str) -> None:
     """Each of two hubs has messages from all other vertices, and only one takes them."""
     leaves = np.arange(2, 70_000 if device == "cpu" else 2_500)
@@ -170,7 +170,9 @@ def test_any_takes_messages_of_every_type(device: str, dtype: Any) -> None:
         assert [row["applied"] for row in result.trace[:3]] == [0, 2, 0 if dtype is np.bool_ else 1]
 
 
-@pytest.mark.parametrize(("device", "mode"), [on(name, mode, name=mode) for name in NAMES for mode in ("push", "pull")])
+@pytest.mark.parametrize(
+    ("device", "mode"), [on(name, mode, name=mode) for name in PROGRAM_NAMES for mode in ("push", "pull")]
+)
 def test_any_takes_a_message_that_is_not_a_number(device: str, mode: Mode) -> None:
     program = gp.VertexProgram(
         value=np.float32,
@@ -222,7 +224,7 @@ def test_a_pull_stops_at_the_first_message() -> None:
     assert gp.run(graph, least, device="cpu", mode="pull").to_numpy()[3] == -2
 
 
-@DEVICES
+@PROGRAM_DEVICES
 def test_process_edges_sends_to_receivers(device: str) -> None:
     graph = gp.Graph.from_edgelist([0, 0, 0], [1, 2, 3], directed=True)
     hops = np.array([0, -1, 5, -1], np.int32)

@@ -242,6 +242,7 @@ def test_numbers_as_ids() -> None:
         (pyarrow.array(["a", None]), ["b", "c"], {}, GraphError, r"src\[1\] is missing"),
         ([1], [2], {"vertices": ["a", None]}, GraphError, r"vertices\[1\] is missing"),
         ([(1, np.nan)], [1], {}, GraphError, r"src\[0\] is missing"),
+        (np.ma.array([1, 2], mask=[False, True]), [1, 2], {}, GraphError, r"src\[1\] is masked"),
         ([{"a": 1}], ["b"], {}, ArgumentTypeError, r"src\[0\] is of type dict, which is not hashable"),
         ([1], ["b"], {"vertices": "ab"}, ArgumentTypeError, "vertices must have one dimension, not 0"),
     ],

@@ -62,9 +62,16 @@ def test_results_are_arrays_of_all_values(components: gp.Components) -> None:
         np.array(components, np.float32, copy=False)
 
 
-def test_results_are_not_sequences(components: gp.Components) -> None:
-    with pytest.raises(TypeError, match="'Components' object is not iterable"):
-        list(components)  # type: ignore[call-overload]
+def test_a_result_iterates_over_values_and_contains_ids(components: gp.Components) -> None:
+    assert list(components) == [0, 0, 0, 3, 3]
+    assert "y" in components
+    assert 0 not in components
+
+
+def test_data_frames_take_results_as_columns(components: gp.Components) -> None:
+    frame = pandas.DataFrame({"vertex": components.graph.ids, "number": components})
+    assert frame.assign(again=components)["again"].tolist() == frame["number"].tolist() == [0, 0, 0, 3, 3]
+    assert pandas.Series(components).tolist() == [0, 0, 0, 3, 3]
 
 
 def test_results_share_memory_by_dlpack(components: gp.Components) -> None:

@@ -10,9 +10,12 @@ import numpy as np
 import pandas
 import pyarrow
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from tests.graphs import edge_lists
 
 
 def table_of(kind: str, columns: dict[Any, Any]) -> tuple[Callable[..., gp.Graph], Any]:
@@ -162,6 +165,32 @@ def test_a_weight_that_is_no_number_is_named() -> None:
     graph.add_weighted_edges_from([("a", "b", 1.0), ("b", "c", "far")])
     with pytest.raises(ArgumentTypeError, match=r"edge \('b', 'c'\) has the weight 'far', which is not a number"):
         gp.connected_components(graph)
+    graph["b"]["c"]["weight"] = float("nan")
+    with pytest.raises(GraphError, match=r"edge \('b', 'c'\) has the weight NaN: use a number or drop the edge"):
+        gp.Graph.from_networkx(graph)
+
+
+@given(graph=edge_lists(max_vertices=12), directed=st.booleans(), multiple=st.booleans(), data=st.data())
+def test_networkx_graphs_of_every_kind_keep_edges_and_weights(
+    graph: Any, directed: bool, multiple: bool, data: Any
+) -> None:
+    n, edges = graph
+    kinds = {(False, False): networkx.Graph, (False, True): networkx.MultiGraph, (True, False): networkx.DiGraph}
+    oracle = kinds.get((directed, multiple), networkx.MultiDiGraph)()
+    oracle.add_nodes_from(f"v{v}" for v in range(n))
+    for number, (u, v) in enumerate(edges):
+        oracle.add_edge(f"v{u}", f"v{v}", weight=number / 2)
+    part = oracle.subgraph(data.draw(st.sets(st.sampled_from(sorted(oracle.nodes)))))
+    for each in (oracle, part, networkx.freeze(oracle)):
+        built = gp.Graph.from_networkx(each)
+        assert built.is_directed == directed
+        assert (len(built), len(built.to_edgelist()[0])) == (len(each), each.number_of_edges())
+        found = zip(*built.to_arrow().to_pydict().values(), strict=True)
+        ends = tuple if directed else frozenset
+        expected = sorted((w, sorted(ends((u, v)))) for u, v, w in each.edges(data="weight"))
+        assert sorted((w, sorted(ends((u, v)))) for u, v, w in found) == expected
+        if directed:
+            assert all(each.has_edge(u, v) for u, v, _ in zip(*built.to_arrow().to_pydict().values(), strict=True))
 
 
 def test_integer_nodes_become_an_integer_table_in_their_order() -> None:
