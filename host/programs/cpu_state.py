@@ -89,6 +89,7 @@ class CpuState(ProgramState):
             exchange=exchange,
         )
         self._everywhere = full_bitmap(n)
+        self._is_whole = partitions[0].is_whole
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
         self._totals: tuple[Array, ...] = ()
         self.partitions = [CpuPartition(partition, program) for partition in partitions]
@@ -140,7 +141,7 @@ class CpuState(ProgramState):
         """Sparse side: active sources send along their out-edges into the inboxes."""
         for part, signals in zip(self.partitions, self._exchange.send_signals(self), strict=True):
             own, items = part.vertices, part.push_items
-            receivers = self._receivers(own, part.partition.first, superstep + 1)
+            receivers = self._receivers(own, part.partition.first, superstep + 1) if self._program.receives else ()
             self._device.launch(
                 *(self._program.push, items, *part.push_edges),
                 *(signals.by_row, self._n, signals.out_degrees, signals.in_degrees),
@@ -152,9 +153,9 @@ class CpuState(ProgramState):
     def _pull(self, superstep: int, activity: Activity) -> None:
         """Dense side: every vertex, or every receiver, combines the messages of its active in-neighbours."""
         program, all_active = self._program, activity.active_vertices == self._n
-        is_whole = self.partitions[0].partition.is_whole
-        at_hand = is_whole or self._exchange.shares_memory
-        receivers = self._receivers(self.vertices, 0, superstep + 1) if at_hand else ()
+        receivers: tuple[Any, ...] = ()
+        if program.receives and (self._is_whole or self._exchange.shares_memory):
+            receivers = self._receivers(self.vertices, 0, superstep + 1)
         for part in self.partitions:
             own = part.vertices
             sources: tuple[Any, ...]
@@ -168,9 +169,9 @@ class CpuState(ProgramState):
                 self._device.launch(program.signal, len(own.out_degrees), *arguments)
                 sources = (part.origin, part.signals)
             self._pull_partition(part, sources, receivers)
-        if not is_whole:
+        if not self._is_whole:
             self._exchange.send_mirrors(self)
-        if not (is_whole and program.is_selective):
+        if not (self._is_whole and program.is_selective):
             self.vertices.touched[:] = self._everywhere
 
     def _pull_partition(self, part: CpuPartition, sources: tuple[Any, ...], receivers: tuple[Any, ...]) -> None:
@@ -179,11 +180,9 @@ class CpuState(ProgramState):
         count, chunk = len(edges.begins), len(edges.begins)
         if len(edges.indices) >= _SERIAL_EDGES:
             chunk = max(_MIN_ROWS, min(_MAX_ROWS, count // (64 * self._device.threads) // _MIN_ROWS * _MIN_ROWS))
-        is_whole = part.partition.is_whole
-        if not is_whole:
-            part.mirrors = part.mirrors or self._message_arrays(count)
-        inbox, touched = (part.vertices.inbox, part.vertices.touched) if is_whole else (part.mirrors, None)
-
+        inbox, touched = part.vertices.inbox, part.vertices.touched if self._is_whole else None
+        if touched is None:
+            inbox = part.mirrors = part.mirrors or self._message_arrays(count)
         selective = self._program.is_selective
         chosen: tuple[Any, ...] = (edges.rows, receivers, touched) if selective else ()
         arguments = (edges.begins, edges.ends, edges.indices, *sources, *chosen)
@@ -200,9 +199,7 @@ class CpuState(ProgramState):
                 touched[part.in_hub_words] |= part.in_hub_bits
 
     def _receivers(self, vertices: VertexArrays, first: int, superstep: int) -> tuple[Any, ...]:
-        """Return what kernels need to know about receivers, if only some vertices are."""
-        if not self._program.receives:
-            return ()
+        """Return what kernels need to know about receivers, of a program in which only some vertices are."""
         return (first, superstep, vertices.out_degrees, vertices.in_degrees, self._totals, vertices.values)
 
     def deliver(self, rows: Array, mirrors: tuple[Array, ...], owner: PartitionState | None = None) -> None:

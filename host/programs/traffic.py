@@ -33,7 +33,10 @@ class Traffic:
     has_signals: bool
 
     def bytes_moved(self, direction: str, active_vertices: int, active_edges: int) -> int:
-        """Return the bytes of a superstep in which the active vertices send along the active edges."""
+        """Return the bytes of a superstep in which the active vertices send along the active edges.
+
+        A pull that skips vertices, or stops at the first message, moves at most this much.
+        """
         if direction == "init":
             return self.vertices * self.value
         if direction == "push":

@@ -48,7 +48,7 @@ class Trace(Sequence[dict[str, Any]]):
     """The statistics of each superstep of a run; an immutable sequence of rows.
 
     For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull");
-    ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number received along edges;
+    ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
     superstep's kernels or to load them from disk, which ``seconds`` leaves out; and ``bytes``, the memory traffic of a
     model that streams each array once.
