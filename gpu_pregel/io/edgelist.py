@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpu_pregel.errors import FormatError
+from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, suffixes
@@ -73,7 +73,14 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedVertices) -> Graph:
-    return graph_from_edges(path, options, *edges, directed=bool(options.directed), num_vertices=stated.number)
+    directed = bool(options.directed)
+    if edges.names is None:
+        return graph_from_edges(path, options, *edges[:3], directed=directed, num_vertices=stated.number)
+    if options.renumber is False:
+        raise ArgumentError(f"{path}: the id {edges.names[0].as_py()!r:.80} is a name: omit renumber=False")
+    n = len(edges.names)
+    graph = graph_from_edges(path, options, *edges[:3], directed=directed, num_vertices=n)
+    return Graph(graph.to_csr(), directed=directed, ids=np.fromiter(edges.names.to_pylist(), object, n))
 
 
 def write(graph: Graph, path: str, _format: str) -> None:
