@@ -35,6 +35,8 @@ class RowParser:
 
     def parse(self, block: bytes) -> bool:
         """Add the rows of a block of complete lines; return whether the kernels can handle all of them."""
+        if block.endswith(b"\r"):
+            return False
         if not block.endswith(b"\n"):
             block += b"\n"
         text = read_only(np.frombuffer(block, np.uint8))

@@ -246,7 +246,9 @@ def parse_rows(
                     return
                 place += 1 + (byte_at(place) != _FEED)
                 for item in range(2 * size, 2 * size + 2):
-                    field, field_end = _without_blanks(scratch[me, _BEGINS + item], scratch[me, _ENDS + item], kinds_address)
+                    field, field_end = _without_blanks(
+                        scratch[me, _BEGINS + item], scratch[me, _ENDS + item], kinds_address
+                    )
                     if field == field_end:
                         store(faults, 0, 1)
                         return
