@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,15 @@ import numpy as np
 from gpu_pregel.host.devices.threads import parallel
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.string_table import StringTable
+from gpu_pregel.io._files import Source
+from gpu_pregel.io._head import Head
 from gpu_pregel.io._lines import Layout
 from gpu_pregel.kernels.graphs import rows_cpu
 
 Array = np.ndarray[Any, Any]
 
 _CHUNK = 1 << 16
+_PART_BYTES = 1 << 26
 _SHORTEST_ROW = 4
 """Number of bytes of ``a,b`` and its line feed."""
 
@@ -33,13 +37,9 @@ class RowParser:
         positions = [*layout.positions, -1][:3] if layout.weight is not None else [*layout.positions[:2], -1]
         self._positions = np.array([*positions, layout.columns])
 
-    def parse(self, block: bytes) -> bool:
-        """Add the rows of a block of complete lines; return whether the kernels can handle all of them."""
-        if block.endswith(b"\r"):
-            return False
-        if not block.endswith(b"\n"):
-            block += b"\n"
-        text = read_only(np.frombuffer(block, np.uint8))
+    def parse(self, text: Array) -> bool:
+        """Add the rows of complete lines (uint8); return whether the kernels can handle all of them."""
+        text = read_only(text)
         counts = np.zeros(-(-len(text) // _CHUNK) + 1, np.int64)
         parallel(rows_cpu.count_lines, len(text), _CHUNK, text, counts[1:], threads=self._threads)
         lines = np.cumsum(counts)
@@ -77,3 +77,41 @@ def can_parse(layout: Layout) -> bool:
     """Return whether the kernels support a layout: they neither split at blanks nor parse 64-bit integers."""
     is_distinct = len(set(layout.positions)) == len(layout.positions)
     return layout.separator is not None and is_distinct and (layout.weight is None or layout.weight.kind == "f")
+
+
+def text_parts(source: Source, head: Head) -> Iterator[tuple[Array, int]]:
+    """Yield the lines of the rows in parts (uint8), each with the number of bytes read so far.
+
+    A file that is not compressed is mapped into memory; the parts end with a line feed.
+    """
+    if source.is_compressed or not head.line:
+        for block, _ in head.blocks:
+            yield _complete(np.frombuffer(block, np.uint8)), source.position
+        return
+    letters = np.memmap(source.path, np.uint8, mode="r")
+    begin = _start_of_line(letters, head.line)
+    while begin < len(letters):
+        end = min(begin + _PART_BYTES, len(letters))
+        if end < len(letters):
+            end = _start_of_line(letters[end:], 2) + end
+        yield _complete(letters[begin:end]), end
+        begin = end
+
+
+def _start_of_line(letters: Array, line: int) -> int:
+    """Return where a line starts, counted from 1; the end of the text if there is none."""
+    text = letters.data
+    start = 0
+    for _ in range(line - 1):
+        place = -1
+        while place < 0 and start < len(text):
+            place = bytes(text[start : start + _CHUNK]).find(b"\n")
+            start += _CHUNK if place < 0 else place + 1
+    return min(start, len(text))
+
+
+def _complete(text: Array) -> Array:
+    """Return lines with a line feed at the end of the last one; a carriage return alone is not completed."""
+    if len(text) and text[-1] == ord("\n"):
+        return text
+    return np.append(text, np.frombuffer(b"\0\n" if text[-1:] == ord("\r") else b"\n", np.uint8))

@@ -15,7 +15,7 @@ from gpu_pregel.io._head import Head, check_rows, read_head
 from gpu_pregel.io._lines import line_blocks, may_be_inexact, normalize, parse_weight
 from gpu_pregel.io._names import NumberedIds, as_integers, number_ids
 from gpu_pregel.io._options import ReadOptions, cast_weights, weight_fault
-from gpu_pregel.io._rows import RowParser, can_parse
+from gpu_pregel.io._rows import RowParser, can_parse, text_parts
 
 if TYPE_CHECKING:
     import pyarrow
@@ -100,15 +100,16 @@ class TableReader:
 
         parser = RowParser(head.layout, self._threads)
         with ProgressBar("reading", shown=self._options.progress) as bar:
-            for block, _ in head.blocks:
-                if not parser.parse(block):
+            for text, done in text_parts(self._source, head):
+                if not parser.parse(text):
                     return None
-                bar.update(self._source.position, self._source.size)
+                bar.update(done, self._source.size)
         dtype = head.layout.weight
         src, dst, values = parser.columns()
         weight = None
         if dtype is not None:
-            weight, fault = cast_weights(values, dtype)
+            # The kernels accept finite float64 only.
+            weight, fault = (values, -1) if dtype == np.float64 else cast_weights(values, dtype)
             if fault >= 0:
                 return None
         try:

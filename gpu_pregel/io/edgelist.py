@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 
 _NOTE = re.compile(rb"\n# gpu_pregel: num_vertices=([0-9]{1,10})\s*\Z")
 _NOTE_BYTES = 100
+_HEAD_BYTES = 1 << 16
 _EDGES_PER_WRITE = 1 << 20
 
 
@@ -50,6 +51,12 @@ class _StatedVertices:
 
 def read(path: str, options: ReadOptions) -> Graph:
     """Read an edge list: numbers by the parser of lines, names and quoted text by Arrow's reader of tables."""
+    with Source(path) as source:
+        if source.is_regular and not source.is_compressed:
+            # Tables are mapped into memory, except for their head.
+            head = read_head(path, options, line_blocks(source, _HEAD_BYTES))
+            if not head.is_numeric:
+                return _make_graph(path, options, TableReader(source, options).read(head), _StatedVertices(options))
     with Source(path) as source:
         stated = _StatedVertices(options)
         head = read_head(path, options, stated.watch(line_blocks(source)))

@@ -131,12 +131,25 @@ class StringTable:
             strings_cpu.move_slots(self._slots, larger)
             self._slots = larger
 
+    def _places(self) -> Array:
+        """Return the places of all records in the order of their positions, int64[n]."""
+        places: Array = self._slots[self._slots != strings_cpu.EMPTY] & np.uint64(_MOST_WORDS - 1)
+        positions = self._arena[places.view(np.int64)]
+        if len(places) and positions.max() < _MOST_WORDS:
+            # Sorting words is several times faster than argsort.
+            places |= positions << np.uint64(32)
+            places.sort()
+            places &= np.uint64(_MOST_WORDS - 1)
+        else:
+            places = places[np.argsort(positions)]
+        ordered: Array = places.view(np.int64)
+        return ordered
+
     def finish(self, *columns: Array) -> pyarrow.Array:
         """Replace the codes in ``columns`` by numbers, and return the strings in the order of their numbers."""
         import pyarrow as pa
 
-        places = (self._slots[self._slots != strings_cpu.EMPTY] & np.uint64(_MOST_WORDS - 1)).astype(np.int64)
-        places = places[np.argsort(self._arena[places])]
+        places = self._places()
         n = len(places)
         offsets = np.zeros(n + 1, np.int64)
         np.cumsum(self._arena[places + 1], out=offsets[1:])

@@ -1,8 +1,9 @@
 """A hash table of strings that the threads of the CPU share, and the kernel that looks up columns of Arrow in it.
 
 The arena holds a record for each string, in words of eight bytes: the position of its first occurrence, its length, and
-its bytes, padded with zeros. A used slot of the table holds the upper half of the hash and the place of the record, which
-is published only when it is complete; equal hashes are confirmed by the bytes. A string's code is the place of its record.
+its bytes, padded with zeros. A used slot of the table holds the upper half of the hash and the place of the record, and
+is written when the record is complete; equal hashes are confirmed by the bytes. A string's code is the place of its
+record.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.io import _lines, _rows, _table
+from gpu_pregel.io import _rows, _table
 
 
 def outcome(path: Path, *, by_kernels: bool, **options: Any) -> Any:
@@ -34,8 +34,8 @@ def parsed_by_kernels(path: Path, **options: Any) -> bool:
     """Return whether the kernels can handle all rows of a file."""
     results = []
 
-    def parse(parser: _rows.RowParser, block: bytes) -> bool:
-        results.append(original(parser, block))
+    def parse(parser: _rows.RowParser, text: Any) -> bool:
+        results.append(original(parser, text))
         return results[-1]
 
     original = _rows.RowParser.parse
@@ -133,7 +133,7 @@ def test_random_tables_as_pandas(tmp_path_factory: pytest.TempPathFactory, rows:
         with pytest.raises(FormatError, match="is missing"):
             gp.read_graph(path)
         return
-    with patch.object(_rows, "_CHUNK", 32), patch.object(_lines, "_BLOCK_BYTES", 64):
+    with patch.object(_rows, "_CHUNK", 32), patch.object(_rows, "_PART_BYTES", 64):
         graph = gp.read_graph(path, directed=True)
     _, names = pandas.factorize(frame[["source", "target"]].to_numpy(object).ravel())
     assert graph.ids is not None
