@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from gpu_pregel.host.devices.user_arrays import find_device
 from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES, WEIGHT_DTYPES
 
 Array = np.ndarray[Any, Any]
+
+_locked: WeakValueDictionary[int, Array] = WeakValueDictionary()
+"""The arrays of which :func:`lock` has returned views, by their addresses; nobody may write them."""
 
 
 def check_num_vertices(value: object) -> int:
@@ -90,15 +94,21 @@ def is_unwritable(array: Array) -> bool:
             return False
         base = base.base
     try:
-        return memoryview(base).readonly
+        view = memoryview(base)
     except TypeError:
         return False
+    # A read-only view may be one of memory that its owner can write.
+    owner = view.obj
+    if isinstance(owner, np.ndarray):
+        return view.readonly and (_locked.get(id(owner)) is owner or is_unwritable(owner))
+    return view.readonly and memoryview(owner).readonly
 
 
 def lock(array: Array) -> Array:
     """Return a read-only array of the same memory, which NumPy refuses to make writable."""
     if is_unwritable(array):
         return array
+    _locked[id(array)] = array
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
