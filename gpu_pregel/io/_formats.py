@@ -226,7 +226,7 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     gemini                  refused                                    refused           refused
     gemini-weighted         refused                                    refused           float32
     gapbs                   refused                                    yes               int32 (.wsg), else refused
-    parquet                 integers, strings, bytes, dates            yes               yes, with their dtype
+    parquet                 integers, strings, floats, datetime64      yes               yes, with their dtype
     pregel                  integers, strings                          yes               yes, with their dtype
     ======================  =========================================  ================  ========================
 
