@@ -207,8 +207,8 @@ def parse_fields(fields: list[bytes], line: bytes, layout: Layout, *, names: boo
     Ids are integers, or strings if ``names``.
     """
     if len(fields) < layout.ids:
-        wanted = "a source and a destination" if layout.ids == 2 else "an id"
-        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} is required")
+        wanted = "a source and a target are" if layout.ids == 2 else "an id is"
+        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} required")
     if len(fields) != layout.columns and (names or len(fields) <= max(layout.positions[: len(layout.dtypes)])):
         raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
     chosen = [fields[position].strip() for position in layout.positions[: len(layout.dtypes)]]

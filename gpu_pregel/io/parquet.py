@@ -112,9 +112,6 @@ def write(graph: Graph, path: str, _format: str) -> None:
     columns: dict[str, Any] = {"source": src, "target": dst}
     if graph.ids is not None:
         ids = as_table({"source": graph.ids}).column(0).combine_chunks()
-        problem = _unreadable(ids)
-        if problem:
-            raise FormatError(path, problem)
         columns = {name: ids.take(pa.array(ends)) for name, ends in columns.items()}
         isolated = np.bincount(src, minlength=graph.num_vertices) + np.bincount(dst, minlength=graph.num_vertices) == 0
         if isolated.any():
@@ -146,14 +143,3 @@ def _decode(text: str) -> pyarrow.ChunkedArray:
 
     with pa.ipc.open_stream(base64.b64decode(text)) as reader:
         return reader.read_all().column("ids")
-
-
-def _unreadable(ids: pyarrow.Array) -> str | None:
-    """Return why ids could not be read back, and the remedy; None if they can be."""
-    import pyarrow as pa
-
-    if ids.null_count:
-        return "an id is None, which cannot be read back: use integers or strings"
-    if pa.types.is_nested(ids.type):
-        return f"the ids become values of type {ids.type}, which cannot be read back: use integers or strings"
-    return None

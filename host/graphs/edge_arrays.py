@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -26,6 +27,9 @@ def check_num_vertices(value: object) -> int:
 def as_vector(name: str, values: Any) -> Array:
     """Return ``values`` as a one-dimensional array in host memory; a host array is not copied."""
     array = to_host(values)
+    if array.ndim == 0:
+        remedy = "" if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) else f": pass list({name})"
+        raise ArgumentTypeError(f"{name} must be a list or an array, not {type(values).__name__}{remedy}")
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
     mask = np.ma.getmaskarray(values) if type(values).__module__.startswith("numpy.ma") else np.False_

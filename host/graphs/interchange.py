@@ -66,15 +66,24 @@ class EdgeList(NamedTuple):
 
 
 def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, Array, Array | None]:
-    """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix."""
+    """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix.
+
+    In a boolean matrix, True is an edge without a weight, and False is none.
+    """
     sparse = require("scipy.sparse", "Graph.from_scipy", "scipy")
     if not sparse.issparse(matrix):
-        raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}")
+        remedy = ": use scipy.sparse.csr_array(matrix)" if isinstance(matrix, np.ndarray) else ""
+        raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}{remedy}")
     if matrix.ndim != 2:
         raise GraphError(f"matrix has {matrix.ndim} dimension{'s' * (matrix.ndim > 1)}: an adjacency matrix has 2")
     rows, columns = matrix.shape
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
+    if matrix.dtype == bool:
+        weighted = False
+        matrix = matrix.tocoo()
+        matrix = sparse.coo_array((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+        matrix.eliminate_zeros()
     if isinstance(matrix, (sparse.coo_array, sparse.coo_matrix)):
         # tocsr would add up the values of repeated entries.
         order = np.argsort(matrix.row, kind="stable")

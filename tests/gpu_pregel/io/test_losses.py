@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -196,3 +197,58 @@ def test_snap_files_have_the_vertices_that_occur(data: Path) -> None:
     votes = gp.read_graph(data / "snap" / "wiki-Vote.txt")
     assert votes.num_vertices == 7115
     assert len(np.unique(gp.connected_components(votes).labels)) == 24
+
+
+UNUSUAL_IDS: dict[str, tuple[Any, str, list[str]]] = {
+    "tuples": ([(0, 1), (1, 2)], "tuple such as (0, 1)", []),
+    "integers and strings": ([1, "1"], "int and str", []),
+    "integers and floats": ([1, 2.5], "float and int", []),
+    "large integers": ([1, 2**70], f"int such as {2**70}", []),
+    "dates": ([datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)], "date such as datetime.date(2026, 1, 1)", []),
+    "timedelta64": (np.arange(2).astype("m8[s]"), "timedelta64 such as np.timedelta64(0,'s')", []),
+    "lone surrogates": (["\ud800", "b"], "str such as '\\ud800'", []),
+    "floats": ([1.5, 2.5], "float such as 1.5", [".parquet"]),
+    "booleans": ([True, False], "bool such as True", [".parquet"]),
+    "bytes": ([b"a", b"\xff"], "bytes such as b'a'", [".parquet"]),
+    "datetime64": (np.arange(2).astype("M8[s]"), "datetime64 such as", [".parquet"]),
+}
+"""Ids, how errors describe them, and the formats that hold them."""
+
+
+@pytest.mark.parametrize("kind", UNUSUAL_IDS)
+@pytest.mark.parametrize("name", ["a.el", "a.csv", "a.mtx", "a.e", "a.pregel", "a.parquet"])
+def test_remedies_for_unusual_ids_hold_them(name: str, kind: str, tmp_path: Path) -> None:
+    ids, described, holders = UNUSUAL_IDS[kind]
+    graph = gp.Graph.from_edgelist(ids[:1], ids[1:])
+    path = tmp_path / name
+    if path.suffix in holders:
+        graph.save(path)
+        assert_kept(path, graph)
+        return
+    with pytest.raises(FormatError) as caught:
+        graph.save(path)
+    assert remedies(caught.value) == holders
+    assert holders or "use integers or strings as ids" in str(caught.value)
+    assert path.suffix in (".mtx", ".e") or f"not {described}" in str(caught.value)
+    graph.save(path, lossy=True)  # ids are lost in every format alike
+    assert gp.read_graph(path, directed=False).ids is None
+
+
+def test_remedies_hold_isolated_vertices_and_numerals(tmp_path: Path) -> None:
+    for graph in (
+        gp.Graph.from_edgelist(["a b"], ["c"], vertices=["d"]),
+        gp.Graph.from_edgelist(["007"], ["7"]),
+    ):
+        with pytest.raises(FormatError) as caught:
+            graph.save(tmp_path / "a.el")
+        assert remedies(caught.value) == [".pregel", ".parquet"]
+        for suffix in remedies(caught.value):
+            graph.save(tmp_path / f"a{suffix}")
+            assert_kept(tmp_path / f"a{suffix}", graph)
+
+
+def test_a_graph_of_no_vertices_keeps_its_table_of_ids(tmp_path: Path) -> None:
+    graph = gp.Graph.from_edgelist(["a"], ["b"]).subgraph([])
+    for name in ("a.pregel", "a.parquet", "a.csv", "a.mtx"):
+        graph.save(tmp_path / name)
+        assert gp.read_graph(tmp_path / name).num_vertices == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -112,12 +111,12 @@ def test_ids_that_cannot_be_read_back_are_not_written(tmp_path: Path) -> None:
     names = np.empty(2, object)
     names[:] = [(0, 1), (1, 2)]
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=names)
-    with pytest.raises(FormatError, match=r"a\.parquet: the ids become values of type list<item: int64>"):
+    with pytest.raises(FormatError, match=r"a\.parquet: \.parquet files require ids .*, not tuple such as \(0, 1\)"):
         graph.save(tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1], [0.5, 1.5]])
+@pytest.mark.parametrize("ids", [[b"x", b"y"], [2**63, 2**63 + 1], [0.5, 1.5]])
 def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=np.array(ids, np.uint64 if isinstance(ids[0], int) else object))
     graph.save(tmp_path / "a.parquet")
