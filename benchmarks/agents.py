@@ -269,7 +269,9 @@ def _measure_size(arguments: argparse.Namespace, peer: object, errors: list[str]
     title = "1,000 supersteps, one of 1,000 changes"
     with _store_folder(arguments) as folder, gp.SQLiteStore(folder / "ours.db") as store:
         vertices = [gp.agents.Vertex(v, 0, halted=v > 0) for v in range(n)]
-        result = gp.agents.run(vertices, compute, store=store, max_supersteps=n, durability="process")
+        result = gp.agents.run(
+            vertices, compute, store=store, max_supersteps=n, on_limit="return", durability="process"
+        )
         size = float(sum(file.stat().st_size for file in folder.iterdir()))
     if set(result.values.values()) != {1}:
         errors.append(f"{title}: values are {set(result.values.values())}, not 1")

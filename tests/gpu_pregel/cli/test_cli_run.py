@@ -258,7 +258,7 @@ def test_a_compilation_error_names_the_line(programs: str, capsys: pytest.Captur
         (
             ["FILE:nothing", "-g", "4"],
             1,
-            "does not define nothing: name one of its vertex programs: labels, both, wrong",
+            "does not define nothing: name one of its vertex programs: labels, both, moved, wrong",
         ),
         (["FILE:number", "-g", "4"], 1, "is not a gp.VertexProgram but of type int: name one of its vertex programs"),
         (["EMPTY:labels", "-g", "4"], 1, "does not define labels: it defines no gp.VertexProgram"),

@@ -126,7 +126,8 @@ def test_written_bytes(tmp_path: Path) -> None:
 def test_graphs_that_cannot_be_written(tmp_path: Path) -> None:
     for graph, name, problem in (
         (gp.Graph.from_edgelist([0], [1]), "a.wsg", "use the suffix .sg"),
-        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "save as .wsg or .pregel"),
+        (gp.Graph.from_edgelist([0], [1], np.array([1], np.int32)), "a.sg", "save as .wsg or .pregel"),
+        (gp.Graph.from_edgelist([0], [1], [1]), "a.sg", "save as .wel or .pregel"),
         (gp.Graph.from_edgelist([0], [1], [0.5]), "a.wsg", "int32 weights, not float64"),
     ):
         with pytest.raises(FormatError, match=problem):
