@@ -12,6 +12,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.interchange import END_COLUMNS
 from gpu_pregel.io._columns import is_number
 from gpu_pregel.io._files import suffixes
+from gpu_pregel.io.parquet import ids_problem
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -80,8 +81,11 @@ def integer_ids(ids: Array) -> Array | None:
 
 def _ids_problem(graph: Graph, format: str, suffix: str) -> str | None:
     ids = graph.ids
-    if ids is None or len(ids) == 0 or format in ("parquet", "pregel"):
+    if ids is None or len(ids) == 0:
         return None
+    problem = _types_problem(ids, format)
+    if problem is not None or format in ("parquet", "pregel"):
+        return problem
     if format in _NUMBERED:
         return f"{format} files hold vertex numbers, not ids: save as .pregel, .parquet or .csv"
     integers = integer_ids(ids)
@@ -95,14 +99,25 @@ def _ids_problem(graph: Graph, format: str, suffix: str) -> str | None:
     return _text_problem(ids, suffix)
 
 
+def _types_problem(ids: Array, format: str) -> str | None:
+    """Return why ids that are neither all integers nor all strings cannot be saved, and the remedy."""
+    if ids.dtype.kind in "iu" or all(isinstance(one, str) for one in ids) or integer_ids(ids) is not None:
+        return None
+    in_table = ids_problem(ids)
+    if format == "parquet":
+        return in_table
+    types = " and ".join(sorted({type(one).__name__ for one in ids}))
+    problem = f"the ids are {'of more than 64 bits' if types == 'int' else f'of type {types}'}"
+    remedy = "save as .parquet" if in_table is None else "convert the ids to strings"
+    return f"{problem}, which {format} files cannot hold: {remedy}"
+
+
 def _text_problem(ids: Array, suffix: str) -> str | None:
     """Return why a text file cannot hold these ids, and the remedy; None if it can."""
     table = suffix in (".csv", ".tsv")
     remedy = "save as .pregel or .parquet" if table else "save as .pregel, .parquet or .csv"
     numbers = 0
     for one in ids:
-        if not isinstance(one, str):
-            return f"the id {one!r:.80} is neither an integer nor a string: save as .parquet"
         if not one or one != one.strip() or "\r" in one or "\0" in one:
             return f"the id {one!r:.80} is empty or has blanks or control characters: save as .pregel"
         number = is_number(one)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import atomic_file
 from gpu_pregel.io._options import ReadOptions, graph_from_rows
@@ -103,7 +103,7 @@ def write(graph: Graph, path: str, _format: str) -> None:
     if graph.weights is not None:
         parts["weights"] = pa.array(graph.weights)
     if graph.ids is not None:
-        parts["ids"] = _ids(path, graph.ids)
+        parts["ids"] = _ids(graph.ids)
     columns = [pa.LargeListArray.from_arrays(pa.array([0, len(part)], pa.int64()), part) for part in parts.values()]
     metadata = {_VERSION_KEY: _VERSION, _DIRECTED_KEY: str(graph.is_directed).lower().encode()}
     fields = [pa.field(name, column.type) for name, column in zip(parts, columns, strict=True)]
@@ -112,19 +112,11 @@ def write(graph: Graph, path: str, _format: str) -> None:
         writer.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def _ids(path: str, ids: Array) -> Any:
+def _ids(ids: Array) -> Any:
+    """Return ids as an Arrow array of integers or of strings."""
     import pyarrow as pa
 
     if ids.dtype.kind in "iu":
         return pa.array(ids.astype(np.int64 if ids.dtype.kind == "i" else np.uint64))
-    if all(isinstance(name, str) for name in ids):
-        return pa.array(ids.tolist(), pa.large_string())
-    if all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in ids):
-        try:
-            return pa.array(ids.tolist(), pa.int64())
-        except OverflowError as error:
-            raise ArgumentTypeError(
-                f"{path}: .pregel files require ids of at most 64 bits ({error}): use strings"
-            ) from error
-    kinds = " and ".join(sorted({type(name).__name__ for name in ids}))
-    raise ArgumentTypeError(f"{path}: .pregel files require ids that are all integers or all strings, not {kinds}")
+    is_text = all(isinstance(name, str) for name in ids)
+    return pa.array(ids.tolist(), pa.large_string() if is_text else pa.int64())

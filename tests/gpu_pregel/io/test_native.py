@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentTypeError, FormatError
+from gpu_pregel.errors import FormatError
 
 WriteFile = Callable[[str, str | bytes], Path]
 
@@ -150,7 +150,7 @@ def test_damaged_anywhere(data: Any, graph: gp.Graph, tmp_path_factory: pytest.T
 
 
 def test_ids_of_other_types(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentTypeError, match="not tuple"):
+    with pytest.raises(FormatError, match="the ids are of type tuple, which pregel files cannot hold"):
         gp.Graph.from_edgelist(*np.array([[(0, 1), (1, 1)], [(1, 1), (2, 2)]], "i,i").astype(object)).save(
             tmp_path / "a.pregel"
         )

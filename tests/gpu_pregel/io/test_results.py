@@ -75,10 +75,12 @@ def test_ids_that_tables_cannot_store(nodes: list[Any], suffix: str, tmp_path: P
     assert list(components.to_dict()) == nodes
     with pytest.raises(ArgumentTypeError, match=r"labels\..*: the ids in column 'vertex' cannot be stored in a table"):
         components.save(tmp_path / f"labels.{suffix}")
-    for call in (components.to_arrow, graph.to_arrow, lambda: graph.save(tmp_path / "graph.parquet")):
+    for call in (components.to_arrow, graph.to_arrow):
         with pytest.raises(ArgumentTypeError, match=r"the ids in column '\w+' cannot be stored in a table"):
             call()
-    with pytest.raises(ArgumentTypeError, match=r"graph\.pregel: \.pregel files require ids"):
+    with pytest.raises(FormatError, match=r"graph\.parquet: the ids in column '\w+' cannot be stored in a table"):
+        graph.save(tmp_path / "graph.parquet")
+    with pytest.raises(FormatError, match=r"graph\.pregel: the ids are of .*, which pregel files cannot hold"):
         graph.save(tmp_path / "graph.pregel")
     assert list(tmp_path.iterdir()) == []
 
