@@ -47,8 +47,8 @@ class ProgramResult(VertexResult):
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple, and
-        a named one, as in ``values.hub``, if its fields have names.
+        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple; a
+        named tuple, as in ``values.hub``, if its fields have names.
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
@@ -122,7 +122,7 @@ def run(
     """Run a vertex program until no vertex is active.
 
     Ctrl-C interrupts the run at the next chunk of vertices; on the CPU, a second Ctrl-C returns at once even if a
-    function of the program never returns. Times leave out compiling, which ``stats["compile_seconds"]`` reports.
+    function of the program never returns. Times exclude compilation, which ``stats["compile_seconds"]`` reports.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def run(
     >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
     [0, 1, 2, 3]
 
-    A run that continues from the values of another, after vertex 3 has got a better one:
+    A run that starts from the result of another, in which the value of vertex 3 has been lowered:
 
     >>> graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
     >>> labels = gp.VertexProgram(
