@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
-from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
-DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
 
 
 @dataclass(frozen=True, repr=False)
