@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.superstep.phases import Phases
@@ -100,7 +100,7 @@ class Components(VertexResult):
 
 
 def connected_components(
-    graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False
+    graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
 ) -> Components:
     """Find the connected components of a graph; the weak components if it is directed.
 

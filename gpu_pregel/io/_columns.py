@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpu_pregel.errors import ArgumentError, FormatError
-from gpu_pregel.host.graphs.interchange import END_COLUMNS, WEIGHT_COLUMNS
+from gpu_pregel.host.graphs.interchange import default_ends, named_ends, named_weight
 from gpu_pregel.io._options import ReadOptions
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf", re.IGNORECASE)
@@ -32,12 +32,6 @@ def is_integer(field: str) -> bool:
     return _INTEGER.fullmatch(field.strip()) is not None
 
 
-def named_ends(names: Sequence[str]) -> tuple[int, int] | None:
-    """Return the positions of the first pair of usual names, without regard to case, or None."""
-    lower = [name.strip().lower() for name in names]
-    return next(((lower.index(u), lower.index(v)) for u, v in END_COLUMNS if u in lower and v in lower), None)
-
-
 def choose_columns(
     path: str, options: ReadOptions, names: Sequence[str] | None, first: Sequence[str] | None, line: int | None = None
 ) -> Columns:
@@ -52,36 +46,35 @@ def choose_columns(
     line : int, optional
         The line of the header, or of the first edge if there is no header.
     """
-    resolve = _Resolver(path, names, len(first) if names is None else len(names), line)  # type: ignore[arg-type]
+    width = len(first) if names is None else len(names)  # type: ignore[arg-type]
+    resolve = _Resolver(path, names, width, line)
+    weight = None if options.weight in (None, "auto") else resolve(options.weight)
     if options.columns is not None:
         source, target, *rest = (resolve(column) for column in options.columns)
         if len({source, target, *rest}) < 2 + len(rest):
             raise ArgumentError(f"columns must be different, not {options.columns!r}")
-        weight = rest[0] if rest else None
-    else:
-        source, target = named_ends(names or ()) or (0, 1)
-        weight = None
-        if names is not None and not names[0].strip() and source == 0:
-            problem = "the first column has no name: if it holds row numbers, write the table without them"
-            raise FormatError(path, problem, line)
-    if options.weight is None:
-        return Columns(source, target, None)
-    if options.weight != "auto":
-        return Columns(source, target, resolve(options.weight))
-    if weight is None:
-        weight = _usual_weight(names, first, (source, target), options.columns is None)
-    return Columns(source, target, weight)
+        if weight is None and options.weight is not None:
+            weight = rest[0] if rest else named_weight(names or (), (source, target))
+        return Columns(source, target, weight)
+    usual = named_weight(names or ())
+    ignored = usual if options.weight == "auto" or width > 2 else None
+    ends = default_ends(names or [""] * width, ignored if weight is None else weight)
+    if ends is None:
+        raise FormatError(path, "edges need a source and a target besides the weight: pass columns=", line)
+    if names is not None and not names[0].strip() and ends[0] == 0:
+        problem = "the first column has no name: if it holds row numbers, write the table without them"
+        raise FormatError(path, problem, line)
+    if options.weight == "auto":
+        weight = usual if usual is not None or ends != (0, 1) else _third_column(names, first)
+    return Columns(*ends, weight)
 
 
-def _usual_weight(
-    names: Sequence[str] | None, first: Sequence[str] | None, ends: tuple[int, int], may_be_third: bool
-) -> int | None:
-    """Return the column named like a weight or, in text, the third one unless its name and contents are others."""
-    for wanted in WEIGHT_COLUMNS if names is not None else ():
-        for position, name in enumerate(names or ()):
-            if name.strip().lower() == wanted and position not in ends:
-                return position
-    if first is None or not may_be_third or ends != (0, 1) or len(first) < 3:
+def _third_column(names: Sequence[str] | None, first: Sequence[str] | None) -> int | None:
+    """Return the third column of a text file as the weights, unless there is none or its name and contents are others.
+
+    ``first`` is None for other files.
+    """
+    if first is None or len(first) < 3:
         return None
     return 2 if names is None or is_number(first[2]) else None
 

@@ -127,7 +127,8 @@ def read_graph(
         of a directed file; True keeps both directions of each edge of an undirected file.
     columns : sequence of str or int, optional
         The columns of source, target and, optionally, weight, by name or by position from 0; for edgelist and parquet.
-        Default: ``source`` and ``target`` (or src and dst, from and to), otherwise the first two.
+        Default: ``source`` and ``target`` (or src and dst, from and to), otherwise the first two besides
+        the weight.
     weight : str, int or None, default "auto"
         The column of weights, for edgelist and parquet; None ignores the weights of any file. "auto" reads the column
         called ``weight``, ``weights`` or ``value``; in text, otherwise, the third column, unless its header has another
@@ -235,11 +236,12 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     pregel                  integers, strings                          yes               yes, with their dtype
     ======================  =========================================  ================  ========================
 
-    "Refused" is an error that names a format that can hold the graph. Only matrix-market, graphalytics, gapbs, parquet
-    and pregel files hold the direction; pass ``directed=True`` to read a directed graph from the others. (metis files
-    hold undirected graphs without self-loops.) Text holds no dtype of weights; pass ``weight_dtype=``. An undirected
-    edge is written once if the format allows it. The vertices of a file other than .pregel may be numbered in another
-    order than those of the graph; their ids are the same.
+    "Refused" is an error that names a format that can hold the graph. No format holds tuples or ids of several types;
+    convert them to strings. Only matrix-market, graphalytics, gapbs, parquet and pregel files hold the direction; pass
+    ``directed=True`` to read a directed graph from the others. (metis files hold undirected graphs without self-loops.)
+    Text holds no dtype of weights; pass ``weight_dtype=``. An undirected edge is written once if the format allows it.
+    The vertices of a file other than .pregel may be numbered in another order than those of the graph; their ids are
+    the same.
 
     .. [1] Their number is written to the last line, as a comment.
 

@@ -7,6 +7,7 @@ import os
 import threading
 import warnings
 from importlib.util import find_spec
+from typing import Literal
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, MissingPackageError
 from gpu_pregel.host.arguments import require
@@ -18,6 +19,8 @@ DEVICES = ("auto", "cpu", "python")
 """Devices available on every machine with every installation."""
 DEVICE_NAMES = ("auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python")
 """Values of ``device``; N is the number of a GPU, and SEED a nonnegative integer."""
+DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
+"""The type of ``device``; editors complete the names, and the number of a GPU or a seed may follow."""
 DEVICE_VARIABLE = "GPU_PREGEL_DEVICE"
 """The environment variable that selects the device for "auto"."""
 
@@ -26,7 +29,7 @@ _devices: dict[tuple[str, int], tuple[int, Device]] = {}
 _lock = threading.RLock()
 
 
-def get_device(name: str = "auto", *, threads: int | None = None) -> Device:
+def get_device(name: DeviceName = "auto", *, threads: int | None = None) -> Device:
     """Return the device called ``name``; each GPU and each emulated device is a single object.
 
     Parameters

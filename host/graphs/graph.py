@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice
+from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import package, transforms
@@ -128,7 +129,7 @@ class Graph(GraphQueries):
         csr = transforms.simplify(self.to_csr())
         return self if len(csr.indices) == self.num_edges else Graph(csr, directed=self.is_directed, ids=self.ids)
 
-    def largest_component(self, *, device: str = "auto", threads: int | None = None) -> Graph:
+    def largest_component(self, *, device: DeviceName = "auto", threads: int | None = None) -> Graph:
         """Return the subgraph of the largest connected component; of the largest weak component if directed.
 
         Of several largest components it is the one with the smallest vertex number. ``device`` and ``threads`` are

@@ -174,10 +174,13 @@ class _HashIndex:
 
     def _alternative(self, value: object) -> object | None:
         """Return the id that is written like ``value``, but is a string instead of an integer or vice versa."""
-        if isinstance(value, Integral) and str(value) in self._numbers:
-            return str(value)
-        if isinstance(value, str) and value.isdecimal() and int(value) in self._numbers:
-            return int(value)
+        try:
+            if isinstance(value, Integral) and str(value) in self._numbers:
+                return str(value)
+            if isinstance(value, str) and value.isdecimal() and int(value) in self._numbers:
+                return int(value)
+        except ValueError:  # thousands of digits, which Python does not convert
+            pass
         return None
 
 
@@ -194,5 +197,9 @@ def _unknown(value: object, alternative: object | None) -> UnknownVertexError:
         given = kinds.get(type(value), f"of type {type(value).__name__}")
         hint = f"which is {given}; there is the id {alternative!r}, which is {kinds[type(alternative)]}"
         return UnknownVertexError(f"no vertex has the id {value!r:.80}, {hint}")
-    shown = value.item() if isinstance(value, np.generic) else value
-    return UnknownVertexError(f"no vertex has the id {shown!r:.80}: `id in graph` tells whether an id exists")
+    plain = value.item() if isinstance(value, np.generic) else value
+    try:
+        shown = f"{plain!r:.80}"
+    except ValueError:  # thousands of digits
+        shown = f"of type {type(plain).__name__}"
+    return UnknownVertexError(f"no vertex has the id {shown}: `id in graph` tells whether an id exists")

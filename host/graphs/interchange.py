@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -36,6 +36,7 @@ END_COLUMNS = (
 )
 """Common names of the columns of sources and targets, in the order in which they are tried, without regard to case."""
 WEIGHT_COLUMNS = ("weight", "weights", "value")
+"""Common names of the column of weights, in the same way."""
 
 
 class NetworkXGraph(Protocol):
@@ -244,17 +245,19 @@ def _null(name: Any, row: int) -> GraphError:
 def choose_columns(names: list[Any], source: Any = None, target: Any = None, weight: Any = "auto") -> list[Any]:
     """Return the columns of sources, destinations and, if any, weights in a table with these columns.
 
-    ``source`` and ``target``, if None, are columns with common names, or the first two besides the weight. ``weight``
-    is a column, None for no weights, or "auto" for the column with a common name, if there is one.
+    ``source`` and ``target``, if None, are those of :func:`default_ends`. ``weight`` is a column, None for no
+    weights, or "auto" for the column with a common name, if there is one.
     """
-    usual = {str(name).strip().lower(): name for name in reversed(names)}
+    usual = named_weight(names, tuple(names.index(end) for end in (source, target) if end in names))
     if weight == "auto":
-        found = (usual[name] for name in WEIGHT_COLUMNS if name in usual)
-        weight = next((name for name in found if name not in (source, target)), None)
+        weight = None if usual is None else names[usual]
     if source is None and target is None:
-        others = [name for name in names if name != weight]
-        pairs = ((usual[u], usual[v]) for u, v in END_COLUMNS if u in usual and v in usual)
-        source, target = next(pairs, (*others[:2], None, None)[:2])
+        ignored = usual if weight is None and len(names) > 2 else None
+        ends = default_ends(names, names.index(weight) if weight in names else ignored)
+        if ends is None:
+            available = ", ".join(map(repr, names)) or "none"
+            raise ArgumentError(f"edges need a source and a target besides the weight; available columns: {available}")
+        source, target = (names[position] for position in ends)
     chosen = {"source": source, "target": target}
     if weight is not None:
         chosen["weight"] = weight
@@ -265,6 +268,28 @@ def choose_columns(names: list[Any], source: Any = None, target: Any = None, wei
         if names.count(name) > 1:
             raise ArgumentError(f"{role}={name!r}: {names.count(name)} columns have this name: rename them")
     return list(chosen.values())
+
+
+def default_ends(names: Sequence[Any], weight: int | None) -> tuple[int, int] | None:
+    """Return the positions of sources and targets: columns with common names, or the first two besides the weight."""
+    others = [position for position in range(len(names)) if position != weight]
+    return named_ends(names) or ((others[0], others[1]) if len(others) > 1 else None)
+
+
+def named_ends(names: Sequence[Any]) -> tuple[int, int] | None:
+    """Return the positions of the first pair of common names of sources and targets, or None."""
+    lower = [_normalized(name) for name in names]
+    return next(((lower.index(u), lower.index(v)) for u, v in END_COLUMNS if u in lower and v in lower), None)
+
+
+def named_weight(names: Sequence[Any], taken: Sequence[int] = ()) -> int | None:
+    """Return the position of the column with a common name of weights, unless it is taken, or None."""
+    lower = ["" if position in taken else _normalized(name) for position, name in enumerate(names)]
+    return next((lower.index(name) for name in WEIGHT_COLUMNS if name in lower), None)
+
+
+def _normalized(name: object) -> str:
+    return str(name).strip().lower()
 
 
 def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:

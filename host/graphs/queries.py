@@ -1,4 +1,4 @@
-"""The questions that a graph answers by the user's ids."""
+"""Queries of a graph by the user's ids."""
 
 from __future__ import annotations
 

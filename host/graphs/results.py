@@ -36,7 +36,7 @@ class VertexResult:
     graph : Graph
     stats : dict
         "device", "threads", "seconds" (the run time) and "compile_seconds", the time to compile kernels or to load
-        them from disk, which the run time leaves out.
+        them from disk, which the run time excludes.
     trace : sequence of dict
         One row per phase or superstep.
     """

@@ -199,7 +199,7 @@ class CpuState(ProgramState):
                 touched[part.in_hub_words] |= part.in_hub_bits
 
     def _receivers(self, vertices: VertexArrays, first: int, superstep: int) -> tuple[Any, ...]:
-        """Return what kernels need to know about receivers, of a program in which only some vertices are."""
+        """Return the state from which kernels decide which of these vertices take messages."""
         return (first, superstep, vertices.out_degrees, vertices.in_degrees, self._totals, vertices.values)
 
     def deliver(self, rows: Array, mirrors: tuple[Array, ...], owner: PartitionState | None = None) -> None:

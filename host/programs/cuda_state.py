@@ -227,7 +227,7 @@ class CudaState(ProgramState):
             self._exchange.send_mirrors(self)
 
     def _receivers(self, superstep: int) -> tuple[Any, ...]:
-        """Return what kernels need to know about receivers, if only some vertices are."""
+        """Return the state from which kernels decide which vertices take messages; empty if all of them do."""
         if not self._program.receives:
             return ()
         own = self.vertices

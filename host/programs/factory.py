@@ -19,7 +19,7 @@ from gpu_pregel.host.programs.state import ProgramState
 
 
 def compile_for_device(target: Device, graph: Graph, program: VertexProgram, *, check: bool = False) -> CompiledProgram:
-    """Return a program's kernels for a device and the edges of a graph; with ``check``, those for the CPU check.
+    """Return a program's kernels for a device and the edges of a graph, on the CPU with checks if ``check``.
 
     Raises
     ------

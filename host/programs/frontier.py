@@ -80,7 +80,7 @@ def _flags(name: str, vertices: Any, n: int) -> Array:
         raise ArgumentTypeError(f"{name} must be vertex numbers, not {chosen.dtype}; graph.vertices(ids) finds them")
     if chosen.size and (chosen.min() < 0 or chosen.max() >= n):
         wrong = chosen[(chosen < 0) | (chosen >= n)][0]
-        raise GraphError(f"no vertex {wrong:,} in a graph of {n:,} vertices: use numbers below {n:,}")
+        raise GraphError(f"{name}: no vertex {wrong:,} in a graph of {n:,} vertices: use numbers below {n:,}")
     flags = np.zeros(n, bool)
     flags[chosen.astype(np.int64)] = True
     return flags

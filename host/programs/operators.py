@@ -13,7 +13,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, ProgramError
 from gpu_pregel.host.arguments import check_choice
-from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.programs.checks import explaining_compilation
@@ -35,7 +35,7 @@ def process_vertices(
     frontier: Frontier,
     arrays: Sequence[Array] = (),
     *,
-    device: str = "auto",
+    device: DeviceName = "auto",
     threads: int | None = None,
 ) -> int | float:
     """Call ``function(vertex, *arrays)`` for every vertex of a frontier and return the sum of the results.
@@ -126,7 +126,7 @@ def process_edges(
     mode: Mode = "auto",
     superstep: int = 0,
     deterministic: bool = True,
-    device: str = "auto",
+    device: DeviceName = "auto",
     threads: int | None = None,
 ) -> int:
     """Send messages along the edges of a frontier once; the vertices that become active replace the frontier.

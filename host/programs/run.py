@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
-from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
-from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, as_checkpoint
+from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
 from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
@@ -26,6 +26,7 @@ from gpu_pregel.host.programs.initial_values import initial_values
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
 from gpu_pregel.host.superstep.trace import Trace
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
 Array = np.ndarray[Any, Any]
-DeviceName = Literal["auto", "cpu", "cuda", "emulated", "python"] | str
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,8 +46,8 @@ class ProgramResult(VertexResult):
     Attributes
     ----------
     values : array[n] or tuple of arrays
-        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple, and
-        a named one, as in ``values.hub``, if its fields have names.
+        The final values by vertex number, in device memory. A tuple of arrays if the program's value is a tuple; a
+        named tuple, as in ``values.hub``, if its fields have names.
     supersteps : int
         Number of supersteps, including superstep 0.
     status : str
@@ -121,7 +121,7 @@ def run(
     """Run a vertex program until no vertex is active.
 
     Ctrl-C interrupts the run at the next chunk of vertices; on the CPU, a second Ctrl-C returns at once even if a
-    function of the program never returns. Times leave out compiling, which ``stats["compile_seconds"]`` reports.
+    function of the program never returns. Times exclude compilation, which ``stats["compile_seconds"]`` reports.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def run(
     >>> gp.run(gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3]), hops).values.tolist()
     [0, 1, 2, 3]
 
-    A run that continues from the values of another, after vertex 3 has got a better one:
+    A run that starts from the result of another, in which the value of vertex 3 has been lowered:
 
     >>> graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3])
     >>> labels = gp.VertexProgram(
@@ -221,6 +221,65 @@ def run(
     [-2, -3, -4, -5]
     """
     graph = as_graph(graph)
+    _check_options(program, mode, check, on_limit, partitions, max_supersteps)
+    given = _Given(
+        parameter_values(program.declared_parameters, parameters),
+        None if initial is None else initial_values(graph, program, initial),
+        None if frontier is None else frontier_words(graph, frontier),
+    )
+    target = get_device(device, threads=threads)
+    compiled_before = compile_seconds()
+    opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given))
+    with announce_compilation(shown=progress), opened as checkpoints:
+        compiled = compile_for_device(target, graph, program, check=check)
+        directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
+        state = make_state(
+            *(target, graph, compiled),
+            always=program.active == "always",
+            partitions=partitions,
+            with_pull=mode != "push",
+            push_limit=directions.push_limit,
+            checked=program if check else None,
+        )
+        state.set_parameters(given.parameters)
+        state.start_from(given.values, given.frontier)
+        journal, resumed = (None, None) if checkpoints is None else checkpoints.begin(state)
+        start = None if resumed is None else (resumed.plan, resumed.totals)
+        policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
+        with SuperstepProgress(shown=progress) as bar:
+            master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
+            status = master.run()
+    result = ProgramResult(
+        graph=graph,
+        stats={
+            "device": target.name,
+            "threads": target.threads,
+            "partitions": partitions,
+            "seconds": sum(row["seconds"] for row in master.trace),
+            "compile_seconds": compile_seconds() - compiled_before,
+        },
+        trace=Trace(master.trace),
+        values=compiled.value.pack(state.values),
+        status=status,
+        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
+    )
+    if status == "max_supersteps" and on_limit == "raise" and program.active != "always":
+        raise SuperstepLimitError(max_supersteps, result)
+    return result
+
+
+class _Given(NamedTuple):
+    """What a run starts from, checked: parameters, and the values and the frontier (a bitmap) if they were given."""
+
+    parameters: tuple[Any, ...]
+    values: tuple[Array, ...] | None
+    frontier: Array | None
+
+
+def _check_options(
+    program: object, mode: object, check: object, on_limit: object, partitions: object, max_supersteps: object
+) -> None:
+    """Raise unless these arguments of :func:`run` are valid."""
     if not isinstance(program, VertexProgram):
         raise ArgumentTypeError(f"program must be a gp.VertexProgram, not {type(program).__name__}")
     check_choice("mode", mode, MODES)
@@ -229,62 +288,24 @@ def run(
     check_integer("partitions", partitions, 1, 1 << 16)
     if max_supersteps is not None:
         check_integer("max_supersteps", max_supersteps, 1, 1 << 62)
-    given = parameter_values(program.declared_parameters, parameters)
-    values = None if initial is None else initial_values(graph, program, initial)
-    words = None if frontier is None else frontier_words(graph, frontier)
-    target = get_device(device, threads=threads)
-    always = program.active == "always"
-    compiled_before = compile_seconds()
-    opened = _open_checkpoint(
-        checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given, values, words)
+
+
+def _make_master(
+    policy: NumericPolicy,
+    journal: Journal | None,
+    resumed: ResumePoint | None,
+    max_supersteps: int | None,
+    observe: Callable[..., None],
+) -> Master[Any, Any, Any]:
+    """Return the master of the run, which continues from the checkpoint if there is one."""
+    return Master(
+        policy,
+        max_supersteps=max_supersteps,
+        observe=observe,
+        journal=journal,
+        superstep=0 if resumed is None else resumed.supersteps,
+        trace=() if resumed is None else resumed.rows,
     )
-    with announce_compilation(shown=progress), opened as checkpoints:
-        compiled = compile_for_device(target, graph, program, check=check)
-        directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
-        state = make_state(
-            *(target, graph, compiled),
-            always=always,
-            partitions=partitions,
-            with_pull=mode != "push",
-            push_limit=directions.push_limit,
-            checked=program if check else None,
-        )
-        state.set_parameters(given)
-        state.start_from(values, words)
-        journal, start = (None, None) if checkpoints is None else checkpoints.begin(state)
-        policy = NumericPolicy(
-            *(state, directions),
-            halt=_halt_function(program, given),
-            start=None if start is None else (start.plan, start.totals),
-        )
-        with SuperstepProgress(shown=progress) as bar:
-            master = Master(
-                policy,
-                max_supersteps=max_supersteps,
-                observe=bar.observe,
-                journal=journal,
-                superstep=0 if start is None else start.supersteps,
-                trace=() if start is None else start.rows,
-            )
-            status = master.run()
-    stats = {
-        "device": target.name,
-        "threads": target.threads,
-        "partitions": partitions,
-        "seconds": sum(row["seconds"] for row in master.trace),
-        "compile_seconds": compile_seconds() - compiled_before,
-    }
-    result = ProgramResult(
-        graph=graph,
-        stats=stats,
-        trace=Trace(master.trace),
-        values=compiled.value.pack(state.values),
-        status=status,
-        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
-    )
-    if status == "max_supersteps" and on_limit == "raise" and not always:
-        raise SuperstepLimitError(max_supersteps, result)
-    return result
 
 
 def _open_checkpoint(
@@ -315,13 +336,7 @@ def _halt_function(program: VertexProgram, parameters: tuple[Any, ...]) -> Calla
     return lambda totals: halt(aggregated(*totals), values)
 
 
-def _identify(
-    graph: Graph,
-    program: VertexProgram,
-    parameters: tuple[Any, ...],
-    initial: tuple[Array, ...] | None,
-    frontier: Array | None,
-) -> Identity:
+def _identify(graph: Graph, program: VertexProgram, given: _Given) -> Identity:
     """Return the identity that a checkpoint must have to be resumed with this graph, program and start."""
     weights = graph.weights
     fingerprint = fingerprint_program(program, has_weights=weights is not None)
@@ -339,10 +354,10 @@ def _identify(
         program=fingerprint.hexdigest(),
         parameters={
             parameter.name: repr(value.item())
-            for parameter, value in zip(program.declared_parameters, parameters, strict=True)
+            for parameter, value in zip(program.declared_parameters, given.parameters, strict=True)
         },
-        initial=None if initial is None else _digest(initial),
-        frontier=None if frontier is None else _digest((frontier,)),
+        initial=None if given.values is None else _digest(given.values),
+        frontier=None if given.frontier is None else _digest((given.frontier,)),
     )
 
 

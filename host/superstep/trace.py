@@ -50,7 +50,7 @@ class Trace(Sequence[dict[str, Any]]):
     For a vertex program, a row is a dict of ``superstep``; ``direction`` ("init", "push" or "pull");
     ``active_vertices`` and ``active_edges`` after the superstep; ``messages``, the number sent, taken or not;
     ``applied``, the number of vertices that ran ``apply``; ``seconds``; ``compile_seconds``, the time to compile the
-    superstep's kernels or to load them from disk, which ``seconds`` leaves out; and ``bytes``, the memory traffic of a
+    superstep's kernels or to load them from disk, which ``seconds`` excludes; and ``bytes``, the memory traffic of a
     model that streams each array once.
 
     For agents, a row is a dict of ``superstep``; ``computed``, the number of vertices computed; ``active_vertices``
@@ -155,7 +155,7 @@ class Trace(Sequence[dict[str, Any]]):
     def plot(self) -> Figure:
         """Plot active vertices and edges (or messages) above, and the time of each superstep by direction below.
 
-        The bars leave out the time of compiling: triangles mark the supersteps in which kernels were compiled or
+        The bars exclude the time of compilation: triangles mark the supersteps in which kernels were compiled or
         loaded, and the legend has the sum.
 
         Returns

@@ -162,7 +162,7 @@ class KernelCache(caching.FunctionCache):
         self._options = options
         self._impl = _CompiledFunction()
         self._timer: CompileTimer | None = None
-        """Of the compilation that follows a failed load; Numba's lock is held from the load to the end."""
+        """Times the compilation that follows a failed load; Numba's lock is held from the load to the end."""
         self.enable()
 
     @functools.cached_property

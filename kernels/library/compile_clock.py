@@ -1,4 +1,4 @@
-"""How long a thread has spent compiling kernels or loading them from disk, which run times leave out."""
+"""How long a thread has spent compiling kernels or loading them from disk, which run times exclude."""
 
 from __future__ import annotations
 

@@ -106,9 +106,9 @@ def _make_pull_edges(functions: Functions, *, has_weights: bool) -> Any:
 
 
 def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
-    """Dense side that reads only rows of vertices that receive, and if any message will do, only to the first one.
+    """Dense side that reads only the rows of receivers and, with "any", each row only up to its first message.
 
-    Few edges are read then, so messages are computed along them, for programs with one message per source too. Where
+    As few edges are read, messages are computed per edge, even if a source sends the same one along all. Where
     ``touched`` is given, the inbox is empty and row i is vertex i: only messages are written, and marked there, and
     threads must claim whole words of it. Otherwise every row is written. ``rows`` may list the vertices of the rows.
     """

@@ -27,10 +27,10 @@ WAYS = pytest.mark.parametrize("way", CHECKED, ids=["python", "cpu"])
 
 
 def program(value: Any = np.int64, **changes: Any) -> gp.VertexProgram:
-    """Return a program that does nothing wrong, with these changes."""
+    """Return a program that does nothing wrong and ends by itself, with these changes."""
     parts: dict[str, Any] = {
         "init": lambda ctx: 0,
-        "message": lambda value, ctx: value + 1,
+        "message": lambda value, ctx: value,
         "combine": "min",
         "apply": lambda value, incoming, ctx: incoming,
     }
@@ -187,12 +187,13 @@ def test_an_exception_of_the_function_is_raised_as_it_is_with_a_note(way: dict[s
 
 
 def test_arithmetic_that_wraps_only_in_compiled_code_is_reported() -> None:
-    differences = program(np.uint32, apply=lambda value, incoming, ctx: abs(value - incoming))
-    assert (
-        gp.run(path(), differences, device="python", max_supersteps=2, on_limit="return").to_numpy().tolist() == [1] * 5
+    differences = program(
+        np.uint32, message=lambda value, ctx: value + 1, apply=lambda value, incoming, ctx: abs(value - incoming)
     )
+    found = gp.run(path(), differences, device="python", max_supersteps=2, on_limit="return")
+    assert found.to_numpy().tolist() == [1] * 5
     with pytest.raises(ProgramError, match=r"superstep 1 in compiled code \(OverflowError.*convert its operands"):
-        gp.run(path(), differences, device="cpu", check=True)
+        gp.run(path(), differences, device="cpu", check=True, max_supersteps=2)
 
 
 def test_numpy_scalars_overflow_in_python_too() -> None:

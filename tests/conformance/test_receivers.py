@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError, ProgramError
 from gpu_pregel.host.programs.directions import Mode
 from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_emulated, on, spread, ways
 from tests.programs import GATED, SEARCH
@@ -207,21 +207,47 @@ def test_any_takes_tuples(device: str, way: dict[str, Any]) -> None:
     assert bits.tolist() == np.where(expected < 0, 0, expected % 2).tolist()
 
 
-def test_a_pull_stops_at_the_first_message() -> None:
-    """Seen where the promise of equal messages is broken: vertex 3 takes the one of its first in-neighbour."""
+def fails_at_64(**changes: Any) -> gp.VertexProgram:
+    """A program whose message fails for vertex 64 on devices that check."""
     program = gp.VertexProgram(
         value=np.int64,
-        init=lambda ctx: -ctx.vertex,
-        initially_active=lambda ctx: 0 < ctx.vertex < 3,
-        message=lambda value, ctx: value,
-        combine="any",
+        init=lambda ctx: -1 if ctx.vertex == 100 else 0,
+        initially_active=lambda ctx: ctx.vertex < 100,
+        message=lambda value, ctx: 1 // (64 - ctx.vertex) * 0 + 7,
+        combine="min",
         apply=lambda value, incoming, ctx: incoming,
         active=lambda old, new, ctx: False,
     )
-    graph = gp.Graph.from_edgelist([0, 1, 2], [3, 3, 3], directed=True)
-    assert gp.run(graph, program, device="cpu", mode="pull").to_numpy()[3] == -1
-    least = replace(program, combine="min")
-    assert gp.run(graph, least, device="cpu", mode="pull").to_numpy()[3] == -2
+    return replace(program, **changes)
+
+
+def last_value(program: gp.VertexProgram, device: str, mode: Mode) -> int:
+    """Run a program on a graph in which vertex 100 has an edge from each of the vertices 0 to 99; return its value."""
+    graph = gp.Graph.from_edgelist(range(100), [100] * 100, directed=True)
+    result = gp.run(graph, program, device=device, mode=mode, check=device == "cpu")
+    return int(result.to_numpy()[100])
+
+
+CHECKING = pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
+
+
+@CHECKING
+def test_a_pull_stops_at_the_first_message(device: str) -> None:
+    assert last_value(fails_at_64(combine="any"), device, "pull") == 7
+    with pytest.raises(GpuPregelError, match="line"):
+        last_value(fails_at_64(), device, "pull")
+
+
+@CHECKING
+def test_rows_of_other_vertices_are_not_read(device: str) -> None:
+    others = fails_at_64(receives=lambda value, ctx: ctx.vertex != 100)
+    assert last_value(others, device, "pull") == -1
+    if device == "cpu":  # On CUDA, a push computes the messages before it finds out which are taken.
+        assert last_value(others, device, "push") == -1
+    everybody = fails_at_64(receives=lambda value, ctx: True)
+    for mode in ("pull", "push"):
+        with pytest.raises(GpuPregelError, match="line"):
+            last_value(everybody, device, mode)
 
 
 @PROGRAM_DEVICES

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import VerificationError
-from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import run
@@ -46,10 +46,10 @@ _PROGRAM = VertexProgram(
 )
 
 
-def hops(graph: Graph, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Hops:
+def hops(graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Hops:
     """Find the number of edges from vertex 0 to each vertex."""
     found = run(graph, _PROGRAM, device=device, threads=threads, progress=progress)
-    return Hops(graph=graph, stats=found.stats, trace=found.trace, hops=found.values)
+    return Hops(graph=found.graph, stats=found.stats, trace=found.trace, hops=found.values)
 
 
 def check_hops(graph: Graph, hops: Any) -> None:

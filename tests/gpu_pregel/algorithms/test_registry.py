@@ -9,6 +9,7 @@ import sys
 from inspect import Parameter, signature
 from pathlib import Path
 
+import networkx
 import pytest
 
 import gpu_pregel as gp
@@ -65,6 +66,11 @@ def test_the_example_passes_on_the_graphs_of_the_conformance_tests(directed: boo
     for known in KNOWN:
         graph = gp.Graph.from_edgelist(*arrays(known.edges), num_vertices=known.n, directed=directed)
         check_hops(graph, hops(graph, device="cpu").to_numpy())
+
+
+def test_the_example_takes_graphs_of_other_libraries() -> None:
+    found = hops(networkx.path_graph(["a", "b", "c"]), device="cpu")
+    assert found.to_dict() == {"a": 0, "b": 1, "c": 2}
 
 
 def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     found = gp.read_graph(tmp_path / "a.parquet").ids
     assert found is not None
     assert found.tolist() == ids
+    assert set(map(type, found.tolist())) == set(map(type, ids))
 
 
 def test_options_override_the_metadata(tmp_path: Path) -> None:

@@ -109,6 +109,17 @@ def test_unknown_ids_are_named(ids: Any, value: Any, message: str) -> None:
     assert value not in graph
 
 
+@pytest.mark.parametrize("value", [10**5000, "7" * 5000], ids=["int", "str"])
+@pytest.mark.parametrize("ids", [["a", "b"], [3, 9], None], ids=["str", "int", "numbers"])
+def test_numbers_of_thousands_of_digits_are_unknown_ids(ids: Any, value: Any) -> None:
+    """Python refuses to convert them from and to strings."""
+    graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=ids)
+    assert value not in graph
+    for call in (graph.vertex, lambda one: graph.vertices([one])):
+        with pytest.raises(UnknownVertexError, match=r"no vertex has the id ('7777|of type int)"):
+            call(value)
+
+
 def test_the_first_unknown_id_of_an_array_is_named() -> None:
     for ids in (np.array([3, 5, 6]), np.array([3, 10**6, 10**12])):
         with pytest.raises(UnknownVertexError, match="no vertex has the id 4:"):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import networkx
 import numpy as np
 import pandas
 import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError, GraphError
 from tests.graphs import edge_lists
 
 
@@ -24,6 +26,16 @@ def table_of(kind: str, columns: dict[Any, Any]) -> tuple[Callable[..., gp.Graph
     return gp.Graph.from_arrow, pyarrow.table(columns)
 
 
+def read_file(columns: dict[Any, Any], path: Path, **options: Any) -> gp.Graph:
+    """Write the columns to a file and read it."""
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.table(columns), path)
+        return gp.read_graph(path, **options)
+    rows = zip(*columns.values(), strict=True)
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in (columns, *rows)))
+    return gp.read_graph(path, header=True, **options)
+
+
 KINDS = pytest.mark.parametrize("kind", ["pandas", "arrow"])
 COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int], float | None]] = [
     ("first two", {"a": [0], "b": [1], "c": [7.0]}, {}, (0, 1), None),
@@ -31,7 +43,11 @@ COLUMNS: list[tuple[str, dict[str, Any], dict[str, Any], tuple[int, int], float 
     ("weight first", {"weight": [7.0], "a": [0], "b": [1]}, {}, (0, 1), 7.0),
     ("value", {"a": [0], "b": [1], "value": [7.0]}, {}, (0, 1), 7.0),
     ("weight before value", {"a": [0], "b": [1], "value": [1.0], "weight": [7.0]}, {}, (0, 1), 7.0),
+    ("weight between", {"a": [0], "Weight": [7.0], "b": [1]}, {}, (0, 1), 7.0),
     ("no weight", {"a": [0], "b": [1], "weight": [7.0]}, {"weight": None}, (0, 1), None),
+    ("no weight first", {"weight": [7.0], "a": [0], "b": [1]}, {"weight": None}, (0, 1), None),
+    ("two columns and no weight", {"id": [0], "value": [1]}, {"weight": None}, (0, 1), None),
+    ("another weight first", {"c": [5.0], "a": [0], "b": [1]}, {"weight": "c"}, (0, 1), 5.0),
     ("another weight", {"a": [0], "b": [1], "weight": [7.0], "c": [5.0]}, {"weight": "c"}, (0, 1), 5.0),
     ("source and target", {"x": [5], "target": [1], "source": [0]}, {}, (0, 1), None),
     ("src and dst", {"x": [5], "dst": [1], "src": [0]}, {}, (0, 1), None),
@@ -57,6 +73,33 @@ def test_columns_of_tables(
     assert (None if weights is None else weights.tolist()) == (None if weight is None else [weight])
 
 
+IN_FILES = [
+    row
+    for row in COLUMNS
+    # A third column of text holds weights whatever its name.
+    if "source" not in row[2] and row[0] not in ("first two", "numbers as names")
+]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("columns", "options", "ends", "weight"), [row[1:] for row in IN_FILES], ids=[c[0] for c in IN_FILES]
+)
+def test_files_have_the_same_columns(
+    suffix: str, columns: dict[str, Any], options: dict[str, Any], ends: Any, weight: float | None, tmp_path: Path
+) -> None:
+    graph = read_file(columns, tmp_path / f"edges{suffix}", directed=True, num_vertices=6, **options)
+    src, dst, weights = graph.to_edgelist()
+    assert (src.tolist(), dst.tolist()) == ([ends[0]], [ends[1]])
+    assert (None if weights is None else weights.tolist()) == (None if weight is None else [weight])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_file_with_a_weight_and_one_other_column_is_rejected(suffix: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="edges need a source and a target besides the weight: pass columns="):
+        read_file({"a": [0], "weight": [1]}, tmp_path / f"edges{suffix}")
+
+
 WRONG: list[tuple[str, dict[str, Any], dict[str, Any], type[Exception], str]] = [
     ("no such weight", {"a": [0], "b": [1]}, {"weight": "cost"}, ArgumentError, "weight='cost': no such column; avail"),
     (
@@ -66,9 +109,15 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, Any], type[Exception], str]] = 
         ArgumentError,
         "source='x': no such column",
     ),
-    ("one column", {"a": [0]}, {}, ArgumentError, "target=None: no such column; available columns: 'a'"),
-    ("a weight of one column", {"a": [0], "weight": [1]}, {}, ArgumentError, "target=None: no such column"),
-    ("no columns", {}, {}, ArgumentError, "source=None: no such column; available columns: none"),
+    ("one column", {"a": [0]}, {}, ArgumentError, "edges need a source and a target .*; available columns: 'a'"),
+    (
+        "a weight of one column",
+        {"a": [0], "weight": [1]},
+        {},
+        ArgumentError,
+        "edges need a source and a target besides",
+    ),
+    ("no columns", {}, {}, ArgumentError, "edges need a source and a target .*; available columns: none"),
     ("null id", {"a": ["x", None], "b": ["y", "z"]}, {}, GraphError, "column 'a' is null in row 1: drop the row"),
     ("null weight", {"a": [0], "b": [1], "weight": [None]}, {}, GraphError, "column 'weight' is null in row 0"),
     ("NaN", {"a": [0], "b": [1], "weight": [np.nan]}, {}, GraphError, "NaN|column 'weight' is null in row 0"),
