@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentError, GraphError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import parallel
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, MAX_VERTICES, read_only
@@ -61,6 +61,7 @@ def number_vertices(
     n = None if num_vertices is None else check_num_vertices(num_vertices)
     columns: Columns = {} if vertices is None else {"vertices": as_ids("vertices", vertices)}
     columns |= {"src": as_ids("src", src), "dst": as_ids("dst", dst)}
+    _check_kinds({"src": src, "dst": dst} if vertices is None else {"src": src, "dst": dst, "vertices": vertices})
     edges = len(columns["src"])
     if edges != len(columns["dst"]):
         raise GraphError(f"src has {edges:,} entries and dst {len(columns['dst']):,}: their lengths must be equal")
@@ -82,6 +83,18 @@ def number_vertices(
 
 def _kind(column: Any) -> str:
     return column.dtype.kind if isinstance(column, np.ndarray) else "O"
+
+
+def _check_kinds(given: dict[str, Any]) -> None:
+    """Raise ``ArgumentTypeError`` if one array has integers and another floats: no id could be equal to another's."""
+    dtypes = {name: getattr(array, "dtype", None) for name, array in given.items() if len(array)}
+    floats = [name for name, dtype in dtypes.items() if getattr(dtype, "kind", "") == "f"]
+    integers = [name for name, dtype in dtypes.items() if getattr(dtype, "kind", "") in ("i", "u")]
+    if floats and integers:
+        raise ArgumentTypeError(
+            f"{integers[0]} has dtype {dtypes[integers[0]]} and {floats[0]} has dtype {dtypes[floats[0]]}, and ids of "
+            f"different types never agree: convert {floats[0]} with astype({str(dtypes[integers[0]])!r})"
+        )
 
 
 def _native(column: Array) -> Array:

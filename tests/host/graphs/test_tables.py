@@ -255,3 +255,14 @@ def test_integer_nodes_become_an_integer_table_in_their_order() -> None:
         ids = gp.Graph.from_networkx(networkx.path_graph(nodes)).ids
         assert ids is not None
         assert (ids.dtype, ids.tolist()) == (object, nodes)
+
+
+def test_a_column_of_integers_beside_one_of_floats_is_refused() -> None:
+    # pandas makes a column with a missing number one of floats, also after the row is dropped.
+    frame = pandas.DataFrame({"source": [1, 2, 3], "target": [2, 3, None]}).dropna()
+    with pytest.raises(ArgumentTypeError, match=r"src has dtype int64 and dst has dtype float64.*astype\('int64'\)"):
+        gp.Graph.from_pandas(frame)
+    frame["target"] = frame["target"].astype("int64")
+    assert gp.Graph.from_pandas(frame).to_pandas()["target"].tolist() == [2, 3]
+    floats = gp.Graph.from_edgelist(np.array([0.5]), np.array([1.5]))
+    assert floats.vertices([1.5, 0.5]).tolist() == [1, 0]
