@@ -73,3 +73,11 @@ def test_saving(tmp_path: Path) -> None:
         f"graph.{suffix}: refused, .pregel is named: True" for suffix in ("csv", "el", "mtx", "graph", "sg")
     ]
     assert lines[7:12] == ['"vertex","component"', '"ann","ann"', '"bob","ann"', '"cid","ann"', '"dora","dora"']
+
+
+def test_the_scripts_are_not_run_when_tests_are_collected() -> None:
+    # Collecting docstring tests imports every file: a breakpoint stops it, and other scripts write to the folder.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--collect-only", "--ignore-glob=*/test_*", "tests"]
+    done = subprocess.run(command, cwd=TASKS.parents[1], capture_output=True, text=True, timeout=300)
+    assert "tests/tasks" not in done.stdout
+    assert "error" not in done.stdout

@@ -66,14 +66,14 @@ class VertexResult:
         return self.graph.num_vertices
 
     def __getitem__(self, id: Any) -> Any:
-        """Return the value of the vertex with this id; for a list or an array of ids, an array of values.
+        """Return the value of the vertex with this id; for a list, an array or a column of ids, an array of values.
 
         Raises
         ------
         UnknownVertexError
             No vertex has this id. It is a ``KeyError``.
         """
-        if isinstance(id, (list, np.ndarray)):
+        if isinstance(id, list) or (hasattr(id, "__array__") and not isinstance(id, np.generic)):
             return self._to_ids(self._values[self.graph.vertices(id)])
         number = self.graph.vertex(id)
         return self._to_ids(self._values[number : number + 1]).tolist()[0]

@@ -90,6 +90,17 @@ class ProgramResult(VertexResult):
             table[name] = part
         return table
 
+    def __getitem__(self, id: Any) -> Any:
+        """Return the value of the vertex with this id, a named tuple if its fields have names; see ``VertexResult``."""
+        found = super().__getitem__(id)
+        return self.values._make(found) if isinstance(found, tuple) and hasattr(self.values, "_make") else found
+
+    def to_dict(self) -> dict[Any, Any]:
+        """Return a dict from the user's ids to values, which are named tuples if their fields have names."""
+        found = super().to_dict()
+        make = getattr(self.values, "_make", None)
+        return found if make is None else {one: make(value) for one, value in found.items()}
+
     def _columns(self) -> dict[str, Array]:
         if not isinstance(self.values, tuple):
             return super()._columns()

@@ -7,11 +7,12 @@ that depend on dtypes only are created once, and so compiled once, for the kerne
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
@@ -135,7 +136,17 @@ def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
 @functools.cache
 def named_type(name: str, names: tuple[str, ...]) -> Any:
     """Return the named tuple type of values, ``ctx.aggregated`` or ``ctx.parameters`` with these names."""
-    return namedtuple(name, names)
+    made = cast(Any, namedtuple)(name, names)
+    copyreg.pickle(made, _reduced)  # the class itself is no attribute of a module
+    return made
+
+
+def _reduced(value: Any) -> tuple[Any, ...]:
+    return _restored, (type(value).__name__, value._fields, tuple(value))
+
+
+def _restored(name: str, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
+    return named_type(name, names)._make(parts)
 
 
 def _returned(name: str, argument: str, parts: list[str], fields: Fields, jit: Jit, **names: Any) -> Any:

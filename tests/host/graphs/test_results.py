@@ -25,7 +25,13 @@ def components() -> gp.Components:
 def test_a_result_has_the_value_of_each_id(components: gp.Components) -> None:
     assert [components[name] for name in "abcxy"] == ["a", "a", "a", "x", "x"]
     assert components[["y", "b", "y"]].tolist() == ["x", "a", "x"]
-    assert components[np.array(["c"])].tolist() == ["a"]
+    for column in (
+        np.array(["c", "y"]),
+        pandas.Series(["c", "y"]),
+        pandas.Index(["c", "y"]),
+        pyarrow.array(["c", "y"]),
+    ):
+        assert components[column].tolist() == ["a", "x"]
     with pytest.raises(UnknownVertexError, match="no vertex has the id 'z'"):
         components["z"]
     with pytest.raises(KeyError, match="no vertex has the id 0"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -186,6 +187,23 @@ def test_values_of_parameters_are_no_part_of_the_compiled_program() -> None:
     assert replace(NAMED, value={"a": np.float64, "authority": np.int8}).value != NAMED.value
     named = compiler.compile_program(NAMED, has_weights=False)
     assert named.value.names == ("hub", "authority")
+
+
+def test_values_by_id_have_the_names_of_their_fields() -> None:
+    result = gp.run(PATH, NAMED, max_supersteps=2, on_limit="return")
+    assert result[2] == (result.values.hub[2], result.values.authority[2])
+    assert result[2].authority == result.to_dict()[2].authority == result.values.authority[2]
+    assert result[[2, 1]]["hub"].tolist() == result.values.hub[[2, 1]].tolist()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_results_can_be_pickled(protocol: int) -> None:
+    result = gp.run(PATH, NAMED, max_supersteps=2, on_limit="return")
+    found = pickle.loads(pickle.dumps(result, protocol))
+    assert found.to_dict() == result.to_dict()
+    assert found.values.hub.tolist() == result.values.hub.tolist()
+    assert (found.aggregated, found.status, list(found.trace)) == (result.aggregated, result.status, list(result.trace))
+    assert type(found[2]) is type(result[2])
 
 
 @pytest.mark.parametrize(
