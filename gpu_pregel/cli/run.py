@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
 from gpu_pregel.cli.examples import example_names
-from gpu_pregel.errors import ArgumentError, GpuPregelError, MissingFileError, SuperstepLimitError
+from gpu_pregel.errors import (
+    ArgumentError,
+    GpuPregelError,
+    MissingFileError,
+    SuperstepLimitError,
+    UnknownVertexError,
+)
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -37,7 +43,17 @@ def named_value(text: str) -> tuple[str, Any]:
         for convert in (lambda word: numbers[word.lower()], int, float):
             with suppress(KeyError, ValueError):
                 return name, convert(value)
-    raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=NUMBER, such as source=5")
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is not of the form NAME=NUMBER, such as source=5; pass ids with --vertex"
+    )
+
+
+def named_vertex(text: str) -> tuple[str, str]:
+    """Parse ``NAME=ID``; an argparse type."""
+    name, equals, given = text.partition("=")
+    if not name.isidentifier() or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=ID, such as source=ann")
+    return name, given
 
 
 def add_parser(commands: Any) -> None:
@@ -57,7 +73,15 @@ def add_parser(commands: Any) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="value of a parameter of the program, such as source=5; may be repeated",
+        help="value of a parameter of the program, such as source=5; may be repeated; a vertex is given by its number",
+    )
+    parser.add_argument(
+        "--vertex",
+        type=named_vertex,
+        action="append",
+        default=[],
+        metavar="NAME=ID",
+        help="a parameter that is the number of the vertex with this id, such as source=ann; may be repeated",
     )
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
@@ -95,10 +119,12 @@ def run(options: argparse.Namespace) -> None:
     device = _common.chosen_device(options)
     _common.check_graph_and_output(options)
     program = _load_program(*options.program)
-    parameter_values(program.declared_parameters, dict(options.parameter))
+    options.parameters = {**dict(options.parameter), **{key: 0 for key, _ in options.vertex}}
+    parameter_values(program.declared_parameters, options.parameters)
     with _common.announce_compilation():
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
+            options.parameters.update({key: _vertex(graph, key, text) for key, text in options.vertex})
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
@@ -151,6 +177,16 @@ def _load_program(path: str, name: str) -> VertexProgram:
         raise MissingFileError(f"{error}; copy the example: {remedy}") from None
 
 
+def _vertex(graph: Graph, name: str, text: str) -> int:
+    """Return the number of the vertex whose id is this text or, if the ids are numbers, this number."""
+    with suppress(ValueError, UnknownVertexError):
+        return graph.vertex(int(text))
+    try:
+        return graph.vertex(text)
+    except UnknownVertexError:
+        raise ArgumentError(f"--vertex {name}={text}: no vertex of the graph has this id") from None
+
+
 def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> ProgramResult:
     import gpu_pregel as gp
 
@@ -158,7 +194,7 @@ def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexPro
         return gp.run(
             graph,
             program,
-            parameters=dict(options.parameter),
+            parameters=options.parameters,
             **device,
             mode=options.mode,
             partitions=options.partitions,
@@ -195,7 +231,7 @@ def _prepare(options: argparse.Namespace, device: dict[str, Any], program: Verte
             gp.run(
                 small,
                 unhalted,
-                parameters=dict(options.parameter),
+                parameters=options.parameters,
                 mode=mode,
                 max_supersteps=2,
                 on_limit="return",

@@ -124,6 +124,8 @@ def has_header(path: str, options: ReadOptions, rows: Sequence[Sequence[str]], l
     if len(below) > 1 and (all(map(is_integer, below[:2])) or (len(below) > 2 and is_number(below[2]))):
         return True
     if table and len(rows[0]) > 1:
+        if any(mark in field for mark in "\0\ufffd" for field in first):
+            raise FormatError(path, "is not text in UTF-8: convert the file, or pass format=", line)
         shown = ", ".join(map(repr, first))
         raise FormatError(path, f"{shown} may be names of columns or ids: pass header=True or header=False", line)
     return False

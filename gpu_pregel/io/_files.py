@@ -72,6 +72,7 @@ class Source:
         Size of the file on disk in bytes; 0 for a pipe.
     is_regular : bool
         Whether the file can be opened again, unlike a pipe.
+    is_compressed : bool
     delivered : int
         Number of decompressed bytes returned by :meth:`read`.
     """
@@ -82,6 +83,7 @@ class Source:
         self._file = self._stack.enter_context(open_file(path))
         self._compression = suffixes(path)[1]
         self._stream: Any = self._file
+        self.is_compressed = bool(self._compression)
         self.delivered = 0
         status = os.fstat(self._file.fileno())
         self.size = status.st_size

@@ -60,6 +60,11 @@ def choose_format(path: str, format: str | None) -> str:
     """Return ``format`` if it is given, otherwise the name of the format with the suffix of ``path``."""
     suffix, compression = suffixes(path)
     if format is not None:
+        named = [name for name, entry in FORMATS.items() if f".{format}" in entry.suffixes and name != format]
+        if named:
+            raise ArgumentError(
+                f"format={format!r} is a suffix: omit it for .{format} files, or pass format={named[0]!r}"
+            )
         check_choice("format", format, tuple(FORMATS))
         chosen = format
     else:
@@ -227,7 +232,7 @@ def save_graph(graph: Graph, path: str | os.PathLike[str], format: str | None = 
     gemini                  refused                                    refused           refused
     gemini-weighted         refused                                    refused           float32
     gapbs                   refused                                    yes               int32 (.wsg), else refused
-    parquet                 integers, strings, bytes, dates            yes               yes, with their dtype
+    parquet                 integers, strings, floats, datetime64      yes               yes, with their dtype
     pregel                  integers, strings                          yes               yes, with their dtype
     ======================  =========================================  ================  ========================
 

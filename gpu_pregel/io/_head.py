@@ -30,12 +30,16 @@ class Row(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The layout of the rows, whether the first one holds integer ids, and whether there are quotes; all rows."""
+    """The layout of the rows, whether the first one holds integer ids, and whether there are quotes; all rows.
+
+    ``line`` is the number of the line with the first row, or 0 if there is none.
+    """
 
     layout: Layout
     is_numeric: bool
     has_quotes: bool
     blocks: Iterator[Block]
+    line: int
 
 
 def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
@@ -81,7 +85,7 @@ def read_head(path: str, options: ReadOptions, blocks: Iterator[Block]) -> Head:
     is_numeric = not rows or (
         b'"' not in rows[0].text and all(is_integer(shown[0][position]) for position in chosen[:2])
     )
-    return Head(layout, is_numeric, has_quotes, blocks)
+    return Head(layout, is_numeric, has_quotes, blocks, number if rows else 0)
 
 
 def _separator(suffix: str, line: bytes) -> bytes | None:

@@ -33,13 +33,14 @@ _INT64 = np.iinfo(np.int64)
 _UINT32_MAX = int(np.iinfo(np.uint32).max)
 
 
-def line_blocks(source: Source) -> Iterator[Block]:
+def line_blocks(source: Source, block_bytes: int | None = None) -> Iterator[Block]:
     """Yield the text of the file in blocks of complete lines."""
-    rest, number = source.read(_BLOCK_BYTES).removeprefix(_BOM), 1
+    size = block_bytes or _BLOCK_BYTES
+    rest, number = source.read(size).removeprefix(_BOM), 1
     if b"\n" not in rest and b"\r" in rest.strip():
         raise FormatError(source.path, "a carriage return alone does not end a line: use line feeds", 1)
     while rest:
-        data = source.read(_BLOCK_BYTES)
+        data = source.read(size)
         cut = rest.rfind(b"\n") + 1 if data else len(rest)
         if cut:
             block, rest = (rest, data) if cut == len(rest) else (rest[:cut], rest[cut:] + data)
@@ -206,8 +207,8 @@ def parse_fields(fields: list[bytes], line: bytes, layout: Layout, *, names: boo
     Ids are integers, or strings if ``names``.
     """
     if len(fields) < layout.ids:
-        wanted = "a source and a destination" if layout.ids == 2 else "an id"
-        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} is required")
+        wanted = "a source and a target are" if layout.ids == 2 else "an id is"
+        raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {wanted} required")
     if len(fields) != layout.columns and (names or len(fields) <= max(layout.positions[: len(layout.dtypes)])):
         raise ValueError(f"{_count(len(fields), 'column')} ({_shown(line)}), but {layout.reason}")
     chosen = [fields[position].strip() for position in layout.positions[: len(layout.dtypes)]]
@@ -329,8 +330,7 @@ def parse_weight(field: bytes, dtype: np.dtype[Any]) -> Any:
 
 
 def _shown(text: bytes) -> str:
-    shown = text[:40].decode("utf-8", "backslashreplace")
-    return repr(shown) + ("…" if len(text) > 40 else "")
+    return repr(text[:40].decode("utf-8", "backslashreplace")) + ("…" if len(text) > 40 else "")
 
 
 def _count(number: int, noun: str) -> str:

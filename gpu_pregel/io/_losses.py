@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.interchange import END_COLUMNS
 from gpu_pregel.io._columns import is_number
 from gpu_pregel.io._files import suffixes
-from gpu_pregel.io.parquet import ids_problem
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
@@ -24,6 +24,8 @@ _NUMBERED = ("matrix-market", "metis", "gemini", "gemini-weighted", "gapbs")
 """Formats that hold vertex numbers, but no ids."""
 _USUAL_NAMES = frozenset(name for pair in END_COLUMNS for name in pair)
 _INT64 = np.iinfo(np.int64)
+_PARQUET_KINDS = (bytes, float, bool, np.datetime64, Decimal)
+"""Types of ids, other than integers and strings, that are the same when they are read back from Parquet."""
 
 
 def without_losses(graph: Graph, path: str, format: str, *, lossy: bool) -> Graph:
@@ -72,60 +74,106 @@ def integer_ids(ids: Array) -> Array | None:
     """Return ids as an integer array, or None if some are not integers of 64 bits."""
     if ids.dtype.kind in "iu":
         return ids
-    if ids.dtype.kind != "O" or any(type(one) is bool or not isinstance(one, (int, np.integer)) for one in ids):
+    if ids.dtype.kind != "O" or any(not _is_integer(one) for one in ids):
         return None
     if all(_INT64.min <= int(one) <= _INT64.max for one in ids):
         return ids.astype(np.int64)
     return None
 
 
+def _is_integer(one: object) -> bool:
+    """Return whether an id is an integer; a bool is none, nor is a timedelta64, a subclass of NumPy's integers."""
+    return isinstance(one, (int, np.integer)) and not isinstance(one, (bool, np.timedelta64))
+
+
+def _is_text(one: object) -> bool:
+    """Return whether an id is a string that can be encoded."""
+    if not isinstance(one, str):
+        return False
+    try:
+        return one.isascii() or bool(one.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def _ids_problem(graph: Graph, format: str, suffix: str) -> str | None:
     ids = graph.ids
     if ids is None or len(ids) == 0:
         return None
-    problem = _types_problem(ids, format)
-    if problem is not None or format in ("parquet", "pregel"):
-        return problem
+    if format in ("parquet", "pregel"):
+        problem = (_parquet_problem if format == "parquet" else _pregel_problem)(ids)
+        return problem and f"{problem}: {_remedy(graph)}"
     if format in _NUMBERED:
-        return f"{format} files hold vertex numbers, not ids: save as .pregel, .parquet or .csv"
+        return f"{format} files hold vertex numbers, not ids: {_remedy(graph)}"
     integers = integer_ids(ids)
     if integers is not None:
         largest = int(integers.max())
         if largest <= _INT64.max:
             return None
-        return f"the id {largest} is larger than 64 bits (signed), which {format} files cannot hold: save as .pregel"
+        return f"the id {largest} is larger than 64 bits (signed), which {format} files cannot hold: {_remedy(graph)}"
     if format == "graphalytics":
-        return "graphalytics files require integer ids: save as .pregel, .parquet or .csv"
-    return _text_problem(ids, suffix)
+        return f"graphalytics files require integer ids: {_remedy(graph)}"
+    problem = _text_problem(ids, suffix)
+    return problem and f"{problem}: {_remedy(graph)}"
 
 
-def _types_problem(ids: Array, format: str) -> str | None:
-    """Return why ids that are neither all integers nor all strings cannot be saved, and the remedy."""
-    if ids.dtype.kind in "iu" or all(isinstance(one, str) for one in ids) or integer_ids(ids) is not None:
+def _remedy(graph: Graph) -> str:
+    """Name formats that hold the ids and the isolated vertices of a graph."""
+    ids: Array = graph.ids  # type: ignore[assignment]
+    suffixes = [".pregel"] if _pregel_problem(ids) is None else []
+    suffixes += [".parquet"] if _parquet_problem(ids) is None else []
+    if not suffixes:
+        return "use integers or strings as ids"
+    integers = integer_ids(ids)
+    text = _text_problem(ids, ".csv") is None if integers is None else int(integers.max()) <= _INT64.max
+    suffixes += [".csv"] if text and not has_isolated_vertices(graph) else []
+    return "save as " + " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+
+
+def _pregel_problem(ids: Array) -> str | None:
+    """Return why .pregel files cannot hold these ids; None if they can."""
+    if integer_ids(ids) is not None or all(map(_is_text, ids)):
         return None
-    in_table = ids_problem(ids)
-    if format == "parquet":
-        return in_table
-    types = " and ".join(sorted({type(one).__name__ for one in ids}))
-    problem = f"the ids are {'of more than 64 bits' if types == 'int' else f'of type {types}'}"
-    remedy = "save as .parquet" if in_table is None else "convert the ids to strings"
-    return f"{problem}, which {format} files cannot hold: {remedy}"
+    return f".pregel files require ids that are all integers of 64 bits or all strings, not {_kinds(ids)}"
+
+
+def _parquet_problem(ids: Array) -> str | None:
+    """Return why ids would not be read back from a Parquet file as they are; None if they would be."""
+    if ids.dtype != object or integer_ids(ids) is not None:
+        return None
+    if all(map(_is_text, ids)) or any(all(isinstance(one, kind) for one in ids) for kind in _PARQUET_KINDS):
+        return None
+    return (
+        f".parquet files require ids that are all integers of 64 bits, all strings, all floats or all datetime64, not "
+        f"{_kinds(ids)}"
+    )
+
+
+def _kinds(ids: Array) -> str:
+    """Return the types of ids that a format cannot hold; of a single type, also an example."""
+    kinds = sorted({type(one).__name__ for one in ids})
+    if len(kinds) > 1:
+        return f"{', '.join(kinds[:-1])} and {kinds[-1]}"
+    usual = (_is_text(one) or (_is_integer(one) and _INT64.min <= int(one) <= _INT64.max) for one in ids)
+    example = next(one for one, is_usual in zip(ids, usual, strict=True) if not is_usual)
+    return f"{kinds[0]} such as {example!r:.80}"
 
 
 def _text_problem(ids: Array, suffix: str) -> str | None:
-    """Return why a text file cannot hold these ids, and the remedy; None if it can."""
+    """Return why a text file cannot hold these ids; None if it can."""
     table = suffix in (".csv", ".tsv")
-    remedy = "save as .pregel or .parquet" if table else "save as .pregel, .parquet or .csv"
     numbers = 0
     for one in ids:
+        if not _is_text(one):
+            return f"text files require ids that are all integers of 64 bits or all strings, not {_kinds(ids)}"
         if not one or one != one.strip() or "\r" in one or "\0" in one:
-            return f"the id {one!r:.80} is empty or has blanks or control characters: save as .pregel"
+            return f"the id {one!r:.80} is empty or has blanks or control characters"
         number = is_number(one)
         numbers += number
         if not table and (number or re.search(r"[\s,;\"#%]", one) or one.lower() in _USUAL_NAMES):
-            return f"the id {one!r:.80} would be read from {suffix} files as something else: {remedy}"
+            return f"the id {one!r:.80} would be read from {suffix} files as something else"
     if numbers == len(ids):
-        return f"the ids are strings such as {ids[0]!r:.80}, which would be read as numbers: {remedy}"
+        return f"the ids are strings such as {ids[0]!r:.80}, which would be read as numbers"
     return None
 
 

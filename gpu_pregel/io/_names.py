@@ -1,10 +1,12 @@
-"""Encodes ids that are text through Arrow dictionaries, without a Python object per edge."""
+"""Numbers ids that are text without a Python object per edge."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from gpu_pregel.host.graphs.string_table import StringTable
 
 if TYPE_CHECKING:
     import pyarrow
@@ -16,30 +18,27 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _SAMPLE = 100
 
 
-class EncodedIds(NamedTuple):
-    """Sources and destinations as positions in ``names`` (int32), which are distinct."""
+class NumberedIds(NamedTuple):
+    """Sources and destinations as positions in ``names`` (uint32), which are distinct, by first appearance."""
 
     src: Array
     dst: Array
     names: pyarrow.Array
 
 
-def encode_ids(src: pyarrow.ChunkedArray, dst: pyarrow.ChunkedArray) -> EncodedIds:
-    """Encode the ids of at least one edge; blanks around them are removed."""
+def number_ids(table: StringTable, src: Array, dst: Array) -> NumberedIds:
+    """Number the ids of at least one edge, given by their codes; blanks around them are removed."""
     import pyarrow as pa
     import pyarrow.compute
 
-    # Encoding gives all chunks the same dictionary.
-    encoded = pa.chunked_array(src.chunks + dst.chunks).dictionary_encode()
-    names = encoded.chunk(0).dictionary
-    # Arrow's to_numpy would import pandas.
-    codes = np.concatenate([np.from_dlpack(chunk.indices) for chunk in encoded.chunks if len(chunk)])
+    names = table.finish(src, dst)
+    names.validate(full=True)
     trimmed = pa.compute.utf8_trim_whitespace(names)
     if not trimmed.equals(names):
         shorter = trimmed.dictionary_encode()
-        names, rank = shorter.dictionary, np.from_dlpack(shorter.indices)
-        codes = rank[codes]
-    return EncodedIds(codes[: len(src)], codes[len(src) :], names)
+        names, rank = shorter.dictionary, np.from_dlpack(shorter.indices).astype(np.uint32)
+        src, dst = rank[src], rank[dst]
+    return NumberedIds(src, dst, names)
 
 
 def as_integers(names: pyarrow.Array) -> Array | None:

@@ -1,34 +1,42 @@
-"""Reads text edge lists whose ids may be names, through Arrow's CSV reader."""
+"""Reads text edge lists whose ids may be names: by kernels, or through Arrow's CSV reader what they cannot handle."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
 from gpu_pregel.errors import FormatError
 from gpu_pregel.host.devices.threads import thread_count
+from gpu_pregel.host.graphs.string_table import StringTable
 from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.io._files import Source
 from gpu_pregel.io._head import Head, check_rows, read_head
 from gpu_pregel.io._lines import line_blocks, may_be_inexact, normalize, parse_weight
-from gpu_pregel.io._names import as_integers, encode_ids
+from gpu_pregel.io._names import NumberedIds, as_integers, number_ids
 from gpu_pregel.io._options import ReadOptions, cast_weights, weight_fault
+from gpu_pregel.io._rows import RowParser, can_parse, text_parts
 
 if TYPE_CHECKING:
     import pyarrow
 
 Array = np.ndarray[Any, Any]
 
+Parsed: TypeAlias = "tuple[NumberedIds | None, Array | None]"
+
 _BLOCK_BYTES = 1 << 20
 
 
 class TextEdges(NamedTuple):
-    """Sources and destinations, arrays of integers or Arrow dictionaries of strings, and the weights if any."""
+    """Sources and destinations, arrays of integers, and the weights if any.
+
+    With ``names``, the integers are positions among them.
+    """
 
     src: Any
     dst: Any
     weight: Array | None
+    names: pyarrow.Array | None = None
 
 
 class TableReader:
@@ -41,14 +49,11 @@ class TableReader:
 
     def read(self, head: Head) -> TextEdges:
         """Read all rows. If every id is an integer, the ids are integers; otherwise all of them are strings."""
-        import pyarrow as pa
-
         layout = head.layout
-        table, weight = self._parse(head)
-        if table.num_rows == 0:
+        ids, weight = self._parse(head)
+        if ids is None:
             empty = np.empty(0, np.uint32)
             return TextEdges(empty, empty, weight)
-        ids = encode_ids(table.column(0), table.column(1))
         if ids.names.index("").as_py() >= 0:
             self._fail("an id is missing", names=True)
         try:
@@ -58,31 +63,61 @@ class TableReader:
         if integers is None and layout.last is not None:
             self._fail(f"num_vertices= requires integer ids, but there are names: {layout.last_reason}", names=False)
         if integers is None:
-            src, dst = (pa.DictionaryArray.from_arrays(codes, ids.names) for codes in ids[:2])
-            return TextEdges(src, dst, weight)
+            return TextEdges(ids.src, ids.dst, weight, ids.names)
         if layout.last is not None and (integers.min() < 0 or integers.max() > layout.last):
             self._fail("an id is out of range", names=False)
         return TextEdges(integers[ids.src], integers[ids.dst], weight)
 
-    def _parse(self, head: Head) -> tuple[pyarrow.Table, Array | None]:
-        """Return the ids as strings, and the weights."""
+    def _parse(self, head: Head) -> Parsed:
+        """Return the ids, None if there are no rows, and the weights."""
         import pyarrow as pa
 
         path, dtype = self._source.path, head.layout.weight
-        try:
-            return self._parse_by_arrow(head, as_text=dtype is not None and dtype.kind in "iu", quotes=head.has_quotes)
-        except (pa.ArrowInvalid, ValueError) as error:
-            if not self._source.is_regular:
+        as_text = dtype is not None and dtype.kind in "iu"
+        if not self._source.is_regular:
+            try:
+                return self._parse_by_arrow(head, as_text=as_text, quotes=head.has_quotes)
+            except (pa.ArrowInvalid, ValueError) as error:
                 raise FormatError(path, f"{error}: save the text to a regular file to learn the line") from error
-        # A row is faulty, or has the first quote, or Arrow accepts fewer forms of numbers than the grammar.
-        try:
-            with Source(path) as source:
-                again = read_head(path, self._options, line_blocks(source))
-                return self._parse_by_arrow(again, as_text=True, quotes=True)
-        except (pa.ArrowInvalid, ValueError) as error:
-            self._fail(str(error), names=True)
+        if can_parse(head.layout):
+            parsed = self._parse_by_kernels(head)
+            if parsed is not None:
+                return parsed
+        # Arrow takes quoted line feeds and quotes, but fewer forms of numbers than the grammar.
+        for is_last in (as_text, True) if not as_text else (True,):
+            try:
+                with Source(path) as source:
+                    again = read_head(path, self._options, line_blocks(source))
+                    return self._parse_by_arrow(again, as_text=is_last, quotes=True)
+            except (pa.ArrowInvalid, ValueError) as error:
+                if is_last:
+                    self._fail(str(error), names=True)
+        raise AssertionError("the last attempt returns or raises")
 
-    def _parse_by_arrow(self, head: Head, *, as_text: bool, quotes: bool) -> tuple[pyarrow.Table, Array | None]:
+    def _parse_by_kernels(self, head: Head) -> Parsed | None:
+        """Parse all rows; return None if a row is faulty or not simple enough for the kernels."""
+        import pyarrow as pa
+
+        parser = RowParser(head.layout, self._threads)
+        with ProgressBar("reading", shown=self._options.progress) as bar:
+            for text, done in text_parts(self._source, head):
+                if not parser.parse(text):
+                    return None
+                bar.update(done, self._source.size)
+        dtype = head.layout.weight
+        src, dst, values = parser.columns()
+        weight = None
+        if dtype is not None:
+            # The kernels accept finite float64 only.
+            weight, fault = (values, -1) if dtype == np.float64 else cast_weights(values, dtype)
+            if fault >= 0:
+                return None
+        try:
+            return (number_ids(parser.table, src, dst) if len(src) else None), weight
+        except pa.ArrowInvalid:  # not UTF-8
+            return None
+
+    def _parse_by_arrow(self, head: Head, *, as_text: bool, quotes: bool) -> Parsed:
         """Parse all rows, or raise ``ValueError``; ``as_text`` parses the weights in a second step.
 
         Without ``quotes``, which make Arrow slower as quoted fields may span lines, a quote is a ``ValueError``.
@@ -107,7 +142,12 @@ class TableReader:
                 ),
                 pa.csv.ConvertOptions(column_types=used, include_columns=list(used), null_values=[]),
             )
-        return table, None if layout.weight is None else _weights(table.column(2), layout.weight)
+        weight = None if layout.weight is None else _weights(table.column(2), layout.weight)
+        if table.num_rows == 0:
+            return None, weight
+        strings = StringTable(self._threads)
+        src, dst = (strings.add(table.column(end), end, 2) for end in range(2))
+        return number_ids(strings, src, dst), weight
 
     def _fail(self, problem: str, *, names: bool) -> NoReturn:
         """Raise ``FormatError`` with the line of the first faulty row, which is found by reading the file again."""

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gpu_pregel.errors import FormatError
+from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.io._files import Source, atomic_file, suffixes
@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 
 _NOTE = re.compile(rb"\n# gpu_pregel: num_vertices=([0-9]{1,10})\s*\Z")
 _NOTE_BYTES = 100
+_HEAD_BYTES = 1 << 16
 _EDGES_PER_WRITE = 1 << 20
 
 
@@ -51,6 +52,12 @@ class _StatedVertices:
 def read(path: str, options: ReadOptions) -> Graph:
     """Read an edge list: numbers by the parser of lines, names and quoted text by Arrow's reader of tables."""
     with Source(path) as source:
+        if source.is_regular and not source.is_compressed:
+            # Tables are mapped into memory, except for their head.
+            head = read_head(path, options, line_blocks(source, _HEAD_BYTES))
+            if not head.is_numeric:
+                return _make_graph(path, options, TableReader(source, options).read(head), _StatedVertices(options))
+    with Source(path) as source:
         stated = _StatedVertices(options)
         head = read_head(path, options, stated.watch(line_blocks(source)))
         if not head.is_numeric:
@@ -73,7 +80,14 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _make_graph(path: str, options: ReadOptions, edges: TextEdges, stated: _StatedVertices) -> Graph:
-    return graph_from_edges(path, options, *edges, directed=bool(options.directed), num_vertices=stated.number)
+    directed = bool(options.directed)
+    if edges.names is None:
+        return graph_from_edges(path, options, *edges[:3], directed=directed, num_vertices=stated.number)
+    if options.renumber is False:
+        raise ArgumentError(f"{path}: the id {edges.names[0].as_py()!r:.80} is a name: omit renumber=False")
+    n = len(edges.names)
+    graph = graph_from_edges(path, options, *edges[:3], directed=directed, num_vertices=n)
+    return Graph(graph.to_csr(), directed=directed, ids=np.fromiter(edges.names.to_pylist(), object, n))
 
 
 def write(graph: Graph, path: str, _format: str) -> None:

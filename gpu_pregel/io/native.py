@@ -113,10 +113,9 @@ def write(graph: Graph, path: str, _format: str) -> None:
 
 
 def _ids(ids: Array) -> Any:
-    """Return ids as an Arrow array of integers or of strings."""
+    """Return ids as an Arrow array; whoever writes has checked that they are all integers or all strings."""
     import pyarrow as pa
 
     if ids.dtype.kind in "iu":
         return pa.array(ids.astype(np.int64 if ids.dtype.kind == "i" else np.uint64))
-    is_text = all(isinstance(name, str) for name in ids)
-    return pa.array(ids.tolist(), pa.large_string() if is_text else pa.int64())
+    return pa.array(ids.tolist(), pa.large_string() if all(isinstance(one, str) for one in ids) else pa.int64())

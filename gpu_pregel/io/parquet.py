@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError, FormatError
+from gpu_pregel.errors import FormatError
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.id_columns import key
 from gpu_pregel.host.graphs.interchange import as_table
 from gpu_pregel.io._columns import choose_columns
 from gpu_pregel.io._files import atomic_file
@@ -56,15 +55,13 @@ def read(path: str, options: ReadOptions) -> Graph:
 
 
 def _ids(path: str, name: str, column: pyarrow.ChunkedArray) -> Any:
-    """Return a column of ids without nulls: strings by Arrow, dates by Python, everything else by NumPy."""
+    """Return a column of ids without nulls: strings by Arrow, everything else by NumPy."""
     import pyarrow as pa
 
     if column.null_count:
         row = int(np.asarray(column.is_null()).argmax())
         raise FormatError(path, f"column {name!r} is null in row {row:,}: drop the row or fill it")
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_date(kind):
-        return column.to_pylist()
     return column if pa.types.is_string(kind) or pa.types.is_large_string(kind) else column.to_numpy()
 
 
@@ -146,22 +143,3 @@ def _decode(text: str) -> pyarrow.ChunkedArray:
 
     with pa.ipc.open_stream(base64.b64decode(text)) as reader:
         return reader.read_all().column("ids")
-
-
-def ids_problem(ids: Array) -> str | None:
-    """Return why a table cannot hold ids so that they are read back unchanged, and the remedy; None if it can."""
-    import pyarrow as pa
-
-    try:
-        column = as_table({"source": ids}).column(0)
-    except ArgumentTypeError as error:
-        return str(error)
-    if column.null_count:
-        return "an id is None, which cannot be read back: use integers or strings"
-    if pa.types.is_nested(column.type):
-        return f"the ids become values of type {column.type}, which cannot be read back: use integers or strings"
-    for one, found in zip(ids, _ids("", "source", column), strict=True):
-        found = found.as_py() if isinstance(found, pa.Scalar) else found
-        if key(one) != key(found):
-            return f"the id {one!r:.80} would be read back as {found!r:.80}: use integers or strings"
-    return None

@@ -81,6 +81,7 @@ class GraphConstructors(CSRGraph):
         >>> gp.Graph.from_edgelist([3, 6], [6, 15], vertices=[20]).ids.tolist()
         [3, 6, 15, 20]
         """
+        directed = check_flag("directed", directed)
         check_choice("duplicates", duplicates, ("keep", "drop"))
         check_choice("self_loops", self_loops, ("keep", "drop"))
         workers = thread_count(threads)
@@ -150,6 +151,7 @@ class GraphConstructors(CSRGraph):
         """
         workers = thread_count(threads)
         shared = not check_flag("copy", copy)
+        directed = check_flag("directed", directed)
         csr = CSR(
             private(as_integers("indptr", indptr, host_csr.INDPTR_DTYPE), indptr, shared),
             private(as_integers("indices", indices, host_csr.INDEX_DTYPE), indices, shared),

@@ -40,7 +40,7 @@ class GraphConversions(GraphConstructors):
             Default: a symmetric matrix is an undirected graph, any other a directed graph. With False the matrix must
             be symmetric.
         weighted : bool, default True
-            False ignores the values of the entries.
+            False ignores the values of the entries. A boolean matrix has an edge for each True, and no weights.
         ids : array_like[n], optional
             The id of each vertex. Default: the number of its row.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from gpu_pregel.errors import ArgumentTypeError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import thread_count
@@ -27,7 +28,12 @@ Fact = TypeVar("Fact")
 class CSRGraph:
     """The arrays of a graph and the facts derived from them; the base of :class:`Graph`."""
 
-    def __init__(self, csr: CSR, *, directed: bool, ids: Array | None = None) -> None:
+    def __init__(self, csr: CSR | None = None, *, directed: bool | None = None, ids: Array | None = None) -> None:
+        if not isinstance(csr, CSR) or directed is None:
+            raise ArgumentTypeError(
+                "graphs are not created by calling Graph: use gp.read_graph(path), Graph.from_edgelist(src, dst) or "
+                "another constructor, such as Graph.from_networkx, from_scipy, from_pandas or from_csr"
+            )
         self._csr = _locked(csr)
         self._is_directed = directed
         self._ids = None if ids is None else lock(ids)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -13,6 +15,9 @@ from gpu_pregel.host.graphs.csr import CSR, MAX_VERTICES, WEIGHT_DTYPES
 
 Array = np.ndarray[Any, Any]
 
+_locked: WeakValueDictionary[int, Array] = WeakValueDictionary()
+"""The arrays of which :func:`lock` has returned views, by their addresses; nobody may write them."""
+
 
 def check_num_vertices(value: object) -> int:
     """Return ``value``, or raise unless it is a number of vertices that the index dtype supports."""
@@ -22,6 +27,9 @@ def check_num_vertices(value: object) -> int:
 def as_vector(name: str, values: Any) -> Array:
     """Return ``values`` as a one-dimensional array in host memory; a host array is not copied."""
     array = to_host(values)
+    if array.ndim == 0:
+        remedy = "" if isinstance(values, (str, bytes)) or not isinstance(values, Iterable) else f": pass list({name})"
+        raise ArgumentTypeError(f"{name} must be a list or an array, not {type(values).__name__}{remedy}")
     if array.ndim != 1:
         raise ArgumentTypeError(f"{name} must have one dimension, not {array.ndim}")
     mask = np.ma.getmaskarray(values) if type(values).__module__.startswith("numpy.ma") else np.False_
@@ -90,15 +98,21 @@ def is_unwritable(array: Array) -> bool:
             return False
         base = base.base
     try:
-        return memoryview(base).readonly
+        view = memoryview(base)
     except TypeError:
         return False
+    # A read-only view may be one of memory that its owner can write.
+    owner = view.obj
+    if isinstance(owner, np.ndarray):
+        return view.readonly and (_locked.get(id(owner)) is owner or is_unwritable(owner))
+    return view.readonly and memoryview(owner).readonly
 
 
 def lock(array: Array) -> Array:
     """Return a read-only array of the same memory, which NumPy refuses to make writable."""
     if is_unwritable(array):
         return array
+    _locked[id(array)] = array
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 

@@ -244,6 +244,10 @@ def _constructor(graph: object) -> str:
     """Return the constructor that takes this kind of object."""
     if isinstance(graph, (str, os.PathLike)):
         return "gp.read_graph(path)"
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
+        return "Graph.from_scipy(scipy.sparse.csr_array(matrix))"
+    if isinstance(graph, (list, tuple)):
+        return "Graph.from_edgelist(src, dst), with src, dst = zip(*edges) if these are pairs"
     if hasattr(graph, "to_parquet"):
         return "Graph.from_pandas(edges, source, target)"
     if hasattr(graph, "__arrow_c_stream__"):

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.graphs.edge_arrays import as_vector
+from gpu_pregel.host.graphs.string_table import StringTable
 
 Array = np.ndarray[Any, Any]
 Columns = dict[str, Any]
@@ -20,7 +21,7 @@ _STRING_DTYPES = {"str", "string", "string[pyarrow]", "String"}
 
 
 def as_ids(name: str, values: Any) -> Any:
-    r"""Return a column of ids as an array of an integer dtype, an array of objects, or an Arrow array of strings.
+    r"""Return a column of ids as an array of an integer dtype, an array of objects, or a column of Arrow with strings.
 
     Only columns without anything but integers of at most 64 bits get an integer dtype. NumPy would convert the integer
     of the list ``[1, "1"]`` to a string, and strip the NUL from the string ``"b\0"``.
@@ -42,7 +43,7 @@ def as_ids(name: str, values: Any) -> Any:
 
 
 def _arrow_strings(values: Any) -> Any:
-    """Return an Arrow array of strings with 64-bit offsets, or a dictionary of them; None if there are none."""
+    """Return a chunked array of Arrow with strings; None if there are none."""
     is_arrow = type(values).__module__.partition(".")[0] == "pyarrow"
     # Columns of strings of pandas and Polars.
     is_series = hasattr(values, "__arrow_c_stream__") and str(getattr(values, "dtype", "")) in _STRING_DTYPES
@@ -51,23 +52,28 @@ def _arrow_strings(values: Any) -> Any:
     import pyarrow as pa
 
     strings = values if is_arrow else pa.chunked_array(values)
+    if pa.types.is_dictionary(getattr(strings, "type", None)):
+        strings = strings.cast(strings.type.value_type)
     kind = getattr(strings, "type", None)
-    if isinstance(strings, pa.DictionaryArray) and pa.types.is_large_string(strings.type.value_type):
-        return strings
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    strings = strings.cast(pa.large_string())
-    return strings.combine_chunks() if isinstance(strings, pa.ChunkedArray) else strings
+    return strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
+
+
+def to_list(column: Any) -> list[Any]:
+    """Return a column as a list of Python objects."""
+    values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+    return values
 
 
 def as_strings(objects: Array) -> Any:
-    """Return an array of objects as an Arrow array; None if one is no string, or one that Arrow cannot hold."""
+    """Return an array of objects as a column of Arrow; None if one is no string, or one that Arrow cannot hold."""
     import pyarrow as pa
 
     if objects.dtype.kind != "O" or set(map(type, objects)) != {str}:
         return None
     try:
-        return pa.array(objects, pa.large_string())
+        return pa.chunked_array([pa.array(objects, pa.large_string())])
     except UnicodeEncodeError:  # half of a surrogate pair
         return None
 
@@ -94,16 +100,16 @@ def _as_integers(objects: Array) -> Array:
     return objects
 
 
-def number_by_appearance(columns: Columns) -> tuple[dict[str, Array], Array]:
+def number_by_appearance(columns: Columns, threads: int) -> tuple[dict[str, Array], Array]:
     """Number ids of any hashable type: first those of ``vertices``, then each edge's source before its destination.
 
     Returns the numbers of each column and the ids, as an array of objects. Ids that are all integers are numbered in
     ascending order.
     """
-    encoded = _number_strings(columns)
+    encoded = _number_strings(columns, threads)
     if encoded is not None:
         return encoded
-    objects = {name: column.tolist() for name, column in columns.items()}
+    objects = {name: to_list(column) for name, column in columns.items()}
     vertices = objects.get("vertices", [])
     numbers, ids = _number_objects(
         [*vertices, *chain.from_iterable(zip(objects["src"], objects["dst"], strict=True))], len(vertices)
@@ -141,51 +147,26 @@ def _ranks(order: Sequence[int] | Array) -> Array:
     return ranks
 
 
-def _number_strings(columns: Columns) -> tuple[dict[str, Array], Array] | None:
-    """Number columns of strings by Arrow's hash table; None if any id is no string, or one that Arrow cannot hold."""
+def _number_strings(columns: Columns, threads: int) -> tuple[dict[str, Array], Array] | None:
+    """Number columns of strings by a hash table; None if any id is no string, or one that Arrow cannot hold."""
     import pyarrow as pa
 
-    arrays = []
+    strings = {}
     for name, column in columns.items():
-        if isinstance(column, np.ndarray) and len(column):
-            column = as_strings(column)
-            if column is None:
-                return None
-        elif isinstance(column, np.ndarray):
-            column = pa.array([], pa.large_string())
+        if isinstance(column, np.ndarray):
+            column = as_strings(column) if len(column) else pa.chunked_array([], pa.string())
+        if column is None:
+            return None
         if column.null_count:
             raise GraphError(_missing(name, int(np.asarray(column.is_null()).argmax()), None))
-        arrays.append(column)
-    codes, dictionary = _encode(arrays)
-    parts = dict(zip(columns, codes, strict=True))
-    # Arrow numbers all sources before the first destination.
-    listed = parts.get("vertices", codes[0][:0])
-    appearance = np.concatenate([listed, np.stack([parts["src"], parts["dst"]], 1).ravel()])
-    first = np.full(len(dictionary), -1, np.int64)
-    first[appearance[::-1]] = np.arange(len(appearance))[::-1]
-    is_first = np.zeros(len(appearance), bool)
-    is_first[first[first >= 0]] = True
-    order = appearance[is_first]
-    ranks = np.empty(len(dictionary), np.uint32)
-    ranks[order] = np.arange(len(order), dtype=np.uint32)
-    ids = np.fromiter(dictionary.take(pa.array(order)).to_pylist(), object, len(order))
-    return {name: ranks[part] for name, part in parts.items()}, ids
-
-
-def _encode(arrays: list[Any]) -> tuple[list[Array], Any]:
-    """Return the codes of Arrow arrays of strings in one dictionary, and the dictionary, of distinct strings."""
-    import pyarrow as pa
-
-    dictionaries: list[Any] = [array.dictionary if isinstance(array, pa.DictionaryArray) else None for array in arrays]
-    shared = dictionaries[0]
-    are_equal = shared is not None and all(one is not None and one.equals(shared) for one in dictionaries)
-    if are_equal and shared.null_count == 0 and len(shared.unique()) == len(shared):
-        # Arrow's to_numpy would import pandas.
-        return [np.from_dlpack(array.indices.cast(pa.int64())) for array in arrays], shared
-    strings = [array.cast(pa.large_string()) if isinstance(array, pa.DictionaryArray) else array for array in arrays]
-    encoded = pa.concat_arrays(strings).dictionary_encode()
-    ends = np.cumsum([len(array) for array in strings])
-    return np.split(np.from_dlpack(encoded.indices), ends[:-1]), encoded.dictionary
+        strings[name] = column
+    table = StringTable(threads)
+    listed = len(strings.get("vertices", ()))
+    # The position of the first string, and the distance of the next one.
+    places = {"vertices": (0, 1), "src": (listed, 2), "dst": (listed + 1, 2)}
+    parts = {name: table.add(column, *places[name]) for name, column in strings.items()}
+    names = table.finish(*parts.values())
+    return parts, np.fromiter(names.to_pylist(), object, len(names))
 
 
 def identify(value: Any, name: str, position: int) -> tuple[Any, Hashable]:
@@ -248,9 +229,9 @@ def check_ids(values: Any, n: int) -> Array | None:
     GraphError
         Their number is not ``n``, or one is missing or repeated.
     """
-    ids: Any = as_ids("ids", values)
+    ids = as_ids("ids", values)
     if not isinstance(ids, np.ndarray):
-        ids = np.fromiter(ids.tolist(), object, len(ids))
+        ids = np.fromiter(to_list(ids), object, len(ids))
     if len(ids) != n:
         raise GraphError(f"ids has {len(ids):,} entries for {n:,} vertices: pass one per vertex")
     if ids.dtype.kind != "O":

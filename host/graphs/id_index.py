@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
-from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_strings, key
+from gpu_pregel.host.graphs.id_columns import DISTINCT, as_ids, as_strings, key, to_list
 
 Array = np.ndarray[Any, Any]
 
@@ -72,7 +72,7 @@ class _IntegerIndex:
     def numbers(self, values: Any) -> Array:
         array = _as_column(values)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
-            return np.fromiter(map(self.number, array.tolist()), np.int64, len(array))
+            return np.fromiter(map(self.number, to_list(array)), np.int64, len(array))
         inside = (array >= self._lowest) & (array <= self._highest)
         first = len(array) if inside.all() else int(inside.argmin())
         found = self._find_all(array[:first])
@@ -153,7 +153,7 @@ class _HashIndex:
             strings = as_strings(column) if isinstance(column, np.ndarray) else column
             if strings is not None:
                 return self._find_strings(strings)
-        values = column.tolist()
+        values = to_list(column)
         if not set(map(type, values)) <= DISTINCT:
             return np.fromiter(map(self.number, values), np.int64, len(values))
         return self._checked(np.fromiter(map(self._numbers.get, values, repeat(-1)), np.int64, len(values)), values)
@@ -162,7 +162,7 @@ class _HashIndex:
         """Return the numbers of many ids by a hash table of Arrow, which is built anew but is faster than a dict."""
         import pyarrow.compute
 
-        found = pyarrow.compute.index_in(strings, self._strings).fill_null(-1)
+        found = pyarrow.compute.index_in(strings.cast(self._strings.type), self._strings).fill_null(-1)
         return self._checked(found.to_numpy().astype(np.int64), strings)
 
     def _checked(self, found: Array, values: Any) -> Array:

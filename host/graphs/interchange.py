@@ -67,15 +67,24 @@ class EdgeList(NamedTuple):
 
 
 def from_scipy(matrix: scipy.sparse.sparray, *, weighted: bool) -> tuple[Array, Array, Array | None]:
-    """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix."""
+    """Return ``indptr``, ``indices`` and weights of the entries of a square sparse matrix.
+
+    In a boolean matrix, True is an edge without a weight, and False is none.
+    """
     sparse = require("scipy.sparse", "Graph.from_scipy", "scipy")
     if not sparse.issparse(matrix):
-        raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}")
+        remedy = ": use scipy.sparse.csr_array(matrix)" if isinstance(matrix, np.ndarray) else ""
+        raise ArgumentTypeError(f"matrix must be a SciPy sparse matrix or array, not {type(matrix).__name__}{remedy}")
     if matrix.ndim != 2:
         raise GraphError(f"matrix has {matrix.ndim} dimension{'s' * (matrix.ndim > 1)}: an adjacency matrix has 2")
     rows, columns = matrix.shape
     if rows != columns:
         raise GraphError(f"matrix has {rows:,} rows and {columns:,} columns: an adjacency matrix is square")
+    if matrix.dtype == bool:
+        weighted = False
+        matrix = matrix.tocoo()
+        matrix = sparse.coo_array((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
+        matrix.eliminate_zeros()
     if isinstance(matrix, (sparse.coo_array, sparse.coo_matrix)):
         # tocsr would add up the values of repeated entries.
         order = np.argsort(matrix.row, kind="stable")
@@ -290,12 +299,23 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
     arrays = {}
     for name, values in columns.items():
         try:
-            arrays[name] = pa.array(values)
+            arrays[name] = pa.array(_as_dates(values))
         except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
             raise ArgumentTypeError(
                 f"the ids in column {name!r} cannot be stored in a table ({error}): use 64-bit integers or strings"
             ) from error
     return pa.table(arrays)
+
+
+def _as_dates(values: Any) -> Any:
+    """Return an array of NumPy's dates as objects with a dtype, in a unit that Arrow has; anything else unchanged."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "O" or not len(values):
+        return values
+    if not all(isinstance(one, np.datetime64) for one in values):
+        return values
+    dates = np.array(values.tolist())
+    unit = np.datetime_data(dates.dtype)[0]
+    return dates.astype(f"M8[{'D' if unit in 'YMW' else 's' if unit in 'hm' else unit}]")
 
 
 def from_dlpack(*tensors: Any) -> list[Any]:

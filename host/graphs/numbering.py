@@ -11,7 +11,7 @@ from gpu_pregel.host.devices.memory import require_memory
 from gpu_pregel.host.devices.threads import parallel
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE, MAX_VERTICES, read_only
 from gpu_pregel.host.graphs.edge_arrays import check_num_vertices
-from gpu_pregel.host.graphs.id_columns import Columns, as_ids, number_by_appearance
+from gpu_pregel.host.graphs.id_columns import Columns, as_ids, number_by_appearance, to_list
 from gpu_pregel.kernels.graphs import numbering_cpu
 
 Array = np.ndarray[Any, Any]
@@ -65,7 +65,7 @@ def number_vertices(
     if edges != len(columns["dst"]):
         raise GraphError(f"src has {edges:,} entries and dst {len(columns['dst']):,}: their lengths must be equal")
     if any(_kind(column) not in "iu" for column in columns.values()):
-        return _number_others(columns, n, renumber)
+        return _number_others(columns, n, renumber, threads)
     columns = {name: _native(column) for name, column in columns.items()}
     smallest, largest = _id_range(columns, threads)
     if n is not None or renumber is False:
@@ -76,7 +76,7 @@ def number_vertices(
         used[columns.get("vertices", [])] = True
         return Numbering(*_as_numbers(columns), largest + 1, None, used)
     if largest - smallest > _LARGEST_KEY or (smallest < 0 and largest > np.iinfo(np.int64).max):
-        return _number_others(columns, n, renumber)
+        return _number_others(columns, n, renumber, threads)
     return _number_by_hash(columns, smallest, largest, threads)
 
 
@@ -172,7 +172,7 @@ def _hash_table(words: list[Array], origin: np.uint64, threads: int) -> Array:
         slots *= 8
 
 
-def _number_others(columns: Columns, n: int | None, renumber: bool | str) -> Numbering:
+def _number_others(columns: Columns, n: int | None, renumber: bool | str, threads: int) -> Numbering:
     """Number ids that are no integers of 64 bits."""
     if n is not None or renumber is False:
         name, e, value = _first_other(columns)
@@ -181,7 +181,7 @@ def _number_others(columns: Columns, n: int | None, renumber: bool | str) -> Num
                 f"{name}[{e:,}] is {value!r:.80}, but num_vertices is {n:,}, so ids are integers: omit num_vertices"
             )
         raise ArgumentError(f"{name}[{e:,}] is {value!r:.80}, but renumber=False requires integer ids")
-    numbers, ids = number_by_appearance(columns)
+    numbers, ids = number_by_appearance(columns, threads)
     _check_count(len(ids))
     return Numbering(numbers["src"], numbers["dst"], len(ids), ids)
 
@@ -189,7 +189,7 @@ def _number_others(columns: Columns, n: int | None, renumber: bool | str) -> Num
 def _first_other(columns: Columns) -> tuple[str, int, Any]:
     """Return the name of the column, the position and the value of an id that is no integer of 64 bits."""
     name = next(name for name, column in columns.items() if _kind(column) not in "iu")
-    for e, value in enumerate(columns[name].tolist()):
+    for e, value in enumerate(to_list(columns[name])):
         if type(value) is bool or not isinstance(value, (int, np.integer)) or not -(1 << 63) <= value < 1 << 63:
             return name, e, value
     raise AssertionError("a column of integers has an integer dtype")

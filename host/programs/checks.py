@@ -21,6 +21,9 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library.cache import load_note, save_note
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
+_COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
+"""What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
+
 
 class ProgramChecks:
     """Compiles a program's functions one by one and checks their results, once per program and machine.
@@ -104,7 +107,7 @@ def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
     """Compile a program's function for these argument types and return the type of its result."""
     try:
         function.compile(arguments)
-    except numba_errors.NumbaError as error:
+    except _COMPILE_ERRORS as error:
         raise ProgramError(
             f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
@@ -117,7 +120,7 @@ def explaining_compilation(device: str) -> Iterator[None]:
     """Convert errors of functions that compile for the CPU, as checked before, but not for ``device``."""
     try:
         yield
-    except numba_errors.NumbaError as error:
+    except _COMPILE_ERRORS as error:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
         raise ProgramError(
@@ -152,11 +155,10 @@ def place_of(function: Any, error: Exception | None = None) -> str:
     code = function.py_func.__code__
     line = code.co_firstlineno
     if error is not None:
-        places = re.findall(
-            rf'File "[^"]*{re.escape(os.path.basename(code.co_filename))}", line (\d+)', _plain_text(error)
-        )
+        name = re.escape(os.path.basename(code.co_filename))
+        places = re.findall(rf'File "[^"]*{name}", line (\d+)|Raised from \S*{name} \((\d+)\)', _plain_text(error))
         if places:
-            line = int(places[-1])
+            line = int("".join(places[-1]))
     text = ""
     with suppress(OSError, TypeError, IndexError):
         import linecache
@@ -172,8 +174,11 @@ def _plain_text(error: Exception) -> str:
 def _essence(error: Exception) -> str:
     """Return the line of Numba's message that states the cause."""
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
-    for line in reversed(_plain_text(error).splitlines()):
-        text = line.strip()
+    lines = [re.sub(r"\.? Raised from .*", "", line.strip()) for line in _plain_text(error).splitlines()]
+    for text in reversed(lines):
+        unknown = re.match(r"(Unknown attribute '\w+') of type VertexContext\(", text)
+        if unknown:
+            return f"{unknown[1]} of ctx, which has {', '.join(VertexContext._fields)}"
         if re.match(r"Unknown attribute '\w+' of type none", text):
             return (
                 f"{text}: ctx.parameters is None if the program declares no parameters, and ctx.aggregated if it "
@@ -183,5 +188,4 @@ def _essence(error: Exception) -> str:
             r"(Unknown attribute|Untyped global|No implementation|Cannot|Use of|Invalid|NameError|.*Error)", text
         ):
             return text
-    lines = [line.strip() for line in _plain_text(error).splitlines()]
     return next((line for line in lines if line and not line.startswith(skipped)), "Numba cannot compile the function")

@@ -103,6 +103,10 @@ def _as_scalar(role: str, dtype: np.dtype[Any], given: Any) -> Any:
         return np.bool_(check_flag(role, given))
     if dtype.kind != "f":
         limits = np.iinfo(dtype)
+        if isinstance(given, (str, bytes)):
+            raise ArgumentTypeError(
+                f"{role} must be a whole number, not {given!r:.80}; graph.vertex(id) finds the number of a vertex"
+            )
         return dtype.type(check_integer(role, given, int(limits.min), int(limits.max)))
     if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, float, Real)):
         raise ArgumentTypeError(f"{role} must be a number, not {given!r:.80}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
 
 from gpu_pregel.kernels.library.cache import KernelCache
 from gpu_pregel.kernels.library.fingerprint import may_loop
+from gpu_pregel.kernels.library.interrupts import deferred_interrupts
 from gpu_pregel.kernels.library.overflow_cpu import OverflowChecker
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -19,9 +21,23 @@ _CHECKS: dict[str, Any] = {**_OPTIONS, "error_model": "python", "boundscheck": T
 """Raise errors for division by zero and for indices out of range."""
 
 
+def _njit(function: Any, options: dict[str, Any]) -> Any:
+    """Return Numba's dispatcher of a function; Ctrl-C waits until a compilation has ended."""
+    dispatcher: Any = numba.njit(**options)(function)
+    compile_now = dispatcher.compile
+
+    @wraps(compile_now)
+    def compile_to_the_end(signature: Any) -> Any:
+        with deferred_interrupts():
+            return compile_now(signature)
+
+    dispatcher.compile = compile_to_the_end
+    return dispatcher
+
+
 def jit(function: Function) -> Function:
     """Compile a kernel: without the GIL, cached on disk, division by zero as in NumPy."""
-    dispatcher = numba.njit(**_OPTIONS)(function)
+    dispatcher = _njit(function, _OPTIONS)
     dispatcher._cache = KernelCache(function, _OPTIONS)
     return cast(Function, dispatcher)
 
@@ -35,7 +51,7 @@ def jit_program(function: Function) -> Function:
 
 def checked_jit_program(function: Function) -> Function:
     """Compile a kernel that calls functions compiled by ``checked_device``; its entry in the cache is another."""
-    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+    dispatcher = _njit(function, _OPTIONS)
     dispatcher._cache = KernelCache(function, {**_CHECKS, "overflow": True})
     dispatcher.may_loop = may_loop(function)
     return cast(Function, dispatcher)
@@ -43,15 +59,15 @@ def checked_jit_program(function: Function) -> Function:
 
 def inline(function: Function) -> Function:
     """Compile a helper that only kernels call; it is cached as part of them."""
-    return cast(Function, numba.njit(**_OPTIONS)(function))
+    return cast(Function, _njit(function, _OPTIONS))
 
 
 def device(function: Function) -> Function:
     """Compile a function of a program, or a helper made for one, that only kernels call; Python cannot call it."""
-    return cast(Function, numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function))
+    return cast(Function, _njit(function, {**_OPTIONS, "no_cpython_wrapper": True}))
 
 
 def checked_device(function: Function) -> Function:
     """Compile like ``device``, with errors for zero division, indices out of range and overflow of 64-bit integers."""
     options = {**_CHECKS, "no_cpython_wrapper": True, "pipeline_class": OverflowChecker}
-    return cast(Function, numba.njit(**options)(function))
+    return cast(Function, _njit(function, options))

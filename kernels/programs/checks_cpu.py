@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.kernels.library.jit_cpu import device
-from gpu_pregel.kernels.programs.fields import Fields, Functions, generated
+from gpu_pregel.kernels.programs.fields import Fields, Functions, generated, make_cast
 
 
 def with_checks(functions: Functions) -> Functions:
@@ -19,26 +19,27 @@ def with_checks(functions: Functions) -> Functions:
     for name, function, combine, dtype, start in functions.aggregators:
         fields = Fields((dtype,), False)
         aggregators.append((name, _fitted(function, 3, fields), _fitted(combine, 2, fields), dtype, start))
-    send = functions.send if functions.per_edge else _make_send_if_edges(functions)
+    send = _fitted(functions.send, 3 if functions.per_edge else 2, message)
     return replace(
         functions,
         init=_fitted(functions.init, 1, value),
-        send=_fitted(send, 3 if functions.per_edge else 2, message),
+        send=send if functions.per_edge else _make_send_if_edges(send, functions),
         combine=_fitted(functions.combine, 2, message),
         apply=_fitted(functions.apply, 3, value),
         aggregators=tuple(aggregators),
     )
 
 
-def _make_send_if_edges(functions: Functions) -> Any:
+def _make_send_if_edges(send: Any, functions: Functions) -> Any:
     """``send(value, ctx)``, which is not called for a vertex without out-edges: it may divide by their number."""
-    send, identity = functions.send, functions.identity
+    identity, cast = functions.identity, make_cast(device, functions.message)
 
     @device
     def send_if_edges(value: Any, ctx: Any) -> Any:
+        # Both results have the declared type: of int64 and uint64, for example, Numba would make float64.
         if ctx.out_degree == 0:
-            return identity
-        return send(value, ctx)
+            return cast(identity)
+        return cast(send(value, ctx))
 
     return send_if_edges
 

@@ -212,6 +212,31 @@ def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.Vert
     assert rows(results[0]) == rows(results[1])
 
 
+@pytest.mark.parametrize(
+    ("message_type", "message", "combine"),
+    [
+        ({"id": np.int64, "half": np.float32}, lambda value, ctx: (value, 0.5), "max"),
+        ((np.uint64, np.float32), lambda value, ctx: (value, 0.5), "max"),
+        # The identity is a uint64, the result an int64, and both fit float64 only with rounding.
+        (np.uint64, lambda value, ctx: value, "min"),
+    ],
+    ids=["named", "tuple", "uint64"],
+)
+def test_checks_convert_messages_to_the_declared_type(message_type: Any, message: Any, combine: Any) -> None:
+    first = "incoming" if isinstance(message_type, type) else "incoming[0]"
+    largest = program(
+        init=lambda ctx: (1 << 60) + ctx.vertex,
+        message_type=message_type,
+        message=message,
+        combine=combine,
+        apply=eval(f"lambda value, incoming, ctx: int({first})"),
+    )
+    for check in (False, True):
+        found = gp.run(path(), largest, device="cpu", check=check, max_supersteps=2, on_limit="return")
+        neighbors = [1, 2, 3, 4, 3] if combine == "max" else [1, 0, 1, 2, 3]
+        assert found.to_numpy().tolist() == [(1 << 60) + vertex for vertex in neighbors]
+
+
 def rows(result: ProgramResult) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if "seconds" not in key} for row in result.trace]
 

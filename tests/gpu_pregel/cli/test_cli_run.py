@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -155,6 +156,29 @@ def test_parameters_are_passed_by_name(
         except SystemExit as end:
             status = end.code
         assert status != 0
+        assert message in capsys.readouterr().err
+
+
+def test_vertices_are_passed_by_id(programs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, edges = tmp_path / "v.npy", tmp_path / "edges.csv"
+    command = ["run", f"{programs}:moved", "-f", str(edges), "-o", str(out), "--threads", "1"]
+    for rows, given, number in [
+        ("ann,bob\nbob,eve\n", "eve", 2),
+        ("10,30\n30,20\n", "20", 1),
+        ("0,1\n1,2\n", "2", 2),
+        ("ann,7\nbob,007\n", "7", 1),
+    ]:
+        edges.write_text("source,target\n" + rows)
+        assert main([*command, "--vertex", f"source={given}"]) == 0
+        assert np.load(out)["label"].max() == number
+    capsys.readouterr()
+    for arguments, message in [
+        (["source=zoe"], "--vertex source=zoe: no vertex of the graph has this id"),
+        (["sauce=7"], "unknown parameter 'sauce'"),
+        (["source"], "'source' is not of the form NAME=ID, such as source=ann"),
+    ]:
+        with suppress(SystemExit):
+            assert main([*command, "--vertex", *arguments]) == 2
         assert message in capsys.readouterr().err
 
 

@@ -73,7 +73,7 @@ def test_reads(
 
 
 REJECTED: list[tuple[str, str, str | bytes, int | None, str, dict[str, Any]]] = [
-    ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a destination is required", {}),
+    ("one column", "a.txt", "0 1\n\n# c\n7\n", 4, "1 column ('7'), but a source and a target are required", {}),
     ("one column at first", "a.txt", "7\n", 1, "1 column", {}),
     ("too many columns", "a.txt", "0 1\n1 2 3\n", 2, "3 columns ('1 2 3'), but the first edge (line 1) has 2", {}),
     ("a column missing", "a.txt", "# c\n0 1 5\n1 2\n", 3, "2 columns ('1 2'), but the first edge (line 2) has 3", {}),

@@ -59,6 +59,10 @@ def test_unknown_suffix(name: str, write_file: WriteFile) -> None:
         gp.Graph.from_edgelist([0], [1]).save(path)
     with pytest.raises(ArgumentError, match=r"format must be 'edgelist', 'matrix-market', .* or 'pregel', not"):
         gp.read_graph(path, "word")
+    with pytest.raises(ArgumentError, match=r"format='csv' is a suffix: omit it for \.csv files, or .*='edgelist'"):
+        gp.read_graph(path, "csv")
+    with pytest.raises(ArgumentError, match=r"format='mtx' is a suffix: .* pass format='matrix-market'"):
+        gp.Graph.from_edgelist([0], [1]).save(path, "mtx")
     assert gp.read_graph(write_file("b.docx", "0 1\n"), "edgelist").num_edges == 2
 
 

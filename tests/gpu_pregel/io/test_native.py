@@ -150,7 +150,7 @@ def test_damaged_anywhere(data: Any, graph: gp.Graph, tmp_path_factory: pytest.T
 
 
 def test_ids_of_other_types(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="the ids are of type tuple, which pregel files cannot hold"):
+    with pytest.raises(FormatError, match="not tuple"):
         gp.Graph.from_edgelist(*np.array([[(0, 1), (1, 1)], [(1, 1), (2, 2)]], "i,i").astype(object)).save(
             tmp_path / "a.pregel"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -112,19 +111,33 @@ def test_ids_that_cannot_be_read_back_are_not_written(tmp_path: Path) -> None:
     names = np.empty(2, object)
     names[:] = [(0, 1), (1, 2)]
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=names)
-    with pytest.raises(FormatError, match=r"a\.parquet: the ids become values of type list<item: int64>"):
+    with pytest.raises(FormatError, match=r"a\.parquet: \.parquet files require ids .*, not tuple such as \(0, 1\)"):
         graph.save(tmp_path / "a.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("ids", [[b"x", b"y"], [date(2020, 1, 2), date(2020, 1, 1)], [2**63, 2**63 + 1], [0.5, 1.5]])
+@pytest.mark.parametrize("ids", [[b"x", b"y"], [2**63, 2**63 + 1], [0.5, 1.5]])
 def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     graph = gp.Graph.from_csr([0, 1, 2], [1, 0], ids=np.array(ids, np.uint64 if isinstance(ids[0], int) else object))
     graph.save(tmp_path / "a.parquet")
     found = gp.read_graph(tmp_path / "a.parquet").ids
     assert found is not None
     assert found.tolist() == ids
-    assert set(map(type, found.tolist())) == set(map(type, ids))
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_dates_are_kept_in_every_unit(unit: str, tmp_path: Path) -> None:
+    dates = np.array(["1990", "2002", "2001"], "M8[Y]").astype(f"M8[{unit}]")
+    graph = gp.Graph.from_edgelist(dates[:2], dates[1:])
+    graph.save(tmp_path / "a.parquet")
+    read = gp.read_graph(tmp_path / "a.parquet")
+    assert read.vertices(dates).tolist() == graph.vertices(dates).tolist() == [0, 1, 2]
+    assert (
+        gp.connected_components(graph).to_arrow()["vertex"].to_numpy().tolist()
+        == pa.array(dates.astype("M8[D]" if unit in "YMWD" else "M8[s]" if unit in "hm" else f"M8[{unit}]"))
+        .to_numpy()
+        .tolist()
+    )
 
 
 def test_options_override_the_metadata(tmp_path: Path) -> None:

@@ -78,10 +78,6 @@ def test_ids_that_tables_cannot_store(nodes: list[Any], suffix: str, tmp_path: P
     for call in (components.to_arrow, graph.to_arrow):
         with pytest.raises(ArgumentTypeError, match=r"the ids in column '\w+' cannot be stored in a table"):
             call()
-    with pytest.raises(FormatError, match=r"graph\.parquet: the ids in column '\w+' cannot be stored in a table"):
-        graph.save(tmp_path / "graph.parquet")
-    with pytest.raises(FormatError, match=r"graph\.pregel: the ids are of .*, which pregel files cannot hold"):
-        graph.save(tmp_path / "graph.pregel")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -131,6 +131,8 @@ REJECTED: list[tuple[str, str, str | bytes, dict[str, Any], int | None, str]] = 
     ("fraction", "a.csv", 'from,to\n"1",2\n2,1.5\n', {}, 3, "the id '1.5' has a fraction"),
     ("large", "a.csv", f'from,to\n"1",{2**64}\n', {}, 2, "does not fit in 64 bits"),
     ("not UTF-8", "a.csv", b"from,to\na,b\n\xff,b\n", {}, 3, "is not UTF-8"),
+    ("UTF-16", "a.csv", "from,to\na,b\n".encode("utf-16"), {}, 1, "is not text in UTF-8: convert the file, or pass f"),
+    ("no text", "a.csv", b"\x00\x9f,\xff\n\x80,\x01\n", {}, 1, "is not text in UTF-8"),
     ("open quote", "a.csv", 'from,to\na,b\n"c,d\n', {}, 3, "is not CSV (unexpected end of data): check the quotes"),
     ("odd quotes", "a.csv", 'from,to\na",b\n', {}, None, "a quote is not closed, or the number of quotes is odd"),
     ("carriage returns", "a.csv", "from,to\na,b\rc,d\n", {}, 2, "a carriage return alone does not end a line"),

@@ -66,8 +66,9 @@ OTHERS = [
     ("graph.csv", "not str: use gp.read_graph(path)"),
     (Path("graph.csv"), "Path: use gp.read_graph(path)"),
     (None, "not NoneType: use Graph.from_edgelist(src, dst)"),
-    (np.eye(2), "not ndarray: use Graph.from_edgelist(src, dst)"),
-    ([(0, 1)], "not list: use Graph.from_edgelist(src, dst)"),
+    (np.arange(2), "not ndarray: use Graph.from_edgelist(src, dst)"),
+    (np.eye(2), "not ndarray: use Graph.from_scipy(scipy.sparse.csr_array(matrix))"),
+    ([(0, 1)], "not list: use Graph.from_edgelist(src, dst), with src, dst = zip(*edges) if these are pairs"),
 ]
 
 

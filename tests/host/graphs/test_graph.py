@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, cast
 
+import networkx
 import numpy as np
 import pytest
 import scipy.sparse
@@ -106,7 +107,23 @@ def test_weight_dtypes(dtype: str, kept: str) -> None:
         (lambda: gp.Graph.from_edgelist([0, 1], [1, np.nan]), GraphError, r"dst\[1\] is missing \(nan\)"),
         (lambda: gp.Graph.from_edgelist(np.eye(2), [0, 1]), ArgumentTypeError, "src must have one dimension, not 2"),
         (lambda: gp.Graph.from_edgelist([[0]], [[1]]), ArgumentTypeError, r"src\[0\] is of type list, which is not"),
-        (lambda: gp.Graph.from_edgelist(3, [1]), ArgumentTypeError, "src must have one dimension, not 0"),
+        (lambda: gp.Graph.from_edgelist(3, [1]), ArgumentTypeError, "src must be a list or an array, not int$"),
+        (lambda: gp.Graph.from_edgelist({3}, [1]), ArgumentTypeError, r"src must be .*, not set: pass list\(src\)"),
+        (lambda: gp.Graph.from_edgelist([1], {1: 2}.keys()), ArgumentTypeError, r"not dict_keys: pass list\(dst\)"),
+        (lambda: gp.Graph.from_edgelist([0], [1], 5), ArgumentTypeError, "weight must be a list or an array, not int"),
+        (
+            lambda: gp.Graph.from_edgelist([0], [1], directed=cast(Any, "no")),
+            ArgumentTypeError,
+            "directed must be True or False",
+        ),
+        (
+            lambda: gp.Graph.from_csr([0, 0], [], directed=cast(Any, "no")),
+            ArgumentTypeError,
+            "directed must be True or False",
+        ),
+        (lambda: gp.Graph.from_csr([0, 0], [], copy=cast(Any, "no")), ArgumentTypeError, "copy must be True or False"),
+        (lambda: gp.Graph(), ArgumentTypeError, r"use gp\.read_graph\(path\), Graph\.from_edgelist\(src, dst\) or an"),
+        (lambda: gp.Graph(networkx.path_graph(2), directed=True), ArgumentTypeError, "Graph.from_networkx"),
         (
             lambda: gp.Graph.from_edgelist([0, 7], [1, 1], num_vertices=7),
             GraphError,

@@ -30,12 +30,20 @@ def arrays_of(graph: gp.Graph) -> list[Array]:
     return [array for array in found if array is not None]
 
 
-@pytest.mark.parametrize("read_only", [False, True])
-def test_writing_to_the_arrays_of_from_csr_does_not_change_the_graph(read_only: bool) -> None:
+def view_of(array: Array, kind: str) -> Array:
+    """Return a view of an array through which it can be written, or not."""
+    if kind in ("read-only memory", "read-only buffer"):
+        memory = memoryview(array).toreadonly()  # type: ignore[arg-type]
+        return np.asarray(memory) if kind == "read-only memory" else np.frombuffer(memory, array.dtype)
+    view = array.view()
+    view.flags.writeable = kind == "writable"
+    return view
+
+
+@pytest.mark.parametrize("kind", ["writable", "read-only", "read-only memory", "read-only buffer"])
+def test_writing_to_the_arrays_of_from_csr_does_not_change_the_graph(kind: str) -> None:
     given = parts()
-    views = [array.view() for array in given]
-    for view in views:
-        view.flags.writeable = not read_only
+    views = [view_of(array, kind) for array in given]
     graph = gp.Graph.from_csr(*views[:3], ids=views[3])
     for array in given:
         array[:] = 1_000_000

@@ -55,8 +55,20 @@ def test_scipy_keeps_explicit_zeros_and_checks_the_shape() -> None:
         gp.Graph.from_scipy(scipy.sparse.coo_array((2, 3)))
     with pytest.raises(GraphError, match="not symmetric at vertex 0, neighbour 1"):
         gp.Graph.from_scipy(matrix, directed=False)
-    with pytest.raises(ArgumentTypeError, match="not ndarray"):
+    with pytest.raises(ArgumentTypeError, match=r"not ndarray: use scipy\.sparse\.csr_array\(matrix\)"):
         gp.Graph.from_scipy(np.eye(2))
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csr_matrix", "coo_array", "coo_matrix", "lil_array", "csc_array"])
+def test_boolean_matrices_have_no_weights(form: str) -> None:
+    matrix = getattr(scipy.sparse, form)(np.array([[False, True], [True, False]]))
+    graph = gp.Graph.from_scipy(matrix)
+    assert (graph.num_edges, graph.weights, graph.is_directed) == (2, None, False)
+    assert gp.connected_components(matrix).count == 1
+    stored = scipy.sparse.coo_array(([True, False, True], ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
+    graph = gp.Graph.from_scipy(stored.asformat(form[:3]))
+    assert [graph.neighbors(v).tolist() for v in range(3)] == [[1], [2], []]
+    assert stored.nnz == 3  # the caller's matrix is as before
 
 
 @pytest.mark.parametrize("directed", [False, True])

@@ -244,7 +244,7 @@ def test_numbers_as_ids() -> None:
         ([(1, np.nan)], [1], {}, GraphError, r"src\[0\] is missing"),
         (np.ma.array([1, 2], mask=[False, True]), [1, 2], {}, GraphError, r"src\[1\] is masked"),
         ([{"a": 1}], ["b"], {}, ArgumentTypeError, r"src\[0\] is of type dict, which is not hashable"),
-        ([1], ["b"], {"vertices": "ab"}, ArgumentTypeError, "vertices must have one dimension, not 0"),
+        ([1], ["b"], {"vertices": "ab"}, ArgumentTypeError, "vertices must be a list or an array, not str"),
     ],
 )
 def test_bad_ids_are_refused(src: Any, dst: Any, options: Any, error: type[Exception], message: str) -> None:

@@ -129,6 +129,41 @@ def test_compile_errors_show_the_line_and_a_remedy() -> None:
     assert "Use numbers, tuples, functions of math and NumPy" in text
 
 
+def import_module(ctx: Any) -> Any:
+    number = ctx.vertex
+    import math
+
+    return math.floor(number)
+
+
+def format_number(ctx: Any) -> Any:
+    print(f"{ctx.vertex:3}")
+    return ctx.vertex
+
+
+def call_import(ctx: Any) -> Any:
+    return import_module(ctx)
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize(
+    "init, line, text",
+    [(import_module, 2, "import math"), (format_number, 1, "print"), (call_import, None, "")],
+)
+def test_syntax_that_cannot_be_compiled(init: Any, line: int | None, text: str, check: bool) -> None:
+    with pytest.raises(ProgramError, match="init cannot be compiled") as caught:
+        gp.run(GRAPH, program(init=init), check=check)
+    if line is not None:
+        assert f"test_compiler.py, line {init.__code__.co_firstlineno + line}: {text}" in str(caught.value)
+        assert "Raised from" not in str(caught.value)
+    assert "Use numbers, tuples, functions of math and NumPy" in str(caught.value)
+
+
+def test_an_unknown_attribute_of_ctx_is_told_with_the_others() -> None:
+    with pytest.raises(ProgramError, match=r"Unknown attribute 'vertx' of ctx, which has vertex, superstep, num_vert"):
+        gp.run(GRAPH, program(init=lambda ctx: ctx.vertx))
+
+
 def test_an_exception_in_a_function_reaches_the_caller() -> None:
     def apply(value: Any, incoming: Any, ctx: Any) -> Any:
         if ctx.vertex == 1:

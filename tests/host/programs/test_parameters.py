@@ -90,7 +90,7 @@ def test_a_default_has_the_type_of_its_number(declared: Any, dtype: Any) -> None
         (np.int64, {"p": 2**63}, ArgumentError, "parameter 'p' must be from"),
         (np.int64, {"p": 1.5}, ArgumentTypeError, "parameter 'p' must be a whole number, not 1.5"),
         (np.int64, {"p": True}, ArgumentTypeError, "parameter 'p' must be a whole number, not True"),
-        (np.int64, {"p": "5"}, ArgumentTypeError, "parameter 'p' must be a whole number, not '5'"),
+        (np.int64, {"p": "5"}, ArgumentTypeError, "parameter 'p' must be a whole number, not '5'; graph.vertex"),
         (np.int64, {"p": None}, ArgumentTypeError, "parameter 'p' must be a whole number, not None"),
         (np.int64, {"p": np.arange(2)}, ArgumentTypeError, "parameter 'p' must be a whole number"),
         (np.bool_, {"p": 1}, ArgumentTypeError, "parameter 'p' must be True or False, not 1"),
