@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -51,8 +52,9 @@ class _StatedVertices:
 
 def read(path: str, options: ReadOptions) -> Graph:
     """Read an edge list: numbers by the parser of lines, names and quoted text by Arrow's reader of tables."""
-    with Source(path) as source:
-        if source.is_regular and not source.is_compressed:
+    # A pipe can be opened only once.
+    if Path(path).is_file() and suffixes(path)[1] is None:
+        with Source(path) as source:
             # Tables are mapped into memory, except for their head.
             head = read_head(path, options, line_blocks(source, _HEAD_BYTES))
             if not head.is_numeric:
