@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -169,10 +170,11 @@ def _load_program(path: str, name: str) -> VertexProgram:
     try:
         return _programs.load_program(path, name)
     except MissingFileError as error:
-        stem = Path(path).stem
-        if stem not in example_names():
+        file = Path(path)
+        if file.stem not in example_names() or file.suffix != ".py":
             raise
-        raise MissingFileError(f"{error}; write the example: gpu-pregel examples {stem} > {path}") from None
+        remedy = f"gpu-pregel examples {file.stem} --copy {shlex.quote(str(file.parent))}"
+        raise MissingFileError(f"{error}; copy the example: {remedy}") from None
 
 
 def _vertex(graph: Graph, name: str, text: str) -> int:

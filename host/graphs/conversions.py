@@ -78,6 +78,12 @@ class GraphConversions(GraphConstructors):
             ``graph`` is no NetworkX graph, or a weight is not a number.
         GraphError
             Only some edges have the attribute, or none has the one asked for.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp, networkx as nx
+        >>> gp.Graph.from_networkx(nx.path_graph(["ann", "bob", "cid"])).ids.tolist()
+        ['ann', 'bob', 'cid']
         """
         src, dst, weights, n, ids = interchange.from_networkx(graph, weight=weight)
         stored = cls.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
@@ -125,6 +131,12 @@ class GraphConversions(GraphConstructors):
         """Build a graph from columns of an Arrow table, or of a table that supports the Arrow PyCapsule interface.
 
         The parameters and errors are those of :meth:`from_pandas`.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp, pyarrow as pa
+        >>> gp.Graph.from_arrow(pa.table({"src": [3, 5], "dst": [5, 9], "weight": [0.5, 2.0]}))
+        <Graph: 3 vertices, 4 stored edges, undirected, float64 weights>
         """
         return cls.from_edgelist(*interchange.from_arrow(edges, source, target, weight), **options)
 

@@ -299,12 +299,23 @@ def as_table(columns: Mapping[str, Array | list[Any]]) -> pyarrow.Table:
     arrays = {}
     for name, values in columns.items():
         try:
-            arrays[name] = pa.array(values)
+            arrays[name] = pa.array(_as_dates(values))
         except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
             raise ArgumentTypeError(
                 f"the ids in column {name!r} cannot be stored in a table ({error}): use 64-bit integers or strings"
             ) from error
     return pa.table(arrays)
+
+
+def _as_dates(values: Any) -> Any:
+    """Return an array of NumPy's dates as objects with a dtype, in a unit that Arrow has; anything else unchanged."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "O" or not len(values):
+        return values
+    if not all(isinstance(one, np.datetime64) for one in values):
+        return values
+    dates = np.array(values.tolist())
+    unit = np.datetime_data(dates.dtype)[0]
+    return dates.astype(f"M8[{'D' if unit in 'YMW' else 's' if unit in 'hm' else unit}]")
 
 
 def from_dlpack(*tensors: Any) -> list[Any]:

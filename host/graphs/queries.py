@@ -84,7 +84,15 @@ class GraphQueries(GraphConversions):
         return self.to_ids(self._row(self.vertex(id)))
 
     def out_degree(self, id: Any) -> int:
-        """Return the number of stored out-edges of a vertex."""
+        """Return the number of stored out-edges of a vertex.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> graph = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"], directed=True)
+        >>> graph.out_degree("cid"), graph.in_degree("cid")
+        (0, 1)
+        """
         return int(self.out_degrees[self.vertex(id)])
 
     def in_degree(self, id: Any) -> int:

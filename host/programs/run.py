@@ -194,7 +194,8 @@ def run(
     ArgumentError
         An argument is invalid, or the program cannot run with ``mode="push"``.
     CheckpointError
-        The newest checkpoint belongs to another graph or program.
+        The newest checkpoint belongs to another graph or program, or to a run with other ``parameters``, ``initial`` or
+        ``frontier``.
     ClaimedError
         Another process is executing the run.
     StoreError

@@ -88,6 +88,7 @@ def completions(line: str, folder: Path) -> list[str]:
         ("gpu-pregel run program.py:p -g 4 --mode pu", ["push", "pull"]),
         ("gpu-pregel examples bf", ["bfs"]),
         ("gpu-pregel convert a.el b.mtx --to m", ["matrix-market", "metis"]),
+        ("gpu-pregel convert a.dat b.mtx --format gem", ["gemini", "gemini-weighted"]),
         ("gpu-pregel runs runs.db sh", ["show"]),
         ("gpu-pregel runs runs.db show t", ["thursday", "tuesday"]),
     ],
@@ -115,8 +116,11 @@ def test_a_printed_example_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["run", "examples/bfs.py:hops", "-g", "4"]) == 1
-    remedy = "write the example: gpu-pregel examples bfs > examples/bfs.py"
-    assert f"examples/bfs.py: no such file; {remedy}" in capsys.readouterr().err
+    remedy = "gpu-pregel examples bfs --copy examples"
+    assert f"examples/bfs.py: no such file; copy the example: {remedy}" in capsys.readouterr().err
+    assert main(remedy.split()[1:]) == 0
+    assert main(["run", "examples/bfs.py:hops", "-g", "4"]) == 0
+    capsys.readouterr()
     assert main(["examples", "bfs"]) == 0
     Path("bfs.py").write_text(capsys.readouterr().out)
     Path("path.el").write_text("0 1\n1 2\n")

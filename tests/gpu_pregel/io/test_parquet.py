@@ -123,7 +123,17 @@ def test_other_ids_are_preserved(ids: Any, tmp_path: Path) -> None:
     found = gp.read_graph(tmp_path / "a.parquet").ids
     assert found is not None
     assert found.tolist() == ids
-    assert set(map(type, found.tolist())) == set(map(type, ids))
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
+def test_dates_are_kept_in_every_unit(unit: str, tmp_path: Path) -> None:
+    dates = np.array(["1990", "2002", "2001"], "M8[Y]").astype(f"M8[{unit}]")
+    graph = gp.Graph.from_edgelist(dates[:2], dates[1:])
+    graph.save(tmp_path / "a.parquet")
+    read = gp.read_graph(tmp_path / "a.parquet")
+    assert read.vertices(dates).tolist() == graph.vertices(dates).tolist() == [0, 1, 2]
+    column = gp.connected_components(graph).to_arrow()["vertex"]
+    assert np.asarray(column).astype(dates.dtype).tolist() == dates.tolist()
 
 
 def test_options_override_the_metadata(tmp_path: Path) -> None:

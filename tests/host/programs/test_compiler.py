@@ -160,8 +160,8 @@ def test_syntax_that_cannot_be_compiled(init: Any, line: int | None, text: str, 
 
 
 def test_an_unknown_attribute_of_ctx_is_told_with_the_others() -> None:
-    with pytest.raises(ProgramError, match=r"Unknown attribute 'vertx' of ctx, which has vertex, superstep, num_vert"):
-        gp.run(GRAPH, program(init=lambda ctx: ctx.vertx))
+    with pytest.raises(ProgramError, match=r"Unknown attribute 'node' of ctx, which has vertex, superstep, num_vert"):
+        gp.run(GRAPH, program(init=lambda ctx: ctx.node))
 
 
 def test_an_exception_in_a_function_reaches_the_caller() -> None:

@@ -242,6 +242,13 @@ def test_invalid_initial_fields_are_rejected(initial: Any, error: type[Exception
         gp.run(PATH, NAMED, initial=initial)
 
 
+def test_initial_fields_are_given_by_name_in_any_order() -> None:
+    initial = {"authority": np.arange(4, dtype=np.int8), "hub": np.full(4, 0.5)}
+    found = gp.run(PATH, NAMED, initial=initial, frontier=[])
+    assert found.values.hub.tolist() == [0.5] * 4
+    assert found.values.authority.tolist() == [0, 1, 2, 3]
+
+
 def test_initial_values_may_be_a_column_of_a_table() -> None:
     pandas = pytest.importorskip("pandas")
     column = pandas.Series([4, 3, 2, 1], dtype="int32")
@@ -252,7 +259,7 @@ def test_initial_values_may_be_a_column_of_a_table() -> None:
 @pytest.mark.parametrize(
     ("frontier", "error", "message"),
     [
-        ([4], GraphError, "no vertex 4 in a graph of 4 vertices: use numbers below 4"),
+        ([4], GraphError, "frontier: no vertex 4 in a graph of 4 vertices: use numbers below 4"),
         ([-1], GraphError, "no vertex -1"),
         ([0.5], ArgumentTypeError, r"frontier must be vertex numbers, not float64; graph.vertices\(ids\) finds them"),
         ([True, False], GraphError, "frontier has 2 flags, but the graph has 4 vertices"),
