@@ -166,7 +166,8 @@ def _text_problem(ids: Array, suffix: str) -> str | None:
     for one in ids:
         if not _is_text(one):
             return f"text files require ids that are all integers of 64 bits or all strings, not {_kinds(ids)}"
-        if not one or one != one.strip() or "\r" in one or "\0" in one:
+        # A file that begins with U+FEFF is read without this byte order mark.
+        if not one or one != one.strip() or "\r" in one or "\0" in one or one[0] == "\ufeff":
             return f"the id {one!r:.80} is empty or has blanks or control characters"
         number = is_number(one)
         numbers += number

@@ -126,24 +126,41 @@ def parallel(
     outcomes: list[_Outcome] = []
     done: queue.SimpleQueue[None] = queue.SimpleQueue()
     pool = _pool
-    with pool.lock:
-        pool.grow(workers)
-        try:
-            for tasks in pool.queues[:workers]:
-                tasks.put((kernel, (work, *arguments), outcomes, done))
-            _wait(outcomes, done, workers, work, size, tick)
-        except BaseException as error:
-            left = workers - len(outcomes)
-            if left:
-                work[NEXT] = _EXHAUSTED
-                pool.leave_behind(workers)
-                error.add_note(
-                    f"a kernel is still running on {left} thread{'s' * (left > 1)} and may write to its arrays; it "
-                    f"ends when its loop ends, or with the process"
-                )
-            raise
-        finally:
-            add_compile_seconds(sum(outcome.compile_seconds for outcome in outcomes))
+    entered = False
+    try:
+        with pool.lock:
+            entered = True
+            _run_region(pool, (kernel, (work, *arguments), outcomes, done), workers, size, tick)
+    except BaseException as error:
+        if not entered:
+            if pool is _pool:
+                _reset_pool()
+            error.add_note("another thread was running a kernel on these threads; the next kernel gets new ones")
+        raise
+
+
+def _run_region(pool: _Pool, task: tuple[Any, ...], workers: int, size: int, tick: Tick | None) -> None:
+    """Run a task on threads of the pool, whose lock is held."""
+    _, (work, *_), outcomes, done = task
+    pool.grow(workers)
+    try:
+        for tasks in pool.queues[:workers]:
+            tasks.put(task)
+        _wait(outcomes, done, workers, work, size, tick)
+    except BaseException as error:
+        left = workers - len(outcomes)
+        if left:
+            work[NEXT] = _EXHAUSTED
+            pool.leave_behind(workers)
+            error.add_note(
+                f"a kernel is still running on {left} thread{'s' * (left > 1)} and may write to its arrays; it "
+                f"ends when its loop ends, or with the process"
+            )
+        raise
+    finally:
+        add_compile_seconds(sum(outcome.compile_seconds for outcome in outcomes))
+        if pool is not _pool:  # it has been replaced meanwhile
+            pool.leave_behind(len(pool.queues))
 
 
 def _wait(outcomes: list[_Outcome], done: Any, workers: int, work: Any, size: int, tick: Tick | None) -> None:

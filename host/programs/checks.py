@@ -19,6 +19,7 @@ from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
 _COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
@@ -105,9 +106,11 @@ def _named_type(name: str, dtypes: dict[str, np.dtype[Any]]) -> Any:
 
 def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
     """Compile a program's function for these argument types and return the type of its result."""
+    for number in large_integers(function):
+        raise ProgramError(f"{role} uses the integer {number}, which exceeds 64 bits{place_of(function)}")
     try:
         function.compile(arguments)
-    except _COMPILE_ERRORS as error:
+    except (*_COMPILE_ERRORS, NotImplementedError) as error:
         raise ProgramError(
             f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
@@ -126,6 +129,12 @@ def explaining_compilation(device: str) -> Iterator[None]:
         raise ProgramError(
             f"a function cannot be compiled for device {device!r}{place}: {_essence(error)}\n"
             f"Functions there may use numbers and tuples of numbers, but no lists, dicts, strings or new arrays."
+        ) from error
+    except AttributeError as error:
+        if "CUDACallConv" not in str(error):
+            raise
+        raise ProgramError(
+            f"a function cannot be compiled for device {device!r}: functions there cannot use `try` or `with`"
         ) from error
 
 

@@ -56,6 +56,9 @@ def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
     # NumPy converts tables of other libraries, whose ``get`` is not that of a device array.
     is_on_device = hasattr(given, "get") and not hasattr(given, "to_numpy")
     array = np.asarray(to_host(given) if is_on_device else given)
+    if isinstance(given, np.ma.MaskedArray) and given.mask.any():
+        vertex = int(np.flatnonzero(given.mask)[0])
+        raise ArgumentError(f"{label} is masked at vertex {vertex:,}: pass a value, as with filled()")
     if array.shape != (n,):
         raise ArgumentError(f"{label} has shape {array.shape}, but the graph has {n:,} vertices: pass one value each")
     if array.dtype.kind not in {"b": "b", "f": "biuf"}.get(dtype.kind, "biu"):

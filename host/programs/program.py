@@ -199,11 +199,23 @@ def _check_function(role: str, function: object, arities: tuple[int, ...], wante
     code = getattr(getattr(function, "py_func", function), "__code__", None)
     if code is None:
         raise ArgumentTypeError(f"{role} must be a Python function (def or lambda) of {wanted}, not {function!r}")
+    kind = _special_kind(function)
+    if kind is not None:
+        raise ArgumentTypeError(f"{role} must be a plain function (def or lambda) of {wanted}, but is {kind}")
     count = _positional(getattr(function, "py_func", function))
     if count not in arities:
         place = f"{code.co_filename}, line {code.co_firstlineno}"
         given = "a variable number of arguments" if count is None else f"{count} argument{'s' * (count != 1)}"
         raise ArgumentTypeError(f"{role} takes {given}, but must take {wanted} ({place})")
+
+
+def _special_kind(function: Any) -> str | None:
+    """Return what a function is that Numba cannot compile, or would compile as a plain function."""
+    if inspect.ismethod(function):
+        return "a method"
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "asynchronous"
+    return "a generator" if inspect.isgeneratorfunction(function) else None
 
 
 def _check_combine(role: str, combine: object, names: tuple[str, ...]) -> None:

@@ -38,6 +38,8 @@ class Fingerprint:
         All global and attribute names that the code and its callees use.
     has_loops : bool
         Whether a function outside the package has a loop, which may never end.
+    large_integers : list of int
+        Constants of functions outside the package that exceed 64 bits; Numba would truncate them.
     is_complete : bool
         False if some object's content is unknown; the digest is then valid in this process only.
     unknown : list of str
@@ -53,6 +55,7 @@ class Fingerprint:
         self._modules: set[tuple[int, frozenset[str]]] = set()
         self.names: set[str] = set()
         self.has_loops = False
+        self.large_integers: list[int] = []
         self.is_complete = True
         self.unknown: list[str] = []
 
@@ -145,7 +148,9 @@ class Fingerprint:
         code = function.__code__
         # The compiled twins of a user's functions have the user's globals, but not the module.
         is_ours = function.__globals__.get("__name__", "").split(".")[0] == _PACKAGE
-        self.has_loops = self.has_loops or (not is_ours and _has_loop(code))
+        if not is_ours:
+            self.has_loops = self.has_loops or _has_loop(code)
+            self.large_integers += _large_integers(code)
         self._note("function")
         self._visit_code(code)
         self._visit(getattr(function, "__defaults__", None))
@@ -215,6 +220,13 @@ def may_loop(function: Any) -> bool:
     return fingerprint.has_loops or not fingerprint.is_complete
 
 
+def large_integers(function: Any) -> list[int]:
+    """Return the constants of a function and its callees outside the package that exceed 64 bits."""
+    fingerprint = Fingerprint(with_package=True)
+    fingerprint.add(function)
+    return fingerprint.large_integers
+
+
 def is_of_library(function: Any) -> bool:
     """Whether a function belongs to a library that Numba supports, or to this package."""
     return _module_of(function) in (*_LIBRARIES, _PACKAGE)
@@ -225,6 +237,17 @@ def _has_loop(code: CodeType) -> bool:
     """Whether a function, or one defined inside it, jumps backward."""
     inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return any("BACKWARD" in one.opname for one in dis.get_instructions(code)) or any(map(_has_loop, inner))
+
+
+@functools.lru_cache(maxsize=1024)
+def _large_integers(code: CodeType) -> list[int]:
+    found = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found += _large_integers(constant)
+        elif type(constant) is int and not -(1 << 63) <= constant < 1 << 64:
+            found.append(constant)
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

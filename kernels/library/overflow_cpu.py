@@ -1,6 +1,6 @@
 """Integer arithmetic that raises ``OverflowError`` instead of wrapping around, for functions compiled with checks.
 
-A compiler pass replaces ``+``, ``-`` and ``*`` in a function. All other operators stay as they are.
+A compiler pass replaces ``+``, ``-``, ``*``, ``**``, ``<<`` and ``>>`` in a function. All others stay as they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from numba.core.untyped_passes import IRProcessing
 from numba.extending import intrinsic, overload
 
 _OPERATORS = {operator.add: "add", operator.sub: "sub", operator.mul: "mul"}
-_INPLACE = {operator.iadd: operator.add, operator.isub: operator.sub, operator.imul: operator.mul}
+_INPLACE = {
+    operator.iadd: operator.add,
+    operator.isub: operator.sub,
+    operator.imul: operator.mul,
+    operator.ipow: operator.pow,
+    operator.ilshift: operator.lshift,
+    operator.irshift: operator.rshift,
+}
 
 
 def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
@@ -59,6 +66,85 @@ def _make_checked(plain: Callable[[Any, Any], Any], name: str) -> Callable[[Any,
 
 
 _CHECKED = {plain: _make_checked(plain, name) for plain, name in _OPERATORS.items()}
+_multiply = _CHECKED[operator.mul]
+
+
+def _power(a: Any, b: Any) -> Any:
+    return a**b
+
+
+@overload(_power, prefer_literal=True)
+def _choose_power(a: Any, b: Any) -> Any:
+    if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
+        if isinstance(b, types.IntegerLiteral):
+            exponent = b.literal_value
+
+            def constant(a: Any, b: Any) -> Any:
+                return a**exponent  # Numba multiplies if it is a constant, which rounds otherwise
+
+            return constant
+        return _power
+    both = types.int64 if a.signed or b.signed else types.uint64
+
+    def exact(a: Any, b: Any) -> Any:
+        if b < 0:
+            return both(a) ** both(b)
+        result, square, rest = both(1), both(a), both(b)
+        while rest > 0:
+            if rest & 1:
+                result = _multiply(result, square)
+            rest >>= 1
+            if rest > 0:
+                square = _multiply(square, square)
+        return result
+
+    return exact
+
+
+def _shift_left(a: Any, b: Any) -> Any:
+    return a << b
+
+
+@overload(_shift_left)
+def _choose_shift_left(a: Any, b: Any) -> Any:
+    if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
+        return _shift_left
+    wide = types.int64 if a.signed else types.uint64
+
+    def exact(a: Any, b: Any) -> Any:
+        if b < 0 or (b > 63 and a != 0):
+            raise OverflowError("integer overflow")
+        if b > 63:
+            return wide(0)
+        result = wide(a) << b
+        if result >> b != wide(a):
+            raise OverflowError("integer overflow")
+        return result
+
+    return exact
+
+
+def _shift_right(a: Any, b: Any) -> Any:
+    return a >> b
+
+
+@overload(_shift_right)
+def _choose_shift_right(a: Any, b: Any) -> Any:
+    if not (isinstance(a, types.Integer) and isinstance(b, types.Integer)):
+        return _shift_right
+    wide = types.int64 if a.signed else types.uint64
+
+    def exact(a: Any, b: Any) -> Any:
+        if b < 0:
+            raise OverflowError("negative shift count")
+        if b > 63:  # the processor would use the lowest six bits of the count
+            return wide(-1) if a < 0 else wide(0)
+        return wide(a) >> b
+
+    return exact
+
+
+_CHECKED.update({operator.pow: _power, operator.lshift: _shift_left, operator.rshift: _shift_right})
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

@@ -49,6 +49,7 @@ GRAPHS: dict[str, Build] = {
     "names that look like comments": edges(["#a", "%b"], ["%b", "c"]),
     "names with line breaks": edges(["a\nb", "c\rd"], ["c\rd", "e"]),
     "names with blanks around": edges([" a", "a"], ["a", "a "]),
+    "names that begin with a byte order mark": edges(["\ufeffa", "b"], ["b", "c"]),
     "the empty name": edges(["", "a"], ["a", "b"]),
     "integers with gaps": edges([10, 7, 3], [7, 3, 99]),
     "negative integers": edges([-10, 7], [7, 5]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +29,19 @@ def program(**changes: Any) -> gp.VertexProgram:
     return gp.VertexProgram(**{**parts, **changes})
 
 
+class _Method:
+    def zero(self, ctx: Any) -> int:
+        return 0
+
+
+async def _asynchronous(ctx: Any) -> int:
+    return 0
+
+
+def _generator(ctx: Any) -> Iterator[int]:
+    yield 0
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
@@ -44,6 +58,10 @@ def program(**changes: Any) -> gp.VertexProgram:
         ({"message": lambda *a: 0}, ArgumentTypeError, "message takes a variable number of arguments"),
         ({"init": 3}, ArgumentTypeError, "init must be a function"),
         ({"init": int}, ArgumentTypeError, "init must be a Python function"),
+        ({"init": [].index}, ArgumentTypeError, "init must be a Python function"),
+        ({"init": _Method().zero}, ArgumentTypeError, "init must be a plain function .* but is a method"),
+        ({"init": _asynchronous}, ArgumentTypeError, "init must be a plain function .* but is asynchronous"),
+        ({"init": _generator}, ArgumentTypeError, "init must be a plain function .* but is a generator"),
         ({"combine": "mean"}, ArgumentError, "combine must be one of 'min', 'max', 'sum', 'or', 'and'"),
         ({"value": "text"}, ArgumentTypeError, "value must be a dtype such as"),
         (
@@ -69,6 +87,46 @@ def test_invalid_declarations_are_rejected(changes: Any, error: type[Exception],
 def test_wrong_combiners_are_refused_when_declared() -> None:
     with pytest.raises(ArgumentTypeError, match=r"Combiner's function takes 1 argument, but must take \(a, b\)"):
         gp.Combiner(cast(Any, lambda a: a), 0)
+
+
+calls = 0
+
+
+def _count_calls(ctx: Any) -> int:
+    global calls
+    calls += 1
+    return calls
+
+
+def _import(ctx: Any) -> Any:
+    import math
+
+    return math.floor(ctx.vertex)
+
+
+def _change_context(ctx: Any) -> int:
+    ctx.vertex = 1
+    return 0
+
+
+def _large(vertex: Any) -> Any:
+    return vertex + 0x10000000000000000
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (_count_calls, r"STORE_GLOBAL"),
+        (_import, r"IMPORT_NAME"),
+        (_change_context, r"No definition for lowering .*vertex"),
+        (lambda ctx: _large(ctx.vertex), "uses the integer 18446744073709551616, which exceeds 64 bits"),
+    ],
+)
+@pytest.mark.parametrize("check", [False, True])
+def test_what_cannot_be_compiled_is_a_program_error(function: Any, problem: str, check: bool) -> None:
+    graph = gp.Graph.from_edgelist([0], [1])
+    with pytest.raises(ProgramError, match=f"init .*{problem}"):
+        gp.run(graph, program(init=function), device="cpu", check=check)
 
 
 AGGREGATORS: list[Any] = [

@@ -132,6 +132,30 @@ def test_a_second_ctrl_c_leaves_an_endless_operator() -> None:
     assert process.returncode == 0
 
 
+def test_ctrl_c_ends_the_wait_for_an_endless_program_of_another_thread() -> None:
+    program = """
+        other = threading.Thread(target=search_on_ring, args=(8,), daemon=True)
+        other.start()
+        time.sleep(0.5)
+        print("ready", flush=True)
+        try:
+            search_on_ring(100_001)
+        except KeyboardInterrupt as error:
+            print(*error.__notes__, flush=True)
+        check()
+        print(other.is_alive(), flush=True)
+    """
+    process = start(program, 2)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(1)
+    os.kill(process.pid, signal.SIGINT)
+    note = "another thread was running a kernel on these threads; the next kernel gets new ones\n"
+    assert process.communicate(timeout=120) == (f"{note}True\n", "")
+    assert process.returncode == 0
+
+
 def test_a_kernel_that_ends_honours_the_first_ctrl_c() -> None:
     program = """
         def slow(value, incoming, ctx):

@@ -47,6 +47,42 @@ def test_results_are_exact_or_an_error(exact: Callable[[int, int], int], left: A
     check()
 
 
+POWERS_AND_SHIFTS = {
+    operator.pow: checked(lambda a, b: a**b),
+    operator.lshift: checked(lambda a, b: a << b),
+    operator.rshift: checked(lambda a, b: a >> b),
+}
+
+
+@given(st.integers(-(2**63), 2**63 - 1) | st.integers(-9, 9), st.integers(0, 70))
+def test_powers_and_shifts_are_exact_or_an_error(a: int, b: int) -> None:
+    for exact, compiled in POWERS_AND_SHIFTS.items():
+        if -(2**63) <= exact(a, b) < 2**63:
+            assert compiled(a, b) == exact(a, b)
+        else:
+            with pytest.raises(OverflowError, match="integer overflow"):
+                compiled(a, b)
+
+
+def test_powers_and_shifts_of_other_types_are_unchanged() -> None:
+    cube, power, shift = (lambda a, b: a**3), (lambda a, b: a**b), (lambda a, b: a << b)
+    for a, b in (
+        (1.1, 3),
+        (0.3, 7),
+        (2, 0.5),
+        (np.float32(1.1), 5),
+        (True, 2),
+        (3.0, -2),
+        (np.uint64(2), np.uint64(9)),
+    ):
+        assert checked(power)(a, b) == numba.njit(power)(a, b)
+        assert checked(cube)(a, b) == numba.njit(cube)(a, b)
+    assert checked(shift)(np.uint64(1), 63) == 2**63
+    for count in (-1, -64):
+        with pytest.raises(OverflowError):
+            checked(shift)(1, count)
+
+
 def test_in_place_operators_are_checked_and_other_types_are_unchanged() -> None:
     def multiply(base: int, exponent: int) -> int:
         result = 1
