@@ -63,7 +63,9 @@ def sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
     with tarfile.open(build("sdist", checkout, folder)) as archive:
         assert {member.type for member in archive.getmembers()} == {tarfile.REGTYPE, tarfile.DIRTYPE}
-        archive.extractall(folder, filter="data")
+        # Python 3.11 before 3.11.4 has no filters, and ignores the attribute.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(folder)
     return folder / f"gpu_pregel-{gp.__version__}"
 
 
