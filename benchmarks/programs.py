@@ -33,6 +33,7 @@ from benchmarks.cc import add_contest, measure_contestants, report_graph
 from benchmarks.peers._contestant import Contestant, Loading, ProgramContestant
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.ours import GpuPregel
+from gpu_pregel.examples import bfs
 
 HELP = "vertex programs: label propagation, PageRank, breadth-first search, cost of a superstep, compile time"
 ITERATIONS = 20
@@ -64,16 +65,7 @@ HOPS = gp.VertexProgram(
     apply=lambda value, incoming, ctx: min(value, incoming),
 )
 
-SEARCH = gp.VertexProgram(
-    value=np.int32,
-    parameters={"source": 0},
-    init=lambda ctx: 0 if ctx.vertex == ctx.parameters.source else -1,
-    initially_active=lambda ctx: ctx.vertex == ctx.parameters.source,
-    message=lambda value, ctx: value + 1,
-    combine="any",
-    receives=lambda value, ctx: value < 0,
-    apply=lambda value, incoming, ctx: incoming,
-)
+SEARCH = bfs.hops
 
 
 class LabelPropagation(GpuPregel):
