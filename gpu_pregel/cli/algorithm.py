@@ -19,8 +19,8 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
     note = f" ({algorithm.note})" if algorithm.note else ""
     parser = commands.add_parser(
         algorithm.command,
-        help=f"find the {algorithm.title} of a graph",
-        description=f"Find the {algorithm.title}{note} of a graph that is read from a file or generated.",
+        help=f"find {algorithm.purpose} of a graph",
+        description=f"Find {algorithm.purpose}{note} of a graph that is read from a file or generated.",
         epilog=_common.example(f"{algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet"),
     )
     _common.add_generator_options(parser, files=True)
@@ -99,5 +99,5 @@ def _details(result: VertexResult) -> str:
 
 def _verify(algorithm: Algorithm, graph: Graph, result: VertexResult) -> None:
     with _common.stopwatch() as checking:
-        algorithm.load_checker()(graph, result.to_numpy())
+        algorithm.load_checker()(graph, result)
     _common.print_seconds("verified", checking.seconds)

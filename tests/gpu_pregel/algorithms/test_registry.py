@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 import gpu_pregel as gp
 from benchmarks.peers import PEERS
 from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, exported_names
-from gpu_pregel.host.graphs.results import VertexResult
+from gpu_pregel.host.graphs.results import Result
 from tests.gpu_pregel.algorithms.hops import check_hops, hops
 from tests.graphs import KNOWN, arrays
 
@@ -28,19 +29,27 @@ EVERY_ALGORITHM = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda en
 def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) -> None:
     function = algorithm.load()
     assert getattr(gp, algorithm.name) is function
-    assert issubclass(getattr(gp, algorithm.result), VertexResult)
-    graph, *options = signature(function).parameters.values()
+    assert issubclass(getattr(gp, algorithm.result), Result)
+    graph, *parameters = signature(function).parameters.values()
     assert graph.name == "graph"
-    assert {"device", "threads", "progress"} <= {option.name for option in options}
-    assert all(option.kind is Parameter.KEYWORD_ONLY for option in options)
+    assert {"device", "threads", "progress"} <= {parameter.name for parameter in parameters}
+    required = {parameter.name for parameter in parameters if parameter.default is Parameter.empty}
+    assert {parameter.name for parameter in parameters if parameter.kind is not Parameter.KEYWORD_ONLY} <= required
+    assert required == {option.argument for option in algorithm.options if option.required}
+    assert {option.argument for option in algorithm.options} <= {parameter.name for parameter in parameters}
+    checked, result = signature(algorithm.load_checker()).parameters.values()
+    assert (checked.name, result.name) == ("graph", "result")
     assert algorithm.load_checker().__doc__
-    assert set(algorithm.requires) <= {"undirected", "directed", "weights"}
+    assert set(algorithm.requires) <= {"undirected", "directed", "weights", "acyclic"}
+    assert set(algorithm.devices) <= {"cpu", "cuda", "emulated", "python"}
     assert set(algorithm.peers) <= set(PEERS)
 
 
 def test_names_and_commands_are_distinct() -> None:
     assert len({entry.command for entry in ALGORITHMS}) == len(ALGORITHMS)
-    assert len(exported_names()) == 2 * len(ALGORITHMS)
+    assert len({entry.name for entry in ALGORITHMS}) == len(ALGORITHMS)
+    for name, home in exported_names().items():
+        assert getattr(import_module(home), name) is getattr(gp, name)
     assert not set(exported_names()) & set(gp._HOMES)
 
 
