@@ -14,7 +14,7 @@ from gpu_pregel.errors import ArgumentError, FormatError, WriteError
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
-    from gpu_pregel.host.graphs.results import VertexResult
+    from gpu_pregel.host.graphs.results import Result
 
 
 def whole_number(low: int) -> Callable[[str], int]:
@@ -141,9 +141,7 @@ def add_trials_option(parser: argparse.ArgumentParser) -> None:
 
 def add_result_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that writes the result of a run."""
-    parser.add_argument(
-        "-o", metavar="FILE", help="write the value of each vertex: .parquet, .csv, .npy, or - for CSV on stdout"
-    )
+    parser.add_argument("-o", metavar="FILE", help="write the result: .parquet, .csv, .npy, or - for CSV on stdout")
 
 
 def chosen_device(options: argparse.Namespace) -> dict[str, Any]:
@@ -275,8 +273,8 @@ def save_graph(graph: Graph, path: str, format: str | None, *, lossy: bool) -> N
     print_seconds("write", writing.seconds, f"  {path}")
 
 
-def write_result(result: VertexResult, path: str | None) -> None:
-    """Write the values of a result to ``path`` unless it is None; "-" writes CSV to stdout."""
+def write_result(result: Result, path: str | None) -> None:
+    """Write a result to ``path`` unless it is None; "-" writes CSV to stdout."""
     if path is None:
         return
     with stopwatch() as writing:
