@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.programs.buckets import Buckets as Buckets
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
     from gpu_pregel.host.programs.frontier import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
@@ -41,6 +42,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
+    "Buckets": "gpu_pregel.host.programs.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
     "Frontier": "gpu_pregel.host.programs.frontier",
