@@ -24,7 +24,7 @@ class Option(NamedTuple):
         The option's letter, such as "-r"; "" if it has only the long form. The letters follow GAPBS: -r source,
         -i iterations, -t tolerance, -d delta. Taken: -f -g -k -n -o -u -v.
     argument : str
-        The name of the argument; the long form of the option is ``--NAME``.
+        The name of the argument; the long form of the option is ``--NAME``, and ``--run-seed`` for "seed".
     kind : str
         "vertex" (an id), "vertices" (ids), "pairs" (pairs of ids), "integer", "integers", "number" (a float), "flag",
         or the values that a string may have, separated by commas: "in,out,all".
