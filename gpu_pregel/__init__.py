@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
+    from gpu_pregel.algorithms.pagerank import pagerank as pagerank
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform

@@ -157,6 +157,19 @@ ALGORITHMS = (
         devices=("cpu", "cuda", "emulated"),
         peers=_ALL_PEERS,
     ),
+    Algorithm(
+        "pagerank",
+        "PageRanks",
+        "pagerank",
+        finds="the PageRank of each vertex",
+        options=(
+            Option("", "damping", "number", "probability of following an edge (default 0.85)"),
+            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+        ),
+        paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
+        cost="O(n + m) per iteration",
+    ),
 )
 
 
