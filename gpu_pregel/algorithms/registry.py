@@ -157,6 +157,24 @@ ALGORITHMS = (
         devices=("cpu", "cuda", "emulated"),
         peers=_ALL_PEERS,
     ),
+    Algorithm(
+        "triangle_count",
+        "TriangleCounts",
+        "tc",
+        finds="the triangles",
+        requires=("undirected",),
+        paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
+        cost="O(m^1.5)",
+        peers=("gapbs", "networkit", "cugraph"),
+    ),
+    Algorithm(
+        "local_clustering",
+        "ClusteringCoefficients",
+        "lcc",
+        finds="the local clustering coefficients",
+        paper="Iosup et al.: LDBC Graphalytics, 2016",
+        cost="O(m^1.5)",
+    ),
 )
 
 
