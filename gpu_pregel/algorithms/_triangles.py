@@ -46,7 +46,7 @@ def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:
 
 
 def _is_skewed(graph: Graph) -> bool:
-    """Whether packed rows are shorter: from a sample of edges, are there hubs, or many neighbours in each word?"""
+    """Whether packed rows are shorter: a sample of edges shows hubs, or many neighbours per word."""
     n, m = graph.num_vertices, graph.num_edges
     if m == 0:
         return False

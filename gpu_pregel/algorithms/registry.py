@@ -175,6 +175,17 @@ ALGORITHMS = (
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
     ),
+    Algorithm(
+        "core_number",
+        "CoreNumbers",
+        "kcore",
+        finds="the core numbers",
+        exports=("k_core",),
+        requires=("undirected",),
+        paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
+        cost="O(n + m)",
+        peers=("networkit", "cugraph"),
+    ),
 )
 
 

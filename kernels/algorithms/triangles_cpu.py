@@ -2,7 +2,7 @@
 
 Packed rows: vertices are ranked by descending degree, and the row of rank r has its neighbours of smaller rank as words
 of a bitmap, ``words[i]`` at ``places[i]``. Neighbours of small rank are common, so that a word holds several of them,
-and the vertices common to two rows are counted by ``popcount``. Self-loops and repeated edges leave no trace in a bitmap.
+and ``popcount`` counts the vertices common to two rows. Self-loops and repeated edges leave no trace in a bitmap.
 
 In a directed graph a neighbour is the other end of an edge in either direction; ``back_indptr`` and ``back_indices``
 are its CSC, None if the graph is undirected. ``mutual`` has the bits of the neighbours with edges in both directions.
@@ -66,7 +66,7 @@ def count_neighbors(work: Any, indptr: Any, indices: Any, back_indptr: Any, back
 
 @jit
 def divide_links(work: Any, links: Any, neighbors: Any, orders: Any, coefficients: Any) -> None:
-    """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 where links count pairs in any order."""
+    """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 for unordered links."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
@@ -162,7 +162,7 @@ def pack_rows(
             if back_indptr is not None:
                 count = _scatter(back_indptr, back_indices, ranks, u, r, back, touched, count)
             if count > left:
-                left = max(BLOCK, count)
+                left = np.int64(max(BLOCK, count))
                 free = fetch_and_add(reserved, 0, left)
             starts[r] = free
             for i in range(count):
