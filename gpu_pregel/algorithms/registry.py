@@ -170,6 +170,35 @@ ALGORITHMS = (
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
     ),
+    Algorithm(
+        "triangle_count",
+        "TriangleCounts",
+        "tc",
+        finds="the triangles",
+        requires=("undirected",),
+        paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
+        cost="O(m^1.5)",
+        peers=("gapbs", "networkit", "cugraph"),
+    ),
+    Algorithm(
+        "local_clustering",
+        "ClusteringCoefficients",
+        "lcc",
+        finds="the local clustering coefficients",
+        paper="Iosup et al.: LDBC Graphalytics, 2016",
+        cost="O(m^1.5)",
+    ),
+    Algorithm(
+        "core_number",
+        "CoreNumbers",
+        "kcore",
+        finds="the core numbers",
+        exports=("k_core",),
+        requires=("undirected",),
+        paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
+        cost="O(n + m)",
+        peers=("networkit", "cugraph"),
+    ),
 )
 
 
