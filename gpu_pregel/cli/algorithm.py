@@ -7,11 +7,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.algorithms.registry import Algorithm
-from gpu_pregel.cli import _common
+from gpu_pregel.cli import _arguments, _common
 
 if TYPE_CHECKING:
     from gpu_pregel.host.graphs.graph import Graph
-    from gpu_pregel.host.graphs.results import VertexResult
+    from gpu_pregel.host.graphs.results import Result
+
+_SHOWN_PHASES = 12
 
 
 def add_parser(commands: Any, algorithm: Algorithm) -> None:
@@ -19,10 +21,11 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
     note = f" ({algorithm.note})" if algorithm.note else ""
     parser = commands.add_parser(
         algorithm.command,
-        help=f"find the {algorithm.title} of a graph",
-        description=f"Find the {algorithm.title}{note} of a graph that is read from a file or generated.",
-        epilog=_common.example(f"{algorithm.command} -f wiki-Vote.txt -v -o {algorithm.result.lower()}.parquet"),
+        help=f"find {algorithm.purpose} of a graph",
+        description=f"Find {algorithm.purpose}{note} of a graph that is read from a file or generated.",
+        epilog=_common.example(_arguments.example(algorithm)),
     )
+    _arguments.add_options(parser, algorithm)
     _common.add_generator_options(parser, files=True)
     _common.add_read_options(parser)
     _common.add_run_options(parser)
@@ -43,14 +46,15 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
         _common.print_seconds("prepare", preparing.seconds)
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
+            arguments = _arguments.given_arguments(options, algorithm, graph)
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         trials, compiling = [], 0.0
         for _ in range(options.n):
-            result = algorithm.load()(graph, **device, progress=_common.show_progress())
+            result = algorithm.load()(graph, **arguments, **device, progress=_common.show_progress())
             trials.append(result.stats["seconds"])
             compiling += result.stats["compile_seconds"]
-            _common.print_seconds(algorithm.result.lower(), trials[-1], _details(result))
+            _common.print_seconds("run", trials[-1], _details(result))
         if compiling:
             _common.print_seconds("compile", compiling, "  (not part of the trials)")
         if options.n > 1:
@@ -65,6 +69,8 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
             {
                 "graph": name,
                 **_common.summary(graph),
+                "algorithm": algorithm.name,
+                "arguments": arguments,
                 **result.summary(),
                 "verified": bool(options.v),
                 "device": result.stats["device"],
@@ -76,28 +82,29 @@ def run(options: argparse.Namespace, algorithm: Algorithm) -> None:
 
 def _prepare(algorithm: Algorithm, device: dict[str, Any]) -> None:
     """Compile the kernels, or load them from the cache, so that the trials do not include the time."""
-    import numpy as np
-
     import gpu_pregel as gp
 
-    ids = np.arange(2, dtype=np.uint32)
-    weight = np.ones(2, np.float32) if "weights" in algorithm.requires else None
-    graph = gp.Graph.from_edgelist(ids, ids[::-1], weight, directed="directed" in algorithm.requires)
-    algorithm.load()(graph, **device)
+    src, dst = ([0], [1]) if "acyclic" in algorithm.requires else ([0, 1], [1, 0])
+    weight = [1.0] * len(src) if "weights" in algorithm.requires else None
+    graph = gp.Graph.from_edgelist(src, dst, weight, directed=bool({"directed", "acyclic"} & set(algorithm.requires)))
+    arguments = algorithm.sample_arguments(graph) or {}
+    algorithm.load()(graph, **arguments, **device)
 
 
-def _has_phases(result: VertexResult) -> bool:
+def _has_phases(result: Result) -> bool:
     return bool(result.trace) and "phase" in result.trace[0]
 
 
-def _details(result: VertexResult) -> str:
+def _details(result: Result) -> str:
     if not _has_phases(result):
         return f"  ({len(result.trace):,} supersteps)"
+    if len(result.trace) > _SHOWN_PHASES:
+        return f"  ({len(result.trace):,} phases)"
     parts = (f"{row['phase']} {1000 * row['seconds']:.2f}" for row in result.trace)
     return f"  ({', '.join(parts)} ms)"
 
 
-def _verify(algorithm: Algorithm, graph: Graph, result: VertexResult) -> None:
+def _verify(algorithm: Algorithm, graph: Graph, result: Result) -> None:
     with _common.stopwatch() as checking:
-        algorithm.load_checker()(graph, result.to_numpy())
+        algorithm.load_checker()(graph, result)
     _common.print_seconds("verified", checking.seconds)

@@ -12,13 +12,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
+from gpu_pregel.cli._arguments import find_id
 from gpu_pregel.cli.examples import example_names
 from gpu_pregel.errors import (
     ArgumentError,
     GpuPregelError,
     MissingFileError,
     SuperstepLimitError,
-    UnknownVertexError,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ def run(options: argparse.Namespace) -> None:
     with _common.announce_compilation():
         with _common.stopwatch() as loading:
             graph, name = _common.load_graph(options)
-            options.parameters.update({key: _vertex(graph, key, text) for key, text in options.vertex})
+            options.parameters.update(
+                {key: graph.vertex(find_id(graph, f"--vertex {key}=", text)) for key, text in options.vertex}
+            )
         _common.print_line("graph", f"{name}: {graph.describe()}")
         _common.print_seconds("load", loading.seconds)
         with _common.stopwatch() as preparing:
@@ -175,16 +177,6 @@ def _load_program(path: str, name: str) -> VertexProgram:
             raise
         remedy = f"gpu-pregel examples {file.stem} --copy {shlex.quote(str(file.parent))}"
         raise MissingFileError(f"{error}; copy the example: {remedy}") from None
-
-
-def _vertex(graph: Graph, name: str, text: str) -> int:
-    """Return the number of the vertex whose id is this text or, if the ids are numbers, this number."""
-    with suppress(ValueError, UnknownVertexError):
-        return graph.vertex(int(text))
-    try:
-        return graph.vertex(text)
-    except UnknownVertexError:
-        raise ArgumentError(f"--vertex {name}={text}: no vertex of the graph has this id") from None
 
 
 def _run(options: argparse.Namespace, device: dict[str, Any], program: VertexProgram, graph: Graph) -> ProgramResult:

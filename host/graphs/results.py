@@ -1,4 +1,4 @@
-"""The base class of results with one value per vertex, and its conversions."""
+"""The base classes of results: any, and those with one value per vertex; their conversions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def to_host(array: Any) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class VertexResult:
-    """One value per vertex of a graph.
+class Result:
+    """What an algorithm finds, as an array and as columns: of vertices, edges, pairs or walks, or one number.
+
+    A subclass defines ``_values``, ``_columns``, ``summary`` and ``describe``.
 
     Attributes
     ----------
@@ -45,17 +47,82 @@ class VertexResult:
     stats: dict[str, Any]
     trace: Sequence[dict[str, Any]]
 
-    value_name: ClassVar[str]
-
     @property
     def _values(self) -> Array:
-        """The values by vertex number, in host memory."""
+        """The main values, in host memory."""
         raise NotImplementedError
 
     @property
     def _device_values(self) -> Any:
-        """The values by vertex number, in device memory."""
+        """The main values, in device memory."""
         return self._values
+
+    def _columns(self) -> dict[str, Array]:
+        """The columns of files and tables, by the user's ids."""
+        raise NotImplementedError
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the main values, in host memory, for ``np.asarray(result)``."""
+        return np.array(self._values, dtype=dtype, copy=copy)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table of :meth:`to_arrow` as a PyCapsule, for ``pyarrow.table(result)``, Polars and DuckDB."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Return the main values as a DLPack capsule that shares their memory on the device."""
+        return self._device_values.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        """Return the type and the number of the device that holds the values."""
+        device: tuple[Any, int] = self._device_values.__dlpack_device__()
+        return device
+
+    def to_numpy(self) -> Array:
+        """Return the main values, in host memory."""
+        return self._values
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a data frame, by the user's ids."""
+        pandas = require("pandas", f"{type(self).__name__}.to_pandas")
+        return pandas.DataFrame(self._columns())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return an Arrow table, by the user's ids."""
+        return as_table(self._columns())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the main figures of the result as JSON data."""
+        return {}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"{len(self._values):,} values"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to a file.
+
+        ``.parquet`` and ``.csv`` files hold the columns of :meth:`to_arrow`, by the user's ids; ``.npy`` files hold the
+        array of :meth:`to_numpy`. The file is written completely or not at all.
+
+        Raises
+        ------
+        FormatError
+            The suffix is not supported.
+        WriteError
+            The file cannot be written, for example because the disk is full.
+        """
+        package.function("save_result")(path, self._columns(), self.to_numpy())
+
+
+@dataclass(frozen=True, repr=False)
+class VertexResult(Result):
+    """One value per vertex of a graph, by vertex number; ``value_name`` is the column of the values.
+
+    A subclass that has several values per vertex overrides ``_columns``.
+    """
+
+    value_name: ClassVar[str]
 
     def _to_ids(self, values: Array) -> Array:
         """Return values with vertex numbers translated into the user's ids."""
@@ -86,23 +153,6 @@ class VertexResult:
         """Iterate over the values by vertex number, as over the array."""
         return iter(self._values)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the values by vertex number, in host memory, for ``np.asarray(result)``."""
-        return np.array(self._values, dtype=dtype, copy=copy)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the table of :meth:`to_arrow` as a PyCapsule, for ``pyarrow.table(result)``, Polars and DuckDB."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """Return the values by vertex number as a DLPack capsule that shares their memory on the device."""
-        return self._device_values.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[Any, int]:
-        """Return the type and the number of the device that holds the values."""
-        device: tuple[Any, int] = self._device_values.__dlpack_device__()
-        return device
-
     def _vertex_ids(self) -> Array:
         return self.graph.to_ids(np.arange(self.graph.num_vertices))
 
@@ -110,42 +160,10 @@ class VertexResult:
         """The columns of files and tables: one row per vertex, by the user's ids."""
         return {"vertex": self._vertex_ids(), self.value_name: self._to_ids(self._values)}
 
-    def to_numpy(self) -> Array:
-        """Return the values by vertex number [n], in host memory."""
-        return self._values
-
     def to_dict(self) -> dict[Any, Any]:
         """Return a dict from the user's ids to values."""
         return dict(zip(self._vertex_ids().tolist(), self._to_ids(self._values).tolist(), strict=True))
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a data frame with one row per vertex, by the user's ids."""
-        pandas = require("pandas", f"{type(self).__name__}.to_pandas")
-        return pandas.DataFrame(self._columns())
-
-    def to_arrow(self) -> pyarrow.Table:
-        """Return an Arrow table with one row per vertex, by the user's ids."""
-        return as_table(self._columns())
-
-    def summary(self) -> dict[str, Any]:
-        """Return the main figures of the result as JSON data."""
-        return {}
-
     def describe(self) -> str:
         """Return a one-line summary."""
         return f"{self.graph.num_vertices:,} values"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to a file.
-
-        ``.parquet`` and ``.csv`` files hold one row per vertex, by the user's ids; ``.npy`` files hold the array of
-        values by vertex number. The file is written completely or not at all.
-
-        Raises
-        ------
-        FormatError
-            The suffix is not supported.
-        WriteError
-            The file cannot be written, for example because the disk is full.
-        """
-        package.function("save_result")(path, self._columns(), self.to_numpy())

@@ -14,8 +14,8 @@ Array = np.ndarray[Any, Any]
 _EDGES_AT_ONCE = 1 << 24
 
 
-def check_connected_components(graph: Graph, labels: Array) -> None:
-    """Raise ``VerificationError`` unless ``labels`` are the connected components of ``graph``.
+def check_connected_components(graph: Graph, result: Any) -> None:
+    """Raise ``VerificationError`` unless the labels are the connected components of ``graph``.
 
     The labels are correct if no edge joins two labels and a breadth-first search, in NumPy, from all vertices that are
     their own label reaches every vertex.
@@ -23,7 +23,7 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
     Parameters
     ----------
     graph : Graph
-    labels : integer [n]
+    result : Components or integer array_like[n]
         The smallest vertex of each vertex's component.
 
     Examples
@@ -32,7 +32,7 @@ def check_connected_components(graph: Graph, labels: Array) -> None:
     >>> check_connected_components(gp.Graph.from_edgelist([0], [1], num_vertices=3), [0, 0, 2])
     """
     n = graph.num_vertices
-    labels = np.asarray(labels)
+    labels = np.asarray(result)
     if labels.shape != (n,):
         raise VerificationError(f"labels have shape {labels.shape}, not ({n},)")
     if n == 0:

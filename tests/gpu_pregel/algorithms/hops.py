@@ -52,13 +52,13 @@ def hops(graph: GraphLike, *, device: str = "auto", threads: int | None = None, 
     return Hops(graph=found.graph, stats=found.stats, trace=found.trace, hops=found.values)
 
 
-def check_hops(graph: Graph, hops: Any) -> None:
-    """Raise ``VerificationError`` unless ``hops`` agrees with SciPy's shortest paths."""
+def check_hops(graph: Graph, result: Any) -> None:
+    """Raise ``VerificationError`` unless the hops agree with SciPy's shortest paths."""
     from scipy.sparse.csgraph import shortest_path
 
     if graph.num_vertices == 0:
         return
     expected = shortest_path(graph.to_scipy(), unweighted=True, indices=0)
-    wrong = np.where(np.isinf(expected), -1, expected) != hops
+    wrong = np.where(np.isinf(expected), -1, expected) != np.asarray(result)
     if wrong.any():
         raise VerificationError(f"vertex {int(wrong.argmax())} has a wrong number of hops")

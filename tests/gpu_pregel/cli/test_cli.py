@@ -32,7 +32,7 @@ def test_cc_prints_the_answer_to_stderr_and_nothing_to_stdout(pairs: Path, capsy
     assert "2 components, the largest of 3 vertices (60.0% of the vertices)" in err
     assert "verified" in err
     assert "of 3 trials" in err
-    assert len([line for line in err.splitlines() if line.startswith("components")]) == 3
+    assert len([line for line in err.splitlines() if line.startswith("run ")]) == 3
 
 
 def test_cc_prints_json_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +100,7 @@ def test_info_clears_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("gpu_pregel.kernels.library.cache.cache_directory", lambda: str(tmp_path))
+    monkeypatch.delenv("GPU_PREGEL_CACHE_BYTES", raising=False)
     (tmp_path / f"push-{64 * '0'}.nbi").write_bytes(bytes(2048))
     (tmp_path / "other").write_bytes(bytes(2000))
     assert main(["info"]) == 0
@@ -115,7 +116,7 @@ def test_info_clears_the_cache(
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "required: {cc,run,runs,generate,convert,examples,info}"),
+        ([], 2, "required: {cc,"),
         (["cc"], 2, "one of the arguments -g -u --grid -f is required"),
         (["cc", "-g", "4", "-u", "4"], 2, "not allowed with"),
         (["cc", "-g", "four"], 2, "'four' is not a whole number"),
