@@ -157,6 +157,39 @@ ALGORITHMS = (
         devices=("cpu", "cuda", "emulated"),
         peers=_ALL_PEERS,
     ),
+    Algorithm(
+        "louvain",
+        "Communities",
+        "louvain",
+        finds="communities of large modularity by Louvain's method",
+        exports=("modularity",),
+        requires=("undirected",),
+        options=(
+            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
+            Option("t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
+            Option("", "max_levels", "integer", "number of levels at most"),
+            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
+        ),
+        paper="Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities, 2008; Sahu: GVE-Louvain, 2023",
+        cost="O(m) per round",
+        peers=("networkit", "gve"),
+    ),
+    Algorithm(
+        "leiden",
+        "Communities",
+        "leiden",
+        finds="communities of large modularity by Leiden's method",
+        requires=("undirected",),
+        options=(
+            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
+            Option("t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
+            Option("", "max_levels", "integer", "number of levels at most"),
+            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
+        ),
+        paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
+        cost="O(m) per round",
+        peers=("networkit", "gve"),
+    ),
 )
 
 
