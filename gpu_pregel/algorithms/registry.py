@@ -158,6 +158,16 @@ ALGORITHMS = (
         peers=_ALL_PEERS,
     ),
     Algorithm(
+        "cdlp",
+        "CommunityLabels",
+        "cdlp",
+        finds="communities by synchronous label propagation",
+        options=(Option("i", "iterations", "integer", "number of iterations (default 10)"),),
+        paper="Raghavan, Albert, Kumara: Label propagation, 2007; Iosup et al.: LDBC Graphalytics, 2016",
+        cost="O(m) per iteration",
+        peers=("networkit",),
+    ),
+    Algorithm(
         "louvain",
         "Communities",
         "louvain",
