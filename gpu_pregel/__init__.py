@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
@@ -50,6 +51,7 @@ _HOMES = {
     "VertexContext": "gpu_pregel.kernels.programs.fields",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
+    "atomics": "gpu_pregel.kernels.library",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",
@@ -60,6 +62,9 @@ _HOMES = {
     "uniform": "gpu_pregel.host.graphs.generators",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
+
+_MODULES = ("agents", "atomics", "errors")
+"""The public names that are modules."""
 
 _FUNCTIONS = {
     "connected_components": "gpu_pregel.algorithms.connected_components",
@@ -83,7 +88,7 @@ if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept missp
         home = _HOMES.get(name) or _algorithms().get(name)
         if home is None:
             raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
-        value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
+        value = import_module(f"{home}.{name}") if name in _MODULES else getattr(import_module(home), name)
         globals()[name] = value
         return value
 
