@@ -109,9 +109,21 @@ class CudaOperators:
         """Return the set of the vertices with true ``flags``, bool[n]."""
         storage = self._take()
         storage.words = self._device.upload(pack_bits(flags).view(np.uint32)[: -(-self._n // WARP)])
-        active = CudaSet(self._pool, storage, transposed=False, queued=False)
-        self._list(active, storage, transposed=False)
-        active.measure(self._device.download(storage.control))
+        return self._counted(storage, transposed=False)
+
+    def union(self, one: CudaSet, other: CudaSet) -> CudaSet:
+        """Return the set of the vertices of both."""
+        if one.storage is None or other.storage is None:
+            return self.everything()
+        storage = self._take()
+        words = (one.storage.words, other.storage.words, storage.words)
+        self._launch(frontier_cuda.unite, len(storage.words), *words)
+        return self._counted(storage, transposed=one.transposed)
+
+    def _counted(self, storage: _Storage, *, transposed: bool) -> CudaSet:
+        """Return the set of the vertices of a bitmap."""
+        active = CudaSet(self._pool, storage, transposed=transposed, queued=False)
+        self._list(active, storage, transposed=transposed)
         return active
 
     def flags(self, active: CudaSet) -> Array:
@@ -127,7 +139,6 @@ class CudaOperators:
         transposed = csr is not self._graph._csr
         if active.storage is not None and active.transposed != transposed:
             self._list(active, active.storage, transposed=transposed)
-            active.measure(self._device.download(active.storage.control))
         return active.edges
 
     def process_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str) -> Any:
@@ -196,7 +207,6 @@ class CudaOperators:
             is_listed = active.queued and active.transposed == transpose
             if not is_listed or (total.kind == "f" and not active.ordered):
                 self._list(active, storage, transposed=transpose)
-                active.measure(self._device.download(storage.control))
             count, queue, hubs, firsts = active.count, storage.queue, storage.hubs, storage.firsts
             hub_count, pieces = active.hubs >> 32, active.hubs & _PIECES
         given = (queue, count, hubs, firsts, hub_count, pieces)
@@ -220,7 +230,7 @@ class CudaOperators:
         return self._none if active.storage is None else active.storage.words
 
     def _list(self, active: CudaSet, storage: _Storage, *, transposed: bool) -> None:
-        """Fill the queue of a set and its list of hubs in ascending order, and find its figures, from its bitmap."""
+        """Fill the queue of a set and its list of hubs in ascending order, from its bitmap, and read its figures."""
         indptr, warps = self._rows_of(transposed=transposed).indptr, len(self._counts) // 3
         self._launch(frontier_cuda.count_words, warps, storage.words, indptr, self._counts)
         self._launch(
@@ -228,6 +238,7 @@ class CudaOperators:
             *(storage.queue, storage.hubs, storage.firsts, storage.control),
         )
         active.transposed, active.queued, active.ordered = transposed, True, True
+        active.measure(self._device.download(storage.control))
 
     def _result(self, transposed: bool, *, queued: bool) -> tuple[CudaSet, _Storage]:
         """Return an empty set for the result of an operator."""

@@ -99,6 +99,14 @@ def clear(by_queue: Any, queue: Any, count: Any, words: Any, control: Any) -> No
         control[i] = 0
 
 
+@kernel(_VERTICES, _VERTICES, _VERTICES)
+def unite(one: Any, other: Any, found: Any) -> None:
+    """Write the union of two bitmaps to a third."""
+    i = np.uint32(cuda.grid(1))
+    if i < np.uint32(len(found)):
+        found[i] = one[i] | other[i]
+
+
 @device
 def _warps(counts: Any) -> Any:
     """Return the number of warps that list words."""
