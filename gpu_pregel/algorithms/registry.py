@@ -198,6 +198,8 @@ ALGORITHMS = (
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
         peers=("networkit", "cugraph"),
+    ),
+    Algorithm(
         "cdlp",
         "CommunityLabels",
         "cdlp",

@@ -1,7 +1,7 @@
 """Kernels of Louvain and Leiden on the CPU: moving vertices between communities, and aggregating communities.
 
-Weights are whole numbers, so that sums do not depend on the order of threads. ``unit`` scales them for the comparison of
-gains, ``rate`` is the resolution times ``unit`` divided by the total weight: the gain of vertex u in community c is
+Weights are whole numbers, so that sums do not depend on the order of threads. ``unit`` scales them for the comparison
+of gains, ``rate`` is the resolution times ``unit`` divided by the total weight: the gain of vertex u in community c is
 ``unit * weight(u, c) - rate * degree(u) * total(c)``, where ``total`` sums the degrees of the members other than u.
 
 Each thread counts in its own row of ``table``, which is all zeros between two vertices.
