@@ -18,8 +18,18 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.greedy_color import Coloring as Coloring
+    from gpu_pregel.algorithms.greedy_color import greedy_color as greedy_color
+    from gpu_pregel.algorithms.maximal_independent_set import IndependentSet as IndependentSet
+    from gpu_pregel.algorithms.maximal_independent_set import maximal_independent_set as maximal_independent_set
+    from gpu_pregel.algorithms.minimum_spanning_forest import SpanningForest as SpanningForest
+    from gpu_pregel.algorithms.minimum_spanning_forest import minimum_spanning_forest as minimum_spanning_forest
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.strongly_connected_components import StrongComponents as StrongComponents
+    from gpu_pregel.algorithms.strongly_connected_components import (
+        strongly_connected_components as strongly_connected_components,
+    )
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
