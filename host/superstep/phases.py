@@ -19,11 +19,11 @@ class Phases:
         self._shown = shown
         self._rows: list[dict[str, Any]] = []
 
-    def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
-        """Launch ``kernel`` over ``size`` items as the phase ``name``."""
+    def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any, chunk: int | None = None) -> None:
+        """Launch ``kernel`` over ``size`` items, ``chunk`` at a time on the CPU, as the phase ``name``."""
         begin, compiled = perf_counter(), compile_seconds()
         with ProgressBar(name, shown=self._shown) as bar:
-            self._device.launch(kernel, size, *arguments, tick=bar.tick)
+            self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
             self._device.synchronize()
         compiled = compile_seconds() - compiled
         seconds = max(0.0, perf_counter() - begin - compiled)
