@@ -54,14 +54,15 @@ def column_list(text: str) -> list[str | int]:
     return columns
 
 
-def add_generator_options(parser: argparse.ArgumentParser, *, files: bool) -> None:
-    """Add the options that specify a graph: those of the generators and, if ``files``, ``-f``."""
+def add_generator_options(parser: argparse.ArgumentParser, *, files: bool, positional: bool = False) -> None:
+    """Add the options that specify a graph: those of the generators and, if ``files``, ``-f`` or a positional FILE."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("-g", type=whole_number(0), metavar="SCALE", help="Kronecker graph with 2^SCALE vertices")
     source.add_argument("-u", type=whole_number(0), metavar="SCALE", help="uniform random graph with 2^SCALE vertices")
     source.add_argument("--grid", type=grid_shape, metavar="ROWSxCOLUMNS", help="road-like grid with holes")
     if files:
-        source.add_argument("-f", metavar="FILE", help="read the graph from FILE")
+        name, count = ("f", "?") if positional else ("-f", None)
+        source.add_argument(name, nargs=count, metavar="FILE", help="read the graph from FILE")
     parser.add_argument("-k", type=whole_number(0), default=16, metavar="DEGREE", help="edges per vertex (default 16)")
     parser.add_argument(
         "--holes", type=float, default=0.1, metavar="SHARE", help="fraction of holes in a grid (default 0.1)"
@@ -162,13 +163,19 @@ def check_before_work(check: Callable[..., object], *arguments: Any, **options: 
 
 def check_graph_and_output(options: argparse.Namespace) -> None:
     """Raise, before any work begins, if the graph cannot be read or generated, or the result cannot be written."""
-    from gpu_pregel.io import check_input
     from gpu_pregel.io.results import check_result_path
 
     if options.o == "-" and options.json:
         raise ArgumentError("-o - and --json both write to stdout: pass a file to -o, or omit one of them")
     if options.o not in (None, "-"):
         check_before_work(check_result_path, options.o)
+    check_graph(options)
+
+
+def check_graph(options: argparse.Namespace) -> None:
+    """Raise, before any work begins, if the graph cannot be read or generated."""
+    from gpu_pregel.io import check_input
+
     if options.f is not None:
         check_input(options.f, options.format)
     elif any(value not in (None, "auto") for value in reading_options(options).values()) or options.weight is None:

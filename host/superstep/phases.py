@@ -20,7 +20,7 @@ class Phases:
         self._rows: list[dict[str, Any]] = []
 
     def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any, chunk: int | None = None) -> None:
-        """Launch ``kernel`` over ``size`` items, ``chunk`` at a time on the CPU, as the phase ``name``."""
+        """Launch ``kernel`` over ``size`` items as the phase ``name``; CPU threads claim ``chunk`` at a time."""
         begin, compiled = perf_counter(), compile_seconds()
         with ProgressBar(name, shown=self._shown) as bar:
             self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)

@@ -89,7 +89,7 @@ PROGRAM = """if True:
     from gpu_pregel.algorithms.registry import ALGORITHMS
 
     assert "hops" in dir(gp) and "Hops" in gp.__all__
-    assert [entry.name for entry in ALGORITHMS] == ["connected_components", "hops"]
+    assert ALGORITHMS[-1].name == "hops"
     path = gp.Graph.from_edgelist([0, 1, 4], [1, 2, 3])
     for device in ("cpu", "emulated"):
         found = gp.hops(path, device=device)
