@@ -67,21 +67,22 @@ def as_float(typingctx: Any, word: Any, weight: Any) -> Any:
 
 
 @inline
-def _new_block(slot: Any, pool: Any, bins: Any, common: Any) -> Any:
-    """Return the number of a free block, or 0 if the pool is full."""
+def _start_block(slot: Any, tail: Any, pool: Any, bins: Any, common: Any) -> Any:
+    """Return the first position of a new block that follows the full block before ``tail``; 0 if the pool is full."""
     block = bins[slot + FREE]
     if block != 0:
         bins[slot + FREE] = np.int64(pool[block << BLOCK_BITS])
-        return block
-    block = bins[slot + FRESH]
-    if block == bins[slot + FRESH_END]:
-        block = fetch_and_add(common, NEXT_BLOCK, _FRESH_BLOCKS)
-        if (block + _FRESH_BLOCKS) << BLOCK_BITS > len(pool):
-            common[FULL] = 1
-            return np.int64(0)
-        bins[slot + FRESH_END] = block + _FRESH_BLOCKS
-    bins[slot + FRESH] = block + 1
-    return block
+    else:
+        block = bins[slot + FRESH]
+        if block == bins[slot + FRESH_END]:
+            block = fetch_and_add(common, NEXT_BLOCK, _FRESH_BLOCKS)
+            if (block + _FRESH_BLOCKS) << BLOCK_BITS > len(pool):
+                common[FULL] = 1
+                return np.int64(0)
+            bins[slot + FRESH_END] = block + _FRESH_BLOCKS
+        bins[slot + FRESH] = block + 1
+    pool[block << BLOCK_BITS] = (tail >> BLOCK_BITS) - 1 if tail > 0 else 0
+    return (block << BLOCK_BITS) + 1
 
 
 @inline
@@ -91,61 +92,10 @@ def _free_block(slot: Any, block: Any, pool: Any, bins: Any) -> None:
 
 
 @inline
-def _insert(slot: Any, v: Any, position: Any, pool: Any, bins: Any, common: Any) -> None:
-    """Add v to the bin of a position relative to the first bin, or to the last one if it is beyond."""
-    place = slot + (np.int64(position) if position < BINS else BINS)
-    tail = bins[place]
-    if tail & (BLOCK - 1) == 0:
-        block = _new_block(slot, pool, bins, common)
-        if block == 0:
-            return
-        pool[block << BLOCK_BITS] = np.uint32((tail >> BLOCK_BITS) - 1 if tail > 0 else 0)
-        tail = (block << BLOCK_BITS) + 1
-    pool[tail] = v
-    bins[place] = tail + 1
-
-
-@inline
-def _relax_entries(
-    begin: Any, end: Any, current: Any, slot: Any, indptr: Any, indices: Any, weights: Any, inverse: Any, base: Any,
-    both_ways: Any, distances: Any, pool: Any, bins: Any, common: Any,
-) -> Any:
-    """Relax the out-edges of the entries of one block that belong to bin ``current``; return their number."""
-    edges = 0
-    for i in range(begin, end):
-        if i + _VERTICES_AHEAD < end:
-            prefetch(indptr, pool[i + _VERTICES_AHEAD])
-            prefetch(distances, pool[i + _VERTICES_AHEAD])
-        if i + _ROWS_AHEAD < end:
-            e = indptr[pool[i + _ROWS_AHEAD]]
-            prefetch(indices, e)
-            prefetch(weights, e)
-        u = pool[i]
-        e = indptr[u]
-        last = indptr[u + 1]
-        if e == last:
-            continue
-        distance = load(distances, u)
-        # An entry is out of date if the distance has fallen into an earlier bin.
-        if np.int64(as_float(distance, weights[e]) * inverse - base) != current:
-            continue
-        # A leaf can improve no distance: it has only the edge by which it was reached.
-        if both_ways and last - e == 1 and distance != 0:
-            continue
-        edges += last - e
-        while e < last:
-            if e + _EDGES_AHEAD < last:
-                prefetch(distances, indices[e + _EDGES_AHEAD])
-            v = indices[e]
-            longer = add_weight(distance, weights[e])
-            known = load(distances, v)
-            while longer < known:
-                if compare_and_swap(distances, v, known, longer):
-                    _insert(slot, v, as_float(longer, weights[e]) * inverse - base, pool, bins, common)
-                    break
-                known = load(distances, v)
-            e += 1
-    return edges
+def _tail_before(block: Any, pool: Any) -> Any:
+    """Return the tail of the block before a block of a chain, which is full; 0 if there is none."""
+    before = np.int64(pool[block << BLOCK_BITS])
+    return (before + 1) << BLOCK_BITS if before > 0 else np.int64(0)
 
 
 @jit
@@ -159,33 +109,76 @@ def relax(
         for number in range(first, last):
             slot = number * SLOT_LENGTH
             current = common[CURRENT]
-            edges = 0
             parts = common[PARTS]
             length = -(-(BLOCK - 1) // parts)
-            item = fetch_and_add(common, CURSOR, 1)
-            while item < common[SHARED] * parts:
-                end = shared[item // parts]
-                begin = ((end - 1) >> BLOCK_BITS << BLOCK_BITS) + 1 + item % parts * length
-                edges += _relax_entries(
-                    begin, min(end, begin + length), current, slot, indptr, indices, weights, inverse, base,
-                    both_ways, distances, pool, bins, common,
-                )
-                item = fetch_and_add(common, CURSOR, 1)
-            while current < limit:
-                tail = bins[slot + current]
-                if tail == 0:
-                    current += 1
+            edges = 0
+            tail = np.int64(0)
+            sharing = True
+            while True:
+                # The next entries: part of a shared block, a block of the chain begun, or the next bin.
+                if sharing:
+                    item = fetch_and_add(common, CURSOR, 1)
+                    if item >= common[SHARED] * parts:
+                        sharing = False
+                        continue
+                    end = shared[item // parts]
+                    begin = ((end - 1) >> BLOCK_BITS << BLOCK_BITS) + 1 + item % parts * length
+                    end = min(end, begin + length)
+                elif tail > 0:
+                    begin = ((tail - 1) >> BLOCK_BITS << BLOCK_BITS) + 1
+                    end = tail
+                else:
+                    while current < limit and bins[slot + current] == 0:
+                        current += 1
+                    if current >= limit:
+                        break
+                    tail = bins[slot + current]
+                    bins[slot + current] = 0
                     continue
-                bins[slot + current] = 0
-                while tail > 0:
+                for i in range(begin, end):
+                    if i + _VERTICES_AHEAD < end:
+                        prefetch(indptr, pool[i + _VERTICES_AHEAD])
+                        prefetch(distances, pool[i + _VERTICES_AHEAD])
+                    if i + _ROWS_AHEAD < end:
+                        e = indptr[pool[i + _ROWS_AHEAD]]
+                        prefetch(indices, e)
+                        prefetch(weights, e)
+                    u = pool[i]
+                    e = indptr[u]
+                    e_end = indptr[u + 1]
+                    if e == e_end:
+                        continue
+                    distance = load(distances, u)
+                    # An entry is out of date if the distance has fallen into an earlier bin. A leaf can improve no
+                    # distance, because its only edge is that by which it was reached.
+                    is_current = np.int64(as_float(distance, weights[e]) * inverse - base) == current
+                    if not is_current or (both_ways and e_end - e == 1 and distance != 0):
+                        continue
+                    edges += e_end - e
+                    while e < e_end:
+                        if e + _EDGES_AHEAD < e_end:
+                            prefetch(distances, indices[e + _EDGES_AHEAD])
+                        v = indices[e]
+                        weight = weights[e]
+                        e += 1
+                        longer = add_weight(distance, weight)
+                        known = load(distances, v)
+                        while longer < known:
+                            if compare_and_swap(distances, v, known, longer):
+                                position = as_float(longer, weight) * inverse - base
+                                place = slot + (np.int64(position) if position < BINS else BINS)
+                                free = bins[place]
+                                if free & (BLOCK - 1) == 0:
+                                    free = _start_block(slot, free, pool, bins, common)
+                                if free > 0:
+                                    pool[free] = v
+                                    bins[place] = free + 1
+                                break
+                            known = load(distances, v)
+                if tail > 0:
                     block = (tail - 1) >> BLOCK_BITS
-                    edges += _relax_entries(
-                        (block << BLOCK_BITS) + 1, tail, current, slot, indptr, indices, weights, inverse, base,
-                        both_ways, distances, pool, bins, common,
-                    )
-                    before = np.int64(pool[block << BLOCK_BITS])
+                    tail = _tail_before(block, pool)
                     _free_block(slot, block, pool, bins)
-                    tail = (before + 1) << BLOCK_BITS if before > 0 else 0
             while current < BINS and bins[slot + current] == 0:
                 current += 1
             bins[slot + FIRST] = current
@@ -213,8 +206,7 @@ def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
                 while tail > 0 and count < len(shared):
                     shared[count] = tail
                     count += 1
-                    before = np.int64(pool[(tail - 1) >> BLOCK_BITS << BLOCK_BITS])
-                    tail = (before + 1) << BLOCK_BITS if before > 0 else 0
+                    tail = _tail_before((tail - 1) >> BLOCK_BITS, pool)
                 if tail > 0:
                     bins[place] = tail
         common[CURSOR] = 0
@@ -222,4 +214,56 @@ def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
         common[SHARED] = count
         # Few blocks are shared entry by entry.
         common[PARTS] = 1 if count >= 64 * slots else BLOCK - 1
+        first, last = claim(work)
+
+
+@jit
+def find_least(work: Any, weights: Any, inverse: Any, end: Any, distances: Any, pool: Any, bins: Any, least: Any) -> None:
+    """Find the least position, from ``end`` up, of the vertices beyond the bins of each slot; the items are slots."""
+    first, last = claim(work)
+    while first < last:
+        for number in range(first, last):
+            smallest = np.inf
+            tail = bins[number * SLOT_LENGTH + BINS]
+            while tail > 0:
+                block = (tail - 1) >> BLOCK_BITS
+                for i in range((block << BLOCK_BITS) + 1, tail):
+                    position = as_float(distances[pool[i]], weights[0]) * inverse
+                    if end <= position < smallest:
+                        smallest = position
+                tail = _tail_before(block, pool)
+            least[number] = smallest
+        first, last = claim(work)
+
+
+@jit
+def move_bins(
+    work: Any, weights: Any, inverse: Any, end: Any, base: Any, distances: Any, pool: Any, bins: Any, common: Any
+) -> None:
+    """Insert the vertices beyond the bins, which ended at position ``end``, into bins from ``base``; items are slots."""
+    first, last = claim(work)
+    while first < last:
+        for number in range(first, last):
+            slot = number * SLOT_LENGTH
+            tail = bins[slot + BINS]
+            bins[slot + BINS] = 0
+            while tail > 0:
+                block = (tail - 1) >> BLOCK_BITS
+                for i in range((block << BLOCK_BITS) + 1, tail):
+                    position = as_float(distances[pool[i]], weights[0]) * inverse
+                    if position < end:
+                        continue
+                    place = slot + (np.int64(position - base) if position - base < BINS else BINS)
+                    free = bins[place]
+                    if free & (BLOCK - 1) == 0:
+                        free = _start_block(slot, free, pool, bins, common)
+                    if free > 0:
+                        pool[free] = pool[i]
+                        bins[place] = free + 1
+                tail = _tail_before(block, pool)
+                _free_block(slot, block, pool, bins)
+            current = np.int64(0)
+            while current < BINS and bins[slot + current] == 0:
+                current += 1
+            bins[slot + FIRST] = current
         first, last = claim(work)
