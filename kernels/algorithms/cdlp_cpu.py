@@ -30,8 +30,20 @@ def _count_labels(v: Any, indptr: Any, indices: Any, labels: Any, table: Any, fo
 
 @jit
 def propagate(
-    work: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, both: Any, everywhere: Any, active: Any,
-    labels: Any, tables: Any, found: Any, slots: Any, new_labels: Any, changes: Any,
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    both: Any,
+    everywhere: Any,
+    active: Any,
+    labels: Any,
+    tables: Any,
+    found: Any,
+    slots: Any,
+    new_labels: Any,
+    changes: Any,
 ) -> None:
     """Set the most frequent label of each vertex's neighbours, the smallest of several, if it is active.
 
@@ -41,7 +53,7 @@ def propagate(
     mine = fetch_and_add(slots, 0, 1)
     table = tables[mine]
     seen = found[mine]
-    changed = 0
+    changed = np.int64(0)
     changed_edges = np.int64(0)
     first, last = claim(work)
     while first < last:
@@ -74,7 +86,14 @@ def propagate(
 
 @jit
 def activate(
-    work: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, both: Any, labels: Any, new_labels: Any,
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    both: Any,
+    labels: Any,
+    new_labels: Any,
     active: Any,
 ) -> None:
     """Activate the neighbours of vertices whose label has changed."""  # fmt: skip
