@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.programs.buckets import Buckets as Buckets
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
     from gpu_pregel.host.programs.frontier import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
     from gpu_pregel.host.stores.sqlite import SQLiteStore as SQLiteStore
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
+    from gpu_pregel.kernels.library import atomics as atomics
     from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
+    "Buckets": "gpu_pregel.host.programs.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
     "Frontier": "gpu_pregel.host.programs.frontier",
@@ -58,6 +61,7 @@ _HOMES = {
     "VertexContext": "gpu_pregel.kernels.programs.fields",
     "VertexProgram": "gpu_pregel.host.programs.program",
     "agents": "gpu_pregel",
+    "atomics": "gpu_pregel.kernels.library",
     "errors": "gpu_pregel",
     "grid": "gpu_pregel.host.graphs.generators",
     "kronecker": "gpu_pregel.host.graphs.generators",
@@ -68,6 +72,9 @@ _HOMES = {
     "uniform": "gpu_pregel.host.graphs.generators",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
+
+_MODULES = ("agents", "atomics", "errors")
+"""The public names that are modules."""
 
 _FUNCTIONS = {
     "connected_components": "gpu_pregel.algorithms.connected_components",
@@ -91,7 +98,7 @@ if not TYPE_CHECKING:  # with a module's __getattr__, type checkers accept missp
         home = _HOMES.get(name) or _algorithms().get(name)
         if home is None:
             raise AttributeError(f"module 'gpu_pregel' has no attribute {name!r}")
-        value = import_module(f"{__name__}.{name}") if home == __name__ else getattr(import_module(home), name)
+        value = import_module(f"{home}.{name}") if name in _MODULES else getattr(import_module(home), name)
         globals()[name] = value
         return value
 

@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 import gpu_pregel as gp
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.state import Activity
 
 FAR = 2**31 - 1
 """The number of hops to vertices that cannot be reached."""
@@ -114,3 +118,24 @@ GATED = gp.VertexProgram(
     active=lambda old, new, ctx: new % 4 != 0,
     aggregators={"total": gp.Aggregator("sum", lambda old, new, ctx: new)},
 )
+
+
+class Supersteps:
+    """Single supersteps of a program on one state, from given values and a given frontier."""
+
+    def __init__(self, graph: gp.Graph, program: gp.VertexProgram, device: str) -> None:
+        self._graph, target = graph, get_device(device)
+        compiled = compile_for_device(target, graph, program)
+        self._state = make_state(target, graph, compiled, always=program.active == "always")
+        self._download = target.download
+
+    def run(self, values: Any, flags: Any, direction: str, superstep: int = 0) -> tuple[list[Any], Any]:
+        """Return the fields of the values after a superstep, and whether each vertex has become active."""
+        state = self._state
+        state.attach([field.copy() for field in values], pack_bits(flags))
+        activity = Activity(int(flags.sum()), int(self._graph.out_degrees[flags].sum()))
+        (step,) = state.execute(direction, superstep + 1, activity, (), 1)
+        words = self._download(state.frontier).view(np.uint64)
+        active = np.unpackbits(words.view(np.uint8), bitorder="little")[: len(flags)].astype(bool)
+        assert step.activity.active_vertices == active.sum()
+        return [self._download(field).copy() for field in state.values], active

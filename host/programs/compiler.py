@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
-from numba import types
 
-from gpu_pregel.errors import ProgramError
-from gpu_pregel.host.programs.checks import ProgramChecks, place_of, result_type
+from gpu_pregel.host.programs.checks import ProgramChecks
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
@@ -21,12 +18,11 @@ from gpu_pregel.kernels.library.jit_cpu import checked_device, checked_jit_progr
 from gpu_pregel.kernels.programs import program_cpu, pull_cpu, push_cpu
 from gpu_pregel.kernels.programs.checks_cpu import with_checks
 from gpu_pregel.kernels.programs.fields import Fields, Functions, Jit, Parameters
-from gpu_pregel.kernels.programs.vertices_cpu import make_process_vertices
 
 _DIGEST_VERSION = 1
 """Part of every program's digest, which checkpoints store: raised when a program's meaning changes."""
 _MAX_COMPILED = 256
-"""Programs, and functions of ``process_vertices``, kept in memory."""
+"""Programs kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +118,11 @@ def _from_memory(
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
     if key not in _compiled:
-        _make_room(_compiled)
+        if len(_compiled) >= _MAX_COMPILED:  # forget the oldest
+            _compiled.pop(next(iter(_compiled)))
         with compiling():
             _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
     return _compiled[key]
-
-
-def _make_room(kept: dict[Any, Any]) -> None:
-    """Remove the oldest item if there are too many."""
-    if len(kept) >= _MAX_COMPILED:
-        kept.pop(next(iter(kept)))
 
 
 def _compile(
@@ -233,36 +224,3 @@ def program_fields(program: VertexProgram) -> tuple[Fields, Fields]:
 
 def _parameters(program: VertexProgram) -> Parameters:
     return tuple((parameter.name, parameter.dtype) for parameter in program.declared_parameters)
-
-
-_kernels: dict[Any, Any] = {}
-
-
-def compile_function(function: Any, arrays: tuple[Any, ...], target: str = "cpu") -> tuple[Any, np.dtype[Any]]:
-    """Return a kernel that sums ``function(vertex, *arrays)`` over a frontier, and the dtype of the sum.
-
-    ``arrays`` are arrays of the device on which the kernel will run, "cpu" or "cuda"; each has a ``dtype``.
-    """
-    fingerprint = Fingerprint(with_package=True)
-    fingerprint.add(function)
-    on_host = target == "cpu"
-    kinds = tuple(numba.typeof(array) if on_host else numba.from_dtype(array.dtype)[::1] for array in arrays)
-    key = (target, fingerprint.hexdigest(), kinds)
-    if key not in _kernels:
-        _make_room(_kernels)
-        compiled = device_function(function, device)
-        result = result_type(compiled, "function", (types.int64, *kinds))
-        if not isinstance(result, (types.Boolean, types.Integer, types.Float)):
-            raise ProgramError(f"function returns {result}, but must return a number{place_of(compiled)}")
-        total = np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
-        if on_host:
-            _kernels[key] = jit_program(make_process_vertices(compiled)), total
-        else:
-            from gpu_pregel.kernels.library import jit_cuda
-            from gpu_pregel.kernels.programs import vertices_cuda
-
-            on_device = device_function(function, jit_cuda.device)
-            sums = numba.from_dtype(total)[::1]
-            _kernels[key] = vertices_cuda.make_process_vertices(on_device, types.Tuple(kinds), sums), total
-    found: tuple[Any, np.dtype[Any]] = _kernels[key]
-    return found

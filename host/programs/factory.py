@@ -47,7 +47,6 @@ def make_state(
     always: bool,
     partitions: int = 1,
     with_pull: bool = True,
-    transpose: bool = False,
     push_limit: int | None = None,
     exchange: Exchange = LOCAL,
     checked: VertexProgram | None = None,
@@ -65,8 +64,6 @@ def make_state(
     partitions : int
     with_pull : bool
         Whether supersteps may pull.
-    transpose : bool
-        Send along in-edges instead of out-edges.
     push_limit : int or None
         The most active edges with which a superstep that follows a push may push too; None for any number.
     exchange : Exchange
@@ -75,16 +72,12 @@ def make_state(
     """
     if isinstance(compiled, InterpretedProgram):
         cut_ranges(graph.out_degrees, partitions)
-        return PythonState(compiled, graph, target, always=always, transpose=transpose)
-    parts = graph._partitions(
-        partitions, with_pull=with_pull, transpose=transpose, threads=thread_count(target.threads)
-    )
+        return PythonState(compiled, graph, target, always=always)
+    parts = graph._partitions(partitions, with_pull=with_pull, threads=thread_count(target.threads))
     if isinstance(target, CpuDevice) and checked is not None:
         return CheckedState(compiled, checked, graph, parts, target, always=always)
-    out_degrees = graph.in_degrees if transpose else graph.out_degrees
-    in_degrees = out_degrees
-    if compiled.uses_in_degree:
-        in_degrees = graph.out_degrees if transpose else graph.in_degrees
+    out_degrees = graph.out_degrees
+    in_degrees = graph.in_degrees if compiled.uses_in_degree else out_degrees
     if isinstance(target, CpuDevice):
         return CpuState(compiled, parts, out_degrees, in_degrees, target, always=always, exchange=exchange)
     from gpu_pregel.host.programs.cuda_state import CudaState

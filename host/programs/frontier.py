@@ -1,28 +1,133 @@
-"""A set of active vertices, for operators and for the start of a run."""
+"""Sets of active vertices, for operators and for the start of a run."""
 
 from __future__ import annotations
 
-from typing import Any
+from time import perf_counter
+from typing import Any, Protocol
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
+from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.devices.python import PythonDevice
+from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
-from gpu_pregel.host.programs.state import ProgramState
+from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.programs.bodies import Bodies
+from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
+from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 Array = np.ndarray[Any, Any]
 
 
+class VertexSet(Protocol):
+    """A set of vertices in the form that suits a device."""
+
+    count: int
+    edges: int
+    """The sum of the vertices' out-degrees."""
+
+
+class Operators(Protocol):
+    """The operators on one graph and device."""
+
+    def arrays_of(self, csr: CSR) -> CSR:
+        """Return the arrays of the CSR or CSC in the device's memory."""
+
+    def everything(self) -> VertexSet:
+        """Return the set of all vertices."""
+
+    def chosen(self, flags: Array) -> VertexSet:
+        """Return the set of the vertices with true ``flags``, bool[n]."""
+
+    def flags(self, active: Any) -> Array:
+        """Return bool[n]: whether each vertex is in the set."""
+
+    def union(self, one: Any, other: Any) -> VertexSet:
+        """Return the set of the vertices of both."""
+
+    def degree_sum(self, active: Any, csr: CSR) -> int:
+        """Return the sum of the degrees of a set's vertices in the CSR or CSC."""
+
+    def process_vertices(self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str) -> Any:
+        """Return the sum of what the body returns, or the set of the vertices for which it returns true."""
+
+    def process_edges(
+        self, bodies: Bodies, active: Any, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+    ) -> Any:
+        """Return the sum of what the body returns, or the set of the receivers for which it returns true."""
+
+
+class OperatorRun:
+    """What a frontier shares with those derived from it: the graph, the device, and the trace of their supersteps."""
+
+    def __init__(self, graph: Graph, device: Device, *, shown: bool) -> None:
+        self.graph, self.device = graph, device
+        self.operators = _operators(graph, device)
+        self._rows: list[dict[str, Any]] = []
+        self._bar = ProgressBar("superstep", bar_format=WITHOUT_TOTAL, shown=shown)
+        self._shown = shown
+
+    def start(self) -> tuple[float, float]:
+        """Return the time, and the time spent compiling so far."""
+        return perf_counter(), compile_seconds()
+
+    def record(self, phase: str, direction: str, active: VertexSet, started: tuple[float, float]) -> None:
+        """Add a row to the trace for a superstep that has ended."""
+        compiled = compile_seconds() - started[1]
+        self._rows.append(
+            {
+                "phase": phase,
+                "direction": direction,
+                "active_vertices": active.count,
+                "active_edges": active.edges,
+                "seconds": max(0.0, perf_counter() - started[0] - compiled),
+                "compile_seconds": compiled,
+            }
+        )
+        if self._shown:
+            self._bar.update(len(self._rows), note=f"{direction}, {active.count:,} active")
+
+    def trace(self) -> tuple[dict[str, Any], ...]:
+        """Return one row per superstep."""
+        self._bar.close()
+        return tuple(self._rows)
+
+
+def _operators(graph: Graph, device: Device) -> Operators:
+    if isinstance(device, PythonDevice):
+        from gpu_pregel.host.programs.operators_python import PythonOperators
+
+        return PythonOperators(graph)
+    if isinstance(device, CpuDevice):
+        from gpu_pregel.host.programs.operators_cpu import CpuOperators
+
+        return CpuOperators(graph, device)
+    from gpu_pregel.host.programs.operators_cuda import CudaOperators
+
+    operators: Operators = CudaOperators(graph, device)
+    return operators
+
+
 class Frontier:
-    """A set of active vertices of a graph, as a bitmap.
+    """A set of active vertices of a graph, in the memory of a device: a bitmap and, where few are active, a queue.
+
+    Frontiers do not change: :func:`process_vertices` and :func:`process_edges` return new ones.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     vertices : array_like of int, or of bool [n], optional
         Vertex numbers, or whether each vertex is in the frontier. Default: all vertices.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show the number of supersteps on stderr.
 
     Examples
     --------
@@ -32,29 +137,99 @@ class Frontier:
     (2, [0, 4], True)
     """
 
-    def __init__(self, graph: GraphLike, vertices: Any = None) -> None:
-        self.graph = as_graph(graph)
-        n = self.graph.num_vertices
-        if vertices is None:
-            self.words = full_bitmap(n)
-        else:
-            self.words = pack_bits(_flags("vertices", vertices, n))
-        self._states: dict[Any, ProgramState] = {}
+    def __init__(
+        self,
+        graph: GraphLike,
+        vertices: Any = None,
+        *,
+        device: DeviceName = "auto",
+        threads: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        graph = as_graph(graph)
+        check_flag("progress", progress)
+        flags = None if vertices is None else vertex_flags("vertices", vertices, graph.num_vertices)
+        self._run = OperatorRun(graph, get_device(device, threads=threads), shown=progress)
+        operators = self._run.operators
+        self._active = operators.everything() if flags is None else operators.chosen(flags)
+
+    def _next(self, active: VertexSet) -> Frontier:
+        """Return the frontier of another set of vertices, derived from this one."""
+        frontier = object.__new__(Frontier)
+        frontier._run, frontier._active = self._run, active
+        return frontier
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._run.graph
+
+    @property
+    def device(self) -> Device:
+        """The device on which operators run."""
+        return self._run.device
+
+    def everything(self) -> Frontier:
+        """Return the frontier of all vertices, with the same device and trace."""
+        return self._next(self._run.operators.everything())
+
+    def chosen(self, vertices: Any) -> Frontier:
+        """Return the frontier of other vertices, given as in the constructor, with the same device and trace."""
+        flags = vertex_flags("vertices", vertices, self.graph.num_vertices)
+        return self._next(self._run.operators.chosen(flags))
+
+    def full(self, value: Any, dtype: Any, size: int | None = None) -> Any:
+        """Return an array in device memory filled with ``value``: n elements, unless a ``size`` is given."""
+        return self.device.full(self.graph.num_vertices if size is None else size, value, dtype)
+
+    def upload(self, array: Array) -> Any:
+        """Return a copy of a host array in the memory of the device."""
+        return np.array(array) if self.device.is_host else self.device.upload(np.ascontiguousarray(array))
+
+    def download(self, array: Any) -> Array:
+        """Return an array of the device in host memory."""
+        return self.device.download(array)
+
+    def csr(self) -> CSR:
+        """Return ``(indptr, indices, weights)`` of the out-edges in device memory, as arrays for bodies."""
+        return self._run.operators.arrays_of(self.graph._csr)
+
+    def csc(self) -> CSR:
+        """Return ``(indptr, indices, weights)`` of the in-edges in device memory, as arrays for bodies."""
+        return self._run.operators.arrays_of(self.graph.csc)
 
     def flags(self) -> Array:
-        """Return bool[n]: whether each vertex is in the frontier."""
-        bits: Array = np.unpackbits(self.words.astype("<u8").view(np.uint8), bitorder="little")
-        return bits[: self.graph.num_vertices].astype(bool)
+        """Return bool[n] in host memory: whether each vertex is in the frontier."""
+        return self._run.operators.flags(self._active)
 
     def vertices(self) -> Array:
-        """Return the numbers of the vertices in the frontier, in ascending order, as int64[len]."""
+        """Return the numbers of the vertices in the frontier, in ascending order, as int64[len] in host memory."""
         return np.flatnonzero(self.flags())
 
+    def trace(self) -> tuple[dict[str, Any], ...]:
+        """Return a row per superstep of this frontier and all that derive from the same one."""
+        return self._run.trace()
+
+    def stats(self) -> dict[str, Any]:
+        """Return the device, the number of threads, the seconds of all supersteps, and those of compiling apart."""
+        totals = {key: sum(row[key] for row in self._run.trace()) for key in ("seconds", "compile_seconds")}
+        return {"device": self.device.name, "threads": self.device.threads, **totals}
+
+    def __or__(self, other: Frontier) -> Frontier:
+        """Return the frontier of the vertices of both, which derive from the same frontier."""
+        if not isinstance(other, Frontier):
+            return NotImplemented
+        if other._run is not self._run:
+            raise ArgumentError("the frontiers do not derive from the same one: use frontier.chosen(other.vertices())")
+        if not self or not other:
+            return self if self else other
+        return self._next(self._run.operators.union(self._active, other._active))
+
     def __len__(self) -> int:
-        return int(np.bitwise_count(self.words).sum())
+        return self._active.count
 
     def __contains__(self, vertex: int) -> bool:
-        return 0 <= vertex < self.graph.num_vertices and bool(int(self.words[vertex // 64]) >> (vertex % 64) & 1)
+        return 0 <= vertex < self.graph.num_vertices and bool(self.flags()[vertex])
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self):,} of {self.graph.num_vertices:,} vertices>"
@@ -63,13 +238,13 @@ class Frontier:
 def frontier_words(graph: Graph, given: Any) -> Array:
     """Return the bitmap, which the caller may change, of the vertices given as ``frontier=`` of a run."""
     if not isinstance(given, Frontier):
-        return pack_bits(_flags("frontier", given, graph.num_vertices))
+        return pack_bits(vertex_flags("frontier", given, graph.num_vertices))
     if given.graph is not graph:
         raise ArgumentError("frontier belongs to another graph: pass frontier.vertices(), its vertex numbers")
-    return given.words.copy()
+    return pack_bits(given.flags())
 
 
-def _flags(name: str, vertices: Any, n: int) -> Array:
+def vertex_flags(name: str, vertices: Any, n: int) -> Array:
     """Return bool[n] from vertex numbers, or from whether each vertex is meant."""
     chosen = as_vector(name, vertices)
     if chosen.dtype.kind == "b":

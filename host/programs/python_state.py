@@ -104,17 +104,13 @@ class PythonState(ProgramState):
     device : Device
     always : bool
         Whether every vertex applies in every superstep.
-    transpose : bool, default False
-        Send along in-edges instead of out-edges.
     """
 
     _program: InterpretedProgram
 
-    def __init__(
-        self, program: InterpretedProgram, graph: Graph, device: Device, *, always: bool, transpose: bool = False
-    ) -> None:
+    def __init__(self, program: InterpretedProgram, graph: Graph, device: Device, *, always: bool) -> None:
         n = graph.num_vertices
-        parts = graph._partitions(1, with_pull=False, transpose=transpose, threads=1)
+        parts = graph._partitions(1, with_pull=False, threads=1)
         super().__init__(program, device, parts, num_vertices=n, offset_size=8, word=np.uint64, always=always)
         self.partitions = []
         self._graph, self._edges = graph, parts[0].out_edges
@@ -123,10 +119,8 @@ class PythonState(ProgramState):
         self._identity = program.message.pack([part.item() for part in identity])
         self._parameters: Any = None
         self.context_arrays = tuple(np.array([start], dtype) for _, dtype, start in program.aggregates)
-        out_degrees = graph.in_degrees if transpose else graph.out_degrees
-        in_degrees = graph.out_degrees if transpose else graph.in_degrees
         values = tuple(np.zeros(n, dtype) for dtype in program.value.dtypes)
-        self._use(VertexArrays(out_degrees, in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
+        self._use(VertexArrays(graph.out_degrees, graph.in_degrees, values, np.zeros_like(full_bitmap(n)), (), None))
 
     def _user_functions(self) -> dict[str, UserFunction]:
         """Return the program's functions by role."""

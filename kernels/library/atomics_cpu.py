@@ -1,7 +1,8 @@
 """Atomic operations on array elements for kernels that run on several CPU threads, as LLVM instructions.
 
 ``compare_and_swap`` is sequentially consistent; all others have relaxed (monotonic) ordering, which suffices because
-kernels exchange single words and their threads are joined before the results are read.
+kernels exchange single words and their threads are joined before the results are read. They accept integers; loads,
+stores and swaps also accept floats, of which they compare the bits.
 """
 
 from __future__ import annotations
@@ -24,15 +25,26 @@ def _is_integer_array(array: Any) -> bool:
     return isinstance(array, types.Array) and array.ndim == 1 and isinstance(array.dtype, types.Integer)
 
 
+def _is_number_array(array: Any) -> bool:
+    return isinstance(array, types.Array) and array.ndim == 1 and isinstance(array.dtype, (types.Integer, types.Float))
+
+
+def _bits_pointer(builder: Any, pointer: Any, dtype: Any) -> Any:
+    """Return a pointer to an element, typed as an integer of the same size."""
+    return builder.bitcast(pointer, ir.IntType(dtype.bitwidth).as_pointer())
+
+
 @intrinsic
 def load(typingctx: Any, array: Any, index: Any) -> Any:
     """Return ``array[index]``, which other threads may write: every call reads memory."""
-    if not _is_integer_array(array):
+    if not _is_number_array(array):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
-        return builder.load_atomic(pointer, "monotonic", array.dtype.bitwidth // 8)
+        bits = _bits_pointer(builder, pointer, array.dtype)
+        word = builder.load_atomic(bits, "monotonic", array.dtype.bitwidth // 8)
+        return builder.bitcast(word, context.get_value_type(array.dtype))
 
     return array.dtype(array, index), codegen
 
@@ -40,13 +52,15 @@ def load(typingctx: Any, array: Any, index: Any) -> Any:
 @intrinsic
 def store(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
     """Set ``array[index] = value`` in a single write, so that no other thread reads part of it."""
-    if not _is_integer_array(array):
+    if not _is_number_array(array):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
+        bits = _bits_pointer(builder, pointer, array.dtype)
         word = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        builder.store_atomic(word, pointer, "monotonic", array.dtype.bitwidth // 8)
+        word = builder.bitcast(word, ir.IntType(array.dtype.bitwidth))
+        builder.store_atomic(word, bits, "monotonic", array.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(array, index, value), codegen
@@ -80,14 +94,15 @@ def fetch_and_or(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
 @intrinsic
 def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desired: Any) -> Any:
     """Set ``array[index]`` to ``desired`` if it holds ``expected``; return whether it did."""
-    if not _is_integer_array(array):
+    if not _is_number_array(array):
         return None
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _element_pointer(context, builder, signature.args[0], arguments[0], signature.args[1], arguments[1])
-        old = context.cast(builder, arguments[2], signature.args[2], array.dtype)
-        new = context.cast(builder, arguments[3], signature.args[3], array.dtype)
-        result = builder.cmpxchg(pointer, old, new, "seq_cst", "seq_cst")
+        word = ir.IntType(array.dtype.bitwidth)
+        old = builder.bitcast(context.cast(builder, arguments[2], signature.args[2], array.dtype), word)
+        new = builder.bitcast(context.cast(builder, arguments[3], signature.args[3], array.dtype), word)
+        result = builder.cmpxchg(_bits_pointer(builder, pointer, array.dtype), old, new, "seq_cst", "seq_cst")
         return builder.extract_value(result, 1)
 
     return types.boolean(array, index, expected, desired), codegen

@@ -12,7 +12,7 @@ import enum
 import functools
 import hashlib
 from collections.abc import Callable, Iterable
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from numba import types
 
 _LIBRARIES = ("numpy", "numba", "math", "cmath", "operator", "builtins", "llvmlite")
 _PACKAGE = "gpu_pregel"
+_PORTABLE = f"{_PACKAGE}.kernels.library.atomics"
+"""The module of the functions that are compiled for each device by overloads."""
 
 
 class Fingerprint:
@@ -58,6 +60,20 @@ class Fingerprint:
         self.large_integers: list[int] = []
         self.is_complete = True
         self.unknown: list[str] = []
+        self._bindings: list[tuple[Any, str, Any]] = []
+        self._cells: list[tuple[CellType, Any]] = []
+        self._has_arrays = False
+
+    def is_current(self) -> bool:
+        """Whether all names still refer to the objects that were added; quicker than another digest.
+
+        False if one of them is an array, whose content may have changed.
+        """
+        return (
+            not self._has_arrays
+            and all(namespace.get(name) is value for namespace, name, value in self._bindings)
+            and all(cell.cell_contents is value for cell, value in self._cells)
+        )
 
     def add(self, *things: Any) -> None:
         """Add functions, constants or containers of them."""
@@ -99,6 +115,7 @@ class Fingerprint:
             self._note("numba type", repr(thing.key))
         elif isinstance(thing, (np.ndarray, np.generic)) and thing.dtype.kind != "O":
             array = np.asarray(thing)
+            self._has_arrays = self._has_arrays or array.ndim > 0
             self._note("array", array.dtype.str, array.shape, array.tobytes())
             self._note_fields(array.dtype)
         elif isinstance(thing, ModuleType):
@@ -157,6 +174,7 @@ class Fingerprint:
         self._visit(getattr(function, "__kwdefaults__", None))
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._note("closure", name)
+            self._cells.append((cell, cell.cell_contents))
             self._visit(cell.cell_contents)
         names = all_names(code)
         for name in sorted(names):
@@ -168,6 +186,7 @@ class Fingerprint:
                 self._note("builtin", name)
             return
         value = namespace[name]
+        self._bindings.append((namespace, name, value))
         self._note("global", name)
         self._visit(value)
         if isinstance(value, ModuleType):
@@ -183,6 +202,7 @@ class Fingerprint:
             self._modules.add((id(module), attributes))
         for attribute in sorted(attributes & vars(module).keys()):
             value = vars(module)[attribute]
+            self._bindings.append((vars(module), attribute, value))
             self._note("attribute", attribute)
             self._visit(value)
             if self._with_package and isinstance(value, ModuleType):
@@ -228,8 +248,8 @@ def large_integers(function: Any) -> list[int]:
 
 
 def is_of_library(function: Any) -> bool:
-    """Whether a function belongs to a library that Numba supports, or to this package."""
-    return _module_of(function) in (*_LIBRARIES, _PACKAGE)
+    """Whether a function belongs to a library that Numba supports, or has compiled versions of its own."""
+    return _module_of(function) in _LIBRARIES or getattr(function, "__module__", None) == _PORTABLE
 
 
 @functools.lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""The kernel of ``process_vertices`` on the CPU."""
+"""The kernels of ``process_vertices`` on the CPU."""
 
 from __future__ import annotations
 
@@ -6,24 +6,113 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, trailing_zeros
+from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, fetch_and_or
+from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, popcount, trailing_zeros
 from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.programs.frontier_cpu import BUFFER, COUNT, EDGES, flush
+
+ITEMS_PER_SUM = 1 << 10
+"""Vertices of a queue whose results are added to one element of ``sums``."""
+WORDS_PER_SUM = 16
+"""Words of a bitmap whose vertices' results are added to one element of ``sums``."""
+ALL = ~np.uint64(0)
 
 
-def make_process_vertices(function: Any) -> Any:
-    """Return a kernel that sums ``function(vertex, *arrays)`` over a bitmap's vertices, for each block of words."""
+def make_sum_of_words(body: Any, *, zero: Any) -> Any:
+    """Return the kernel that sums ``body`` over a bitmap's vertices, or all; work items are blocks of words."""
 
-    def process_vertices(work: Any, words_per_block: Any, frontier: Any, arrays: Any, sums: Any) -> None:
+    def sum_of_words(work: Any, words: Any, every: Any, n: Any, arrays: Any, sums: Any) -> None:
+        length = (n + WORD_BITS - 1) // WORD_BITS
         first, last = claim(work)
         while first < last:
             for block in range(first, last):
-                begin = block * words_per_block
-                for word in range(begin, min(begin + words_per_block, len(frontier))):
-                    bits = frontier[word]
+                total = zero
+                for word in range(block * WORDS_PER_SUM, min(length, (block + 1) * WORDS_PER_SUM)):
+                    if every or words[word] == ALL:
+                        for v in range(word * WORD_BITS, min(n, (word + 1) * WORD_BITS)):
+                            total += body(v, *arrays)
+                        continue
+                    bits = words[word]
                     while bits != np.uint64(0):
-                        v = word * WORD_BITS + trailing_zeros(bits)
+                        total += body(word * WORD_BITS + trailing_zeros(bits), *arrays)
                         bits &= bits - np.uint64(1)
-                        sums[block] += function(v, *arrays)
+                sums[block] = total
             first, last = claim(work)
 
-    return process_vertices
+    return sum_of_words
+
+
+def make_sum_of_queue(body: Any, *, zero: Any) -> Any:
+    """Return the kernel that sums ``body`` over a queue's vertices; work items are blocks of entries."""
+
+    def sum_of_queue(work: Any, queue: Any, size: Any, arrays: Any, sums: Any) -> None:
+        first, last = claim(work)
+        while first < last:
+            for block in range(first, last):
+                total = zero
+                for k in range(block * ITEMS_PER_SUM, min(size, (block + 1) * ITEMS_PER_SUM)):
+                    total += body(np.int64(queue[k]), *arrays)
+                sums[block] = total
+            first, last = claim(work)
+
+    return sum_of_queue
+
+
+def make_filter_of_words(body: Any) -> Any:
+    """Return the kernel that keeps a bitmap's vertices, or all, for which ``body`` is true; work items are words."""
+
+    def filter_of_words(
+        work: Any, words: Any, every: Any, out_degrees: Any, arrays: Any, found: Any, counters: Any
+    ) -> None:
+        n = len(out_degrees) - 1
+        vertices = 0
+        edges = 0
+        first, last = claim(work)
+        while first < last:
+            for word in range(first, last):
+                bits = ALL if every else words[word]
+                if word == n // WORD_BITS:
+                    bits &= bit(n) - np.uint64(1)
+                kept = np.uint64(0)
+                while bits != np.uint64(0):
+                    v = word * WORD_BITS + trailing_zeros(bits)
+                    bits &= bits - np.uint64(1)
+                    if body(v, *arrays):
+                        kept |= bit(v)
+                        edges += out_degrees[v + 1] - out_degrees[v]
+                found[word] = kept
+                vertices += popcount(kept)
+            first, last = claim(work)
+        fetch_and_add(counters, COUNT, vertices)
+        fetch_and_add(counters, EDGES, edges)
+
+    return filter_of_words
+
+
+def make_filter_of_queue(body: Any) -> Any:
+    """Return the kernel that keeps a queue's vertices for which ``body`` is true; work items are entries."""
+
+    def filter_of_queue(
+        work: Any, queue: Any, out_degrees: Any, arrays: Any, found: Any, found_queue: Any, counters: Any
+    ) -> None:
+        buffer = np.empty(BUFFER, found_queue.dtype)
+        held = 0
+        edges = 0
+        first, last = claim(work)
+        while first < last:
+            for k in range(first, last):
+                v = np.int64(queue[k])
+                if body(v, *arrays):
+                    fetch_and_or(found, v >> 6, bit(v))
+                    if held == BUFFER:
+                        flush(buffer, held, found_queue, counters)
+                        held = 0
+                    buffer[held] = v
+                    held += 1
+                    edges += out_degrees[v + 1] - out_degrees[v]
+            first, last = claim(work)
+        if held > 0:
+            flush(buffer, held, found_queue, counters)
+            fetch_and_add(counters, EDGES, edges)
+
+    return filter_of_queue

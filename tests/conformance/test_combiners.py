@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from tests.devices import is_emulated, spread
+from tests.programs import Supersteps
 
 N = 1_300
 SMALL = [np.bool_, np.int8, np.int16, np.uint8, np.uint16]
@@ -125,11 +126,8 @@ def numpy_results(edges: gp.Graph, combine: str, values: Any, active: Any) -> tu
 
 def device_results(device: str, edges: gp.Graph, combine: str, values: Any, active: Any, mode: str) -> tuple[Any, Any]:
     """Compute the same on a device."""
-    frontier, found = gp.Frontier(edges, np.flatnonzero(active)), values.copy()
-    way: dict[str, Any] = {"mode": mode, "device": device, "deterministic": False}
-    count = gp.process_edges(program(combine, values.dtype.type), frontier, found, **way)
-    assert count == len(frontier)
-    return found, frontier.flags()
+    (found,), changed = Supersteps(edges, program(combine, values.dtype.type), device).run([values], active, mode)
+    return found, changed
 
 
 def sample(combine: str, dtype: Any, random: Any) -> Any:
@@ -226,13 +224,13 @@ def test_a_combination_equal_to_the_identity_hides_no_later_message(
     device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: Any, second: Any
 ) -> None:
     star = gp.Graph.from_edgelist([0, 1, 2, 3], [4, 4, 4, 4], directed=True)
-    values, frontier = np.array([*parts, 5, 9], dtype), gp.Frontier(star, [0, 1, 2])
-    way: dict[str, Any] = {"device": device, "deterministic": False}
-    assert gp.process_edges(program(combine, dtype), frontier, values, mode=first, **way) == 0
+    steps = Supersteps(star, program(combine, dtype), device)
+    (values,), active = steps.run([np.array([*parts, 5, 9], dtype)], np.arange(5) < 3, first)
     assert values[4] == 9
-    frontier.words[:] = gp.Frontier(star, [3]).words
-    assert gp.process_edges(program(combine, dtype), frontier, values, mode=second, **way) == 1
+    assert not active.any()
+    (values,), active = steps.run([values], np.arange(5) == 3, second)
     assert values[4] == 5
+    assert active.tolist() == [False] * 4 + [True]
 
 
 TUPLES = (np.int8, np.float64, np.bool_, np.uint16)
@@ -268,6 +266,6 @@ def test_tuples_compare_lexicographically_and_are_added_by_field(device: str, co
         apply=lambda value, incoming, ctx: incoming,
     )
     found = [field.astype(dtype) for field, dtype in zip(fields, TUPLES, strict=True)]
-    gp.process_edges(pairs, gp.Frontier(edges), found, mode="pull", device=device)
+    found, _ = Supersteps(edges, pairs, device).run(found, np.full(N, True), "pull")
     for field, wanted in zip(found, expected, strict=True):
         assert field.tobytes() == wanted.astype(field.dtype).tobytes()

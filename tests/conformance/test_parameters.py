@@ -92,24 +92,6 @@ def test_every_function_reads_parameters_of_every_dtype(graph: gp.Graph, device:
         assert result.aggregated.sum.dtype == np.int64
 
 
-@PROGRAM_DEVICES
-def test_process_edges_takes_parameters(device: str) -> None:
-    path = gp.Graph.from_edgelist([0, 1], [1, 2], directed=True)
-    program = gp.VertexProgram(
-        value=np.int64,
-        parameters={"step": 1},
-        init=lambda ctx: 0,
-        message=lambda value, ctx: value + ctx.parameters.step,
-        combine="sum",
-        apply=lambda value, incoming, ctx: incoming * ctx.parameters.step,
-    )
-    values, frontier = np.array([5, 0, 0]), gp.Frontier(path, [0])
-    gp.process_edges(program, frontier, values, parameters={"step": 10}, device=device)
-    assert values.tolist() == [5, 150, 0]
-    gp.process_edges(program, frontier, values, parameters={"step": -1}, device=device)
-    assert values.tolist() == [5, 150, -149]
-
-
 @ways(partitions=[1, 3])
 def test_a_run_starts_from_given_values_and_a_given_frontier(graph: gp.Graph, device: str, way: dict[str, Any]) -> None:
     start = np.arange(1_000, 1_200, dtype=np.uint32)[::-1].copy()

@@ -257,8 +257,6 @@ def test_functions_that_compile_only_for_the_cpu_are_rejected(device: str) -> No
     here = rf"for device '{device}' \(.*{Path(__file__).name}, line \d+\): .*\n.*no lists"
     with pytest.raises(ProgramError, match=here):
         gp.run(path(3), listing, device=device)
-    with pytest.raises(ProgramError, match=here):
-        gp.process_vertices(lambda vertex: [1, 2, 3][vertex], gp.Frontier(path(3)), device=device)
 
 
 @PROGRAM_DEVICES

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GpuPregelError, ProgramError
 from gpu_pregel.host.programs.directions import Mode
-from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_emulated, on, spread, ways
+from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, on, spread, ways
 from tests.programs import GATED, SEARCH
 
 GATED_ALONG_EDGES = replace(
@@ -248,22 +248,6 @@ def test_rows_of_other_vertices_are_not_read(device: str) -> None:
     for mode in ("pull", "push"):
         with pytest.raises(GpuPregelError, match="line"):
             last_value(everybody, device, mode)
-
-
-@PROGRAM_DEVICES
-def test_process_edges_sends_to_receivers(device: str) -> None:
-    graph = gp.Graph.from_edgelist([0, 0, 0], [1, 2, 3], directed=True)
-    hops = np.array([0, -1, 5, -1], np.int32)
-    if device.startswith("cuda"):
-        pytest.importorskip("cupy")
-        hops = __import__("cupy").asarray(hops)
-    if is_emulated(device):
-        from gpu_pregel.host.devices import get_device
-
-        hops = get_device(device).upload(hops)
-    frontier = gp.Frontier(graph, [0])
-    assert gp.process_edges(SEARCH, frontier, hops, device=device) == 2
-    assert [int(hop) for hop in (hops.get() if hasattr(hops, "get") else hops)] == [0, 1, 5, 1]
 
 
 def _never(value: Any) -> Any:

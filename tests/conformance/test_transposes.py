@@ -43,20 +43,6 @@ def test_transposes_equal_reversed_copies(edges: tuple[Any, ...], device: str) -
     assert np.array_equal(labels, gp.connected_components(graph, device=device).to_numpy())
 
 
-@DEVICES
-def test_the_operator_sends_backwards_on_a_transpose(edges: tuple[Any, ...], device: str) -> None:
-    graph = gp.Graph.from_edgelist(*edges, num_vertices=300, directed=True)
-    reached = []
-    for each, transpose in ((graph, False), (graph.transpose(), True)):
-        distances = np.where(np.arange(300) == 0, 0.0, np.inf)
-        frontier = gp.Frontier(each, [0])
-        while gp.process_edges(DISTANCES, frontier, distances, transpose=transpose, device=device):
-            pass
-        reached.append(distances)
-    assert np.array_equal(reached[0], reached[1])
-    assert np.array_equal(reached[0], gp.run(graph, DISTANCES, device="cpu").to_numpy())
-
-
 @CUDA_DEVICES
 def test_copies_on_devices_are_shared(edges: tuple[Any, ...], device: str) -> None:
     graph = gp.Graph.from_edgelist(*edges, num_vertices=300, directed=True)

@@ -190,13 +190,6 @@ def test_fences_order_the_figures_of_all_blocks(name: str) -> None:
     assert "bar.warp.sync" in ptx
 
 
-def test_the_kernel_over_a_frontier() -> None:
-    from gpu_pregel.host.programs.compiler import compile_function
-
-    kernel, _ = compile_function(lambda vertex, ranks: ranks[vertex], (np.zeros(1, np.float32),), "cuda")
-    assert problems_of("process_vertices", kernel, CHIPS) == []
-
-
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_device_links_the_same_code(chip: str) -> None:
     """The device links from LTO-IR instead of PTX."""

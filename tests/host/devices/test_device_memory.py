@@ -77,17 +77,6 @@ def weighted_graph() -> gp.Graph:
     return gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 7 + 1.0, num_vertices=512)
 
 
-def process_edges(graph: gp.Graph, **options: Any) -> Any:
-    depth = np.full(graph.num_vertices, 5, np.uint32)
-    depth[0] = 0
-    gp.process_edges(LABELS, gp.Frontier(graph, [0]), depth, **options)
-    return depth
-
-
-def process_vertices(graph: gp.Graph, **options: Any) -> Any:
-    return gp.process_vertices(lambda v, seen: seen[v], gp.Frontier(graph), [np.arange(graph.num_vertices)], **options)
-
-
 @dataclass(frozen=True)
 class Case:
     """An operation on a graph that is built for each test."""
@@ -111,8 +100,6 @@ CASES = [
     Case("pull, three partitions", star_graph, run_program(LABELS, mode="pull", partitions=3)),
     Case("weights", weighted_graph, run_program(DISTANCES)),
     Case("aggregates", weighted_graph, run_program(RANKS, max_supersteps=4)),
-    Case("process_edges", weighted_graph, process_edges, is_long=False),
-    Case("process_vertices", weighted_graph, process_vertices, is_long=False),
     Case(
         "connected components",
         star_graph,
@@ -120,7 +107,6 @@ CASES = [
         is_long=False,
     ),
 ]
-COMPUTED = [case for case in CASES if case.name != "process_vertices"]
 
 
 def cached_bytes(graph: gp.Graph) -> int:
@@ -188,7 +174,7 @@ def test_a_failure_while_resuming_from_a_checkpoint(use: Callable[..., Recording
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", COMPUTED, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_computed_need_matches_the_usage(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()
     for cached in (False, True):
@@ -201,7 +187,7 @@ def test_the_computed_need_matches_the_usage(case: Case, use: Callable[..., Reco
         assert (before > 0) == cached
 
 
-@pytest.mark.parametrize("case", COMPUTED, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_too_little_memory_raises_before_anything_is_allocated(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()
     case.work(graph, device="emulated")

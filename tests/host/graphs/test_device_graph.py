@@ -200,5 +200,3 @@ def test_graphs_with_too_many_vertices_are_rejected(device: str, monkeypatch: py
         gp.run(large, LABELS, device=device)
     with pytest.raises(GraphError, match=problem):
         gp.connected_components(large, device=device)
-    with pytest.raises(GraphError, match=problem):
-        gp.process_edges(LABELS, gp.Frontier(large), np.zeros(101, np.uint32), device=device)

@@ -176,18 +176,7 @@ def test_threads_are_rejected_on_devices_other_than_the_cpu(device: str) -> None
     with pytest.raises(ArgumentError, match=problem):
         gp.connected_components(graph, device=device, threads=2)
     with pytest.raises(ArgumentError, match=problem):
-        gp.process_edges(SUMS, gp.Frontier(graph), np.zeros(3, np.int64), device=device, threads=2)
-    with pytest.raises(ArgumentError, match=problem):
-        gp.process_vertices(lambda v: 1, gp.Frontier(graph), device=device, threads=2)
-
-
-@CUDA_DEVICES
-def test_device_arrays_must_match_the_program(device: str) -> None:
-    target, frontier = get_device(device), gp.Frontier(path(3))
-    with pytest.raises(ArgumentTypeError, match="arrays have dtypes int32, but the program's value is int64"):
-        gp.process_edges(SUMS, frontier, target.zeros(3, np.int32), device=device)
-    with pytest.raises(gp.errors.GraphError, match=r"arrays\[0\] has shape \(4,\), but the graph has 3 vertices"):
-        gp.process_edges(SUMS, frontier, target.zeros(4, np.int64), device=device)
+        gp.Frontier(graph, device=device, threads=2)
 
 
 @EMULATED_DEVICES

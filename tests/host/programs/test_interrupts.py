@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.host.programs.compiler import compile_function, compile_program
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.kernels.library.fingerprint import may_loop
 
 _PREPARE = """
@@ -117,11 +118,11 @@ def test_a_second_ctrl_c_leaves_an_endless_operator() -> None:
             return 0
 
         values = np.ones(9, np.int64)
-        gp.process_vertices(search, gp.Frontier(gp.grid(3)), [values], device="cpu")
+        gp.process_vertices(search, gp.Frontier(gp.grid(3), device="cpu"), [values])
         values[:] = 0
         print("ready", flush=True)
         try:
-            gp.process_vertices(search, gp.Frontier(gp.grid(3)), [values], device="cpu")
+            gp.process_vertices(search, gp.Frontier(gp.grid(3), device="cpu"), [values])
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         check()
@@ -251,7 +252,11 @@ def test_only_kernels_that_may_never_return_run_on_other_threads(role: str) -> N
     assert role not in expected or expected[role] == found - ({"apply"} if role == "combine" else set())
 
 
-def test_functions_of_process_vertices_are_inspected() -> None:
-    values = np.zeros(3, np.int64)
-    assert compile_function(lambda vertex, values: _looping(vertex), (values,))[0].may_loop
-    assert not compile_function(lambda vertex, values: _plain(vertex), (values,))[0].may_loop
+def test_bodies_of_operators_are_inspected(monkeypatch: pytest.MonkeyPatch) -> None:
+    launched = []
+    monkeypatch.setattr(CpuDevice, "launch", lambda self, kernel, *_, **__: launched.append(kernel.may_loop))
+    frontier = gp.Frontier(gp.grid(2), device="cpu")
+    gp.process_vertices(lambda v: _looping(v), frontier)
+    gp.process_vertices(lambda v: _plain(v), frontier)
+    gp.process_edges(lambda u, v, weight: _plain(v) > 0, frontier, receives=lambda v: _looping(v) > 0)
+    assert launched == [True, False, True]

@@ -107,9 +107,6 @@ def test_invalid_values_are_rejected_before_any_work(
     program = replace(HOPS, parameters={"p": declared}, init=lambda ctx: ctx.parameters.p.no_such_attribute)
     with pytest.raises(error, match=message):
         gp.run(PATH, program, parameters=given)
-    values, frontier = np.zeros(4, np.int64), gp.Frontier(PATH)
-    with pytest.raises(error, match=message):
-        gp.process_edges(program, frontier, values, parameters=given)
 
 
 @pytest.mark.parametrize("given", [np.nan, np.inf, -np.inf, 3, np.float32(0.1), 2**60 + 1, np.array(0.5)])

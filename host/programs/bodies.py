@@ -1,0 +1,184 @@
+"""Compilation of the bodies of operators: functions of a vertex or of an edge, and of the arrays passed with them."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+
+from gpu_pregel.errors import ArgumentTypeError, ProgramError
+from gpu_pregel.host.programs.checks import place_of, result_type
+from gpu_pregel.host.programs.functions import device_function
+from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.compile_clock import compiling
+from gpu_pregel.kernels.library.fingerprint import Fingerprint
+from gpu_pregel.kernels.library.jit_cpu import device
+
+_MOST_KEPT = 512
+"""Functions, and kernels, kept in memory."""
+
+assert atomics.PORTABLE  # the overloads exist before a body is compiled
+Function = Callable[..., Any]
+
+
+class Bodies(NamedTuple):
+    """What a kernel of an operator is made from.
+
+    Attributes
+    ----------
+    body, receives : callable
+        The user's functions; ``receives`` is None if every vertex receives.
+    kinds : tuple of Numba types
+        The types of the arrays and numbers that are passed to both.
+    weight : Numba type or None
+        The type of a weight; None for the body of a vertex.
+    has_weights : bool
+        Whether the weights of the graph are read; without, every weight is 1.
+    """
+
+    body: Function
+    receives: Function | None
+    kinds: tuple[Any, ...]
+    weight: Any = None
+    has_weights: bool = False
+
+    def arguments(self) -> tuple[Any, ...]:
+        """Return the types of the arguments of ``body``."""
+        vertex = (types.int64,)
+        return (*vertex, *self.kinds) if self.weight is None else (*vertex, *vertex, self.weight, *self.kinds)
+
+
+class CompiledBodies(NamedTuple):
+    """The functions compiled for use in kernels, after checks of their results.
+
+    Attributes
+    ----------
+    body, receives : callable
+    total : dtype
+        Of the sum of what ``body`` returns: int64 or float64.
+    """
+
+    body: Any
+    receives: Any
+    total: np.dtype[Any]
+
+
+def always(v: Any, *arrays: Any) -> bool:  # noqa: ARG001
+    """Receive at every vertex."""
+    return True
+
+
+_fingerprints: dict[int, tuple[Function, Fingerprint, str]] = {}
+_kernels: dict[Any, Any] = {}
+
+
+def content_key(function: Function | None) -> str:
+    """Return a digest of a function and all it refers to; a function that has not changed is not digested again."""
+    if function is None:
+        return ""
+    found = _fingerprints.get(id(function))
+    if found is None or found[0] is not function or not found[1].is_current():
+        fingerprint = Fingerprint(with_package=True)
+        fingerprint.add(function)
+        found = function, fingerprint, fingerprint.hexdigest()
+        _make_room(_fingerprints)
+        _fingerprints[id(function)] = found
+    return found[2]
+
+
+def kernel_of(kind: Any, bodies: Bodies, make: Callable[[], Any]) -> Any:
+    """Return the kernel of a kind for these bodies; ``make`` creates it at first use."""
+    key = (
+        kind,
+        content_key(bodies.body),
+        content_key(bodies.receives),
+        bodies.kinds,
+        bodies.weight,
+        bodies.has_weights,
+    )
+    found = _kernels.get(key)
+    if found is None:
+        _make_room(_kernels)
+        with compiling():
+            found = _kernels[key] = make()
+    return found
+
+
+def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledBodies:
+    """Return the functions of an operator compiled with ``jit``, after a check of their results.
+
+    The check compiles both for the CPU, once per machine: its result is kept on disk beside the kernels.
+
+    Raises
+    ------
+    ProgramError
+        A function cannot be compiled, or does not return what ``returns`` needs.
+    """
+    name = f"body-{_digest(bodies, returns)}"
+    total = load_note(name)
+    if total not in ("<i8", "<f8"):
+        total = _check(bodies, returns).str
+        save_note(name, total)
+    return CompiledBodies(
+        device_function(bodies.body, jit), device_function(bodies.receives or always, jit), np.dtype(total)
+    )
+
+
+def _digest(bodies: Bodies, returns: str) -> str:
+    kinds = [repr(kind) for kind in (*bodies.kinds, bodies.weight)]
+    parts = [content_key(bodies.body), content_key(bodies.receives), returns, numba.__version__, *kinds]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _check(bodies: Bodies, returns: str) -> np.dtype[Any]:
+    """Raise an error unless the functions return what is expected; return the dtype of a sum of results."""
+    call = "body(v, *arrays)" if bodies.weight is None else "body(u, v, weight, *arrays)"
+    result, place = _result_of(bodies.body, "the body", call, bodies.arguments())
+    if not isinstance(result, (types.Boolean, types.Integer) + ((types.Float,) if returns == "sum" else ())):
+        expected = "True or False" if returns == "frontier" else "a number"
+        raise ProgramError(f"the body returns {result}, but must return {expected}{place}")
+    if bodies.receives is not None:
+        arguments = (types.int64, *bodies.kinds)
+        answer, place = _result_of(bodies.receives, "receives", "receives(v, *arrays)", arguments)
+        if not isinstance(answer, (types.Boolean, types.Integer)):
+            raise ProgramError(f"receives returns {answer}, but must return True or False{place}")
+    return np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
+
+
+def _result_of(function: Function, role: str, call: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+    """Return the type of a function's result, and its place in the source."""
+    compiled = device_function(function, device)
+    code = compiled.py_func.__code__
+    taken = code.co_argcount
+    required = taken - len(compiled.py_func.__defaults__ or ())
+    if len(arguments) < required or (len(arguments) > taken and not code.co_flags & inspect.CO_VARARGS):
+        raise ProgramError(
+            f"{role} takes {taken} arguments, but is called with {call}: {len(arguments)}{place_of(compiled)}"
+        )
+    if code.co_flags & inspect.CO_VARARGS:
+        arguments = (*arguments[:taken], types.StarArgTuple(arguments[taken:]))
+    return result_type(compiled, role, arguments), place_of(compiled)
+
+
+def kind_of(name: str, array: Any) -> Any:
+    """Return the Numba type of an array or number that is passed to bodies."""
+    if isinstance(array, (bool, int, float, np.generic, np.ndarray)):
+        return numba.typeof(array)
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or not isinstance(dtype, np.dtype):
+        raise ArgumentTypeError(
+            f"{name} must be an array on the frontier's device or a number, not {type(array).__name__}"
+        )
+    return numba.from_dtype(dtype)[::1]
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Remove the oldest item if there are too many."""
+    if len(kept) >= _MOST_KEPT:
+        kept.pop(next(iter(kept)))

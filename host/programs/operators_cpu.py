@@ -1,0 +1,260 @@
+"""The operators on the CPU: sets of vertices, and the kernels that go over their vertices and edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.programs.bodies import Bodies, compile_bodies, kernel_of
+from gpu_pregel.kernels.library.jit_cpu import jit_program
+from gpu_pregel.kernels.programs import edges_cpu, vertices_cpu
+from gpu_pregel.kernels.programs.frontier_cpu import COUNT, COUNTERS_LENGTH, EDGES, count_bits, fill_queue
+
+Array = np.ndarray[Any, Any]
+
+_SERIAL_EDGES = 1 << 14
+"""With fewer edges a launch takes less time than waking the threads."""
+_SERIAL_VERTICES = 1 << 12
+_MOST_ENTRIES = 1 << 8
+"""Entries of a queue claimed at a time, at most."""
+_WORDS = 16
+"""Words of a bitmap claimed at a time by a pull: 1,024 rows."""
+_NONE = np.empty(0, np.uint64)
+
+
+class _Storage:
+    """A bitmap and a queue that sets of vertices use one after the other."""
+
+    def __init__(self, n: int) -> None:
+        self.words = np.zeros(-(-n // 64), np.uint64)
+        self.queue = np.empty(n, np.uint32)
+
+    def clear(self, queued: int | None) -> None:
+        """Clear the bitmap, whose vertices are the first ``queued`` of the queue if that is known."""
+        if queued is None or queued > len(self.words) >> 3:
+            self.words.fill(0)
+        else:
+            self.words[self.queue[:queued] >> np.uint32(6)] = 0
+
+
+class CpuSet:
+    """A set of vertices: a bitmap and, if ``queued``, a queue with the same vertices; None as storage means all.
+
+    Attributes
+    ----------
+    count : int
+    edges : int
+        The sum of their out-degrees.
+    """
+
+    def __init__(self, pool: list[Any], storage: _Storage | None, count: int, edges: int, *, queued: bool) -> None:
+        self._pool = pool
+        self.storage, self.count, self.edges, self.queued = storage, count, edges, queued
+
+    @property
+    def words(self) -> Array:
+        """The bitmap; empty if the set has all vertices."""
+        return _NONE if self.storage is None else self.storage.words
+
+    def __del__(self) -> None:
+        if self.storage is not None:
+            self._pool.append((self.storage, self.count if self.queued else None))
+
+
+class CpuOperators:
+    """Runs operators on the threads of a CPU device."""
+
+    def __init__(self, graph: Graph, device: CpuDevice) -> None:
+        self._graph, self._device = graph, device
+        self._out = graph._csr
+        self._pool: list[tuple[_Storage, int | None]] = []
+        self._num_words = -(-graph.num_vertices // 64)
+
+    def arrays_of(self, csr: CSR) -> CSR:
+        """Return the arrays of the CSR or CSC in the device's memory."""
+        return csr
+
+    def everything(self) -> CpuSet:
+        """Return the set of all vertices."""
+        return CpuSet(self._pool, None, self._graph.num_vertices, self._graph.num_edges, queued=False)
+
+    def chosen(self, flags: Array) -> CpuSet:
+        """Return the set of the vertices with true ``flags``, bool[n]."""
+        storage = self._take()
+        storage.words[:] = pack_bits(flags)
+        return self._counted(storage)
+
+    def _counted(self, storage: _Storage) -> CpuSet:
+        """Return the set of the vertices of a bitmap."""
+        counters = np.zeros(COUNTERS_LENGTH, np.int64)
+        self._device.launch(count_bits, self._num_words, storage.words, self._out.indptr, counters)
+        return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=False)
+
+    def flags(self, active: CpuSet) -> Array:
+        """Return bool[n]: whether each vertex is in the set."""
+        n = self._graph.num_vertices
+        if active.storage is None:
+            return np.ones(n, bool)
+        bits: Array = np.unpackbits(active.words.astype("<u8").view(np.uint8), bitorder="little")
+        return bits[:n].astype(bool)
+
+    def union(self, one: CpuSet, other: CpuSet) -> CpuSet:
+        """Return the set of the vertices of both."""
+        if one.storage is None or other.storage is None:
+            return self.everything()
+        storage = self._take()
+        np.bitwise_or(one.words, other.words, out=storage.words)
+        return self._counted(storage)
+
+    def degree_sum(self, active: CpuSet, csr: CSR) -> int:
+        """Return the sum of the degrees of a set's vertices."""
+        if csr is self._out:
+            return active.edges
+        if active.storage is None:
+            return len(csr.indices)
+        counters = np.zeros(COUNTERS_LENGTH, np.int64)
+        self._device.launch(count_bits, self._num_words, active.words, csr.indptr, counters)
+        return int(counters[EDGES])
+
+    def process_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], returns: str) -> Any:
+        """Implement ``process_vertices``."""
+        if returns == "sum":
+            return self._sum_over_vertices(bodies, active, arrays)
+        device, degrees = self._device, self._out.indptr
+        storage, counters = self._take(), np.zeros(COUNTERS_LENGTH, np.int64)
+        if active.storage is not None and active.queued:
+            kernel = kernel_of("filter of queue", bodies, lambda: _plain(vertices_cpu.make_filter_of_queue, bodies))
+            queue, chunk = active.storage.queue, _entries(active.count, self._device.threads)
+            found = (storage.words, storage.queue, counters)
+            device.launch(kernel, active.count, queue, degrees, arrays, *found, chunk=chunk)
+        else:
+            kernel = kernel_of("filter of words", bodies, lambda: _plain(vertices_cpu.make_filter_of_words, bodies))
+            every, chunk = active.storage is None, self._word_chunk()
+            device.launch(
+                kernel, self._num_words, active.words, every, degrees, arrays, storage.words, counters, chunk=chunk
+            )
+        return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=active.queued)
+
+    def _sum_over_vertices(self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...]) -> int | float:
+        queued = active.storage is not None and active.queued
+        kind = "queue" if queued else "words"
+        make = vertices_cpu.make_sum_of_queue if queued else vertices_cpu.make_sum_of_words
+        kernel, total = kernel_of(f"sum of {kind}", bodies, lambda: _summing(make, bodies))
+        if active.storage is not None and queued:
+            blocks = -(-active.count // vertices_cpu.ITEMS_PER_SUM)
+            sums = np.empty(blocks, total)
+            queue = self._ordered(active, total)
+            self._device.launch(kernel, blocks, queue, active.count, arrays, sums, chunk=max(1, blocks >> 6))
+        else:
+            n = self._graph.num_vertices
+            blocks = -(-self._num_words // vertices_cpu.WORDS_PER_SUM)
+            sums = np.empty(blocks, total)
+            every = active.storage is None
+            self._device.launch(kernel, blocks, active.words, every, n, arrays, sums, chunk=max(4, blocks >> 6))
+        result: int | float = sums.sum().item()
+        return result
+
+    def process_edges(
+        self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+    ) -> Any:
+        """Implement ``process_edges`` in one direction."""
+        # A push reads the rows of the senders, a pull those of the receivers.
+        edges = self._graph.csc if transpose == push else self._out
+        if returns == "sum":
+            return self._sum_over_edges(bodies, active, arrays, edges, push=push)
+        storage, counters = self._take(), np.zeros(COUNTERS_LENGTH, np.int64)
+        rest = (*edges, self._out.indptr, arrays, storage.words)
+        if push:
+            kernel = kernel_of("push", bodies, lambda: _plain(edges_cpu.make_push, bodies))
+            self._launch_push(kernel, active, self._queue(active), *rest, storage.queue, counters)
+        else:
+            kernel = kernel_of("pull", bodies, lambda: _plain(edges_cpu.make_pull, bodies))
+            every = active.storage is None
+            self._device.launch(kernel, self._num_words, active.words, every, *rest, counters, chunk=self._word_chunk())
+        return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=push)
+
+    def _launch_push(self, kernel: Any, active: CpuSet, queue: Array, *arguments: Any) -> None:
+        chunk = active.count if active.edges < _SERIAL_EDGES else _entries(active.count, self._device.threads)
+        self._device.launch(kernel, active.count, queue, *arguments, chunk=max(1, chunk))
+
+    def _sum_over_edges(
+        self, bodies: Bodies, active: CpuSet, arrays: tuple[Any, ...], edges: CSR, *, push: bool
+    ) -> int | float:
+        kind = "push sum" if push else "pull sum"
+        make = edges_cpu.make_push_sum if push else edges_cpu.make_pull_sum
+        kernel, total = kernel_of(kind, bodies, lambda: _summing(make, bodies))
+        if push:
+            blocks = -(-active.count // edges_cpu.ITEMS_PER_SUM)
+            sums = np.empty(blocks, total)
+            chunk = max(1, blocks) if active.edges < _SERIAL_EDGES else 1
+            queue = self._ordered(active, total)
+            self._device.launch(kernel, blocks, queue, active.count, *edges, arrays, sums, chunk=chunk)
+        else:
+            sums = np.empty(self._num_words, total)
+            rest = (active.words, active.storage is None, *edges, arrays, sums)
+            self._device.launch(kernel, self._num_words, *rest, chunk=self._word_chunk())
+        result: int | float = sums.sum().item()
+        return result
+
+    def _queue(self, active: CpuSet) -> Array:
+        """Return the queue of a set, after filling it if necessary."""
+        if active.storage is None:
+            return np.arange(self._graph.num_vertices, dtype=np.uint32)
+        if not active.queued:
+            counters = np.zeros(COUNTERS_LENGTH, np.int64)
+            storage = active.storage
+            chunk = self._num_words if self._num_words <= _SERIAL_VERTICES else 1 << 10
+            self._device.launch(fill_queue, self._num_words, storage.words, storage.queue, counters, chunk=chunk)
+            active.queued = True
+        return active.storage.queue
+
+    def _ordered(self, active: CpuSet, total: np.dtype[Any]) -> Array:
+        """Return the queue in ascending order if a sum depends on the order."""
+        queue = self._queue(active)
+        if total.kind == "f" and active.storage is not None:
+            queue[: active.count].sort()
+        return queue
+
+    def _word_chunk(self) -> int:
+        """Return the number of words of a bitmap to claim at a time."""
+        words = self._num_words
+        return (
+            max(1, words)
+            if words << 6 <= _SERIAL_VERTICES
+            else max(1, min(_WORDS, words // (8 * self._device.threads)))
+        )
+
+    def _take(self) -> _Storage:
+        """Return storage for a set, with no bit set."""
+        if not self._pool:
+            return _Storage(self._graph.num_vertices)
+        storage, queued = self._pool.pop()
+        storage.clear(queued)
+        return storage
+
+
+def _entries(count: int, threads: int) -> int:
+    """Return the number of entries of a queue to claim at a time."""
+    return max(1, min(_MOST_ENTRIES, count // (16 * threads)))
+
+
+def _plain(make: Any, bodies: Bodies) -> Any:
+    """Return a kernel whose bodies say which vertices become active."""
+    one = compile_bodies(bodies, "frontier")
+    if bodies.weight is None:
+        return jit_program(make(one.body))
+    return jit_program(make(one.body, one.receives, has_weights=bodies.has_weights))
+
+
+def _summing(make: Any, bodies: Bodies) -> tuple[Any, np.dtype[Any]]:
+    """Return a kernel that sums the results of bodies, and the dtype of the sum."""
+    one = compile_bodies(bodies, "sum")
+    zero = one.total.type(0)
+    if bodies.weight is None:
+        return jit_program(make(one.body, zero=zero)), one.total
+    return jit_program(make(one.body, one.receives, has_weights=bodies.has_weights, zero=zero)), one.total

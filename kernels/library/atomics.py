@@ -1,0 +1,170 @@
+"""Atomic operations for the bodies of operators, the same on every device.
+
+Each is a Python function, for bodies that run interpreted, and has a compiled version for the CPU and one for CUDA
+(``atomics_cuda``). They work on one-dimensional arrays of integers and floats of 32 or 64 bits, with relaxed ordering:
+a value may be read by another thread only in the next call of an operator, unless that thread reads the same element.
+Values are converted to the dtype of the array.
+
+``min``, ``max`` and ``add`` return the previous value, so that ``atomics.min(array, i, value) > value`` says whether
+the element became smaller.
+
+Examples
+--------
+>>> import gpu_pregel as gp, numpy as np
+>>> distances = np.array([5.0, 2.0])
+>>> gp.atomics.min(distances, 0, 3.0), distances.tolist()
+(5.0, [3.0, 2.0])
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from numba.core import types
+from numba.extending import overload
+
+from gpu_pregel.kernels.library import atomics_cpu
+
+
+def load(array: Any, index: Any) -> Any:
+    """Return ``array[index]``, which other threads may write: every call reads memory."""
+    return array[index]
+
+
+def store(array: Any, index: Any, value: Any) -> None:
+    """Set ``array[index] = value`` in a single write, so that no other thread reads part of it."""
+    array[index] = value
+
+
+def min(array: Any, index: Any, value: Any) -> Any:
+    """Set ``array[index]`` to the minimum of itself and ``value``; return the previous element."""
+    old = array[index]
+    array[index] = builtins.min(old, array.dtype.type(value))
+    return old
+
+
+def max(array: Any, index: Any, value: Any) -> Any:
+    """Set ``array[index]`` to the maximum of itself and ``value``; return the previous element."""
+    old = array[index]
+    array[index] = builtins.max(old, array.dtype.type(value))
+    return old
+
+
+def add(array: Any, index: Any, value: Any) -> Any:
+    """Add ``value`` to ``array[index]``; return the previous element. The order of float sums is not fixed."""
+    old = array[index]
+    array[index] = old + array.dtype.type(value)
+    return old
+
+
+def bitwise_or(array: Any, index: Any, value: Any) -> Any:
+    """Set the bits of ``value`` in ``array[index]``, an array of integers; return the previous element."""
+    old = array[index]
+    array[index] = old | array.dtype.type(value)
+    return old
+
+
+def compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> bool:
+    """Set ``array[index]`` to ``desired`` if it holds ``expected``; return whether it did. Floats compare by bits."""
+    dtype = array.dtype.type
+    if array[index].tobytes() != dtype(expected).tobytes():
+        return False
+    array[index] = dtype(desired)
+    return True
+
+
+PORTABLE = (load, store, min, max, add, bitwise_or, compare_and_swap)
+"""The operations; each has an overload for every compiler."""
+
+
+def is_atomic_array(array: Any) -> bool:
+    """Whether a Numba type is an array on which the operations work."""
+    return (
+        getattr(array, "ndim", None) == 1
+        and isinstance(array, types.Array)
+        and isinstance(array.dtype, (types.Integer, types.Float))
+        and getattr(array.dtype, "bitwidth", 0) in (32, 64)
+    )
+
+
+@overload(load, target="cpu", strict=False)
+def _load(array: Any, index: Any) -> Any:
+    if is_atomic_array(array):
+        return lambda array, index: atomics_cpu.load(array, index)
+    return None
+
+
+@overload(store, target="cpu", strict=False)
+def _store(array: Any, index: Any, value: Any) -> Any:
+    if is_atomic_array(array):
+        return lambda array, index, value: atomics_cpu.store(array, index, value)
+    return None
+
+
+@overload(min, target="cpu", strict=False)
+def _min(array: Any, index: Any, value: Any) -> Any:
+    if not is_atomic_array(array):
+        return None
+    dtype = array.dtype
+
+    def lower(array: Any, index: Any, value: Any) -> Any:
+        new = dtype(value)
+        old = atomics_cpu.load(array, index)
+        while new < old:
+            if atomics_cpu.compare_and_swap(array, index, old, new):
+                return old
+            old = atomics_cpu.load(array, index)
+        return old
+
+    return lower
+
+
+@overload(max, target="cpu", strict=False)
+def _max(array: Any, index: Any, value: Any) -> Any:
+    if not is_atomic_array(array):
+        return None
+    dtype = array.dtype
+
+    def raise_to(array: Any, index: Any, value: Any) -> Any:
+        new = dtype(value)
+        old = atomics_cpu.load(array, index)
+        while new > old:
+            if atomics_cpu.compare_and_swap(array, index, old, new):
+                return old
+            old = atomics_cpu.load(array, index)
+        return old
+
+    return raise_to
+
+
+@overload(add, target="cpu", strict=False)
+def _add(array: Any, index: Any, value: Any) -> Any:
+    if not is_atomic_array(array):
+        return None
+    dtype = array.dtype
+    if isinstance(dtype, types.Integer):
+        return lambda array, index, value: atomics_cpu.fetch_and_add(array, index, dtype(value))
+
+    def add_float(array: Any, index: Any, value: Any) -> Any:
+        old = atomics_cpu.load(array, index)
+        while not atomics_cpu.compare_and_swap(array, index, old, dtype(old + dtype(value))):
+            old = atomics_cpu.load(array, index)
+        return old
+
+    return add_float
+
+
+@overload(bitwise_or, target="cpu", strict=False)
+def _bitwise_or(array: Any, index: Any, value: Any) -> Any:
+    if not is_atomic_array(array) or not isinstance(array.dtype, types.Integer):
+        return None
+    dtype = array.dtype
+    return lambda array, index, value: atomics_cpu.fetch_and_or(array, index, dtype(value))
+
+
+@overload(compare_and_swap, target="cpu", strict=False)
+def _compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> Any:
+    if is_atomic_array(array):
+        return lambda array, index, expected, desired: atomics_cpu.compare_and_swap(array, index, expected, desired)
+    return None
