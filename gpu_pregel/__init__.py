@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.eigenvector_centrality import EigenvectorScores as EigenvectorScores
+    from gpu_pregel.algorithms.eigenvector_centrality import eigenvector_centrality as eigenvector_centrality
     from gpu_pregel.algorithms.greedy_color import Coloring as Coloring
     from gpu_pregel.algorithms.greedy_color import greedy_color as greedy_color
+    from gpu_pregel.algorithms.hits import HitsScores as HitsScores
+    from gpu_pregel.algorithms.hits import hits as hits
+    from gpu_pregel.algorithms.katz_centrality import KatzScores as KatzScores
+    from gpu_pregel.algorithms.katz_centrality import katz_centrality as katz_centrality
     from gpu_pregel.algorithms.maximal_independent_set import IndependentSet as IndependentSet
     from gpu_pregel.algorithms.maximal_independent_set import maximal_independent_set as maximal_independent_set
     from gpu_pregel.algorithms.minimum_spanning_forest import SpanningForest as SpanningForest
