@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
+    from gpu_pregel.algorithms.pagerank import pagerank as pagerank
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
     from gpu_pregel.host.graphs.graph import Graph as Graph
+    from gpu_pregel.host.programs.buckets import Buckets as Buckets
     from gpu_pregel.host.programs.checkpoints import Checkpoint as Checkpoint
     from gpu_pregel.host.programs.frontier import Frontier as Frontier
     from gpu_pregel.host.programs.operators import process_edges as process_edges
@@ -42,6 +45,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "Aggregator": "gpu_pregel.host.superstep.aggregators",
+    "Buckets": "gpu_pregel.host.programs.buckets",
     "Checkpoint": "gpu_pregel.host.programs.checkpoints",
     "Combiner": "gpu_pregel.host.programs.program",
     "Frontier": "gpu_pregel.host.programs.frontier",

@@ -161,6 +161,8 @@ def _result_of(function: Function, role: str, call: str, arguments: tuple[Any, .
         raise ProgramError(
             f"{role} takes {taken} arguments, but is called with {call}: {len(arguments)}{place_of(compiled)}"
         )
+    if code.co_flags & inspect.CO_VARARGS:
+        arguments = (*arguments[:taken], types.StarArgTuple(arguments[taken:]))
     return result_type(compiled, role, arguments), place_of(compiled)
 
 

@@ -163,6 +163,81 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     assert len(totals) == 1
 
 
+def peel(device: str, graph: gp.Graph) -> Any:
+    """Return the core numbers: vertices are removed in the order of the degree that is left."""
+    frontier = gp.Frontier(graph, device=device)
+    degrees = frontier.upload(graph.out_degrees)
+    cores = frontier.full(-1, np.int64)
+    buckets = gp.Buckets(frontier, remaining, [degrees, cores], window=3)
+    while (taken := buckets.pop()) is not None:
+        core, peeled = taken
+        gp.process_vertices(settle, peeled, [degrees, cores, core])
+        buckets.add(gp.process_edges(lose, peeled, [degrees, cores, core]))
+    return frontier.download(cores)
+
+
+def remaining(v: Any, degrees: Any, cores: Any) -> Any:
+    return degrees[v] if cores[v] < 0 else -1
+
+
+def settle(v: Any, degrees: Any, cores: Any, core: Any) -> Any:
+    cores[v] = core
+    return 1
+
+
+def lose(u: Any, v: Any, weight: Any, degrees: Any, cores: Any, core: Any) -> Any:
+    # Of the threads that take edges from v, some may lower its degree below the current core: it stays at it.
+    return (gp.atomics.load(cores, v) < 0 and gp.atomics.add(degrees, v, -1) > core) or restore(v, degrees, cores, core)
+
+
+def restore(v: Any, degrees: Any, cores: Any, core: Any) -> Any:
+    gp.atomics.max(degrees, v, core)
+    return False
+
+
+@OPERATOR_DEVICES
+def test_buckets_peel_a_graph(device: str) -> None:
+    @examples(device, graph=edge_lists())
+    def check(graph: Any) -> None:
+        n, edges = graph
+        simple = networkx.Graph([(u, v) for u, v in edges if u != v])
+        simple.add_nodes_from(range(n))
+        built = gp.Graph.from_edgelist(*arrays(simple.edges), num_vertices=n)
+        expected = networkx.core_number(simple)
+        assert peel(device, built).tolist() == [expected[v] for v in range(n)]
+
+    check()
+
+
+@OPERATOR_DEVICES
+def test_buckets_follow_numbers_that_change(device: str) -> None:
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=100), np.arange(0, 100, 9), device=device)
+    numbers = frontier.upload(np.arange(100) * 1000)
+    buckets = gp.Buckets(frontier, lambda v, numbers: numbers[v], [numbers], window=2)
+    order = []
+    while (taken := buckets.pop()) is not None:
+        number, found = taken
+        order.append((number, found.vertices().tolist()))
+        if number == 9000:
+            numbers[18], numbers[27] = 70_000, -1
+            buckets.add(frontier.chosen([5, 36, 36]))
+    assert order == [
+        (0, [0]), (9000, [9]), (5000, [5]), (36_000, [36]), (45_000, [45]), (54_000, [54]), (63_000, [63]),
+        (70_000, [18]), (72_000, [72]), (81_000, [81]), (90_000, [90]), (99_000, [99]),
+    ]  # fmt: skip
+    assert buckets.pop() is None
+
+
+@OPERATOR_DEVICES
+def test_unions(device: str) -> None:
+    frontier = gp.Frontier(gp.grid(9), [3, 70], device=device)
+    assert (frontier | frontier.chosen([4, 70])).vertices().tolist() == [3, 4, 70]
+    assert len(frontier | frontier.everything()) == 81
+    assert len(frontier.chosen([]) | frontier) == 2
+    with pytest.raises(ArgumentError, match="do not derive from the same one"):
+        frontier | gp.Frontier(gp.grid(9), [1], device=device)
+
+
 MODES: tuple[Any, ...] = ("push", "pull")
 
 
