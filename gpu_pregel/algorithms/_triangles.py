@@ -55,7 +55,7 @@ def count_links_by_operators(graph: Graph, frontier: Frontier) -> Any:
 
 
 def _add_links(
-    u: int, v: int, weight: float, indptr: Array, indices: Array, edge_indptr: Array, edge_indices: Array, links: Array
+    u: int, v: int, _weight: float, indptr: Array, indices: Array, edge_indptr: Array, edge_indices: Array, links: Array
 ) -> int:
     """Count the edges from the neighbour v of u to other neighbours of u."""
     common = count_common(indices, indptr[u], indptr[u + 1], edge_indices, edge_indptr[v], edge_indptr[v + 1])

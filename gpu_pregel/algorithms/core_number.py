@@ -221,7 +221,7 @@ def _reach(v: int, k: int, degrees: Array, cores: Array, least: Array) -> bool:
     return True
 
 
-def _lower(u: int, v: int, weight: float, k: int, degrees: Array, cores: Array) -> bool:
+def _lower(_u: int, v: int, _weight: float, k: int, degrees: Array, cores: Array) -> bool:
     """Whether v has k neighbours left without u, and one more with u."""
     if atomics.add(degrees, v, -1) != k + 1:
         return False
@@ -229,5 +229,5 @@ def _lower(u: int, v: int, weight: float, k: int, degrees: Array, cores: Array) 
     return True
 
 
-def _is_left(v: int, k: int, degrees: Array, cores: Array) -> bool:
-    return atomics.load(cores, v) < 0
+def _is_left(v: int, _k: int, _degrees: Array, cores: Array) -> bool:
+    return bool(atomics.load(cores, v) < 0)

@@ -1,7 +1,6 @@
 """Intersections of sorted rows, for the bodies of operators, the same on every device.
 
-A row is a range ``begin`` to ``end`` of ``indices``, as in a CSR; ``find`` and ``count_common`` read the rows that other
-threads may read at the same time, and write nothing.
+A row is a range ``begin`` to ``end`` of ``indices``, as in a CSR.
 
 Examples
 --------
