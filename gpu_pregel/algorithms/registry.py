@@ -216,6 +216,7 @@ ALGORITHMS = (
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
         peers=("gapbs", "networkit", "cugraph"),
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "local_clustering",
@@ -224,6 +225,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "core_number",
@@ -235,6 +237,7 @@ ALGORITHMS = (
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
         peers=("networkit", "cugraph"),
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
