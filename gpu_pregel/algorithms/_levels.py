@@ -1,0 +1,184 @@
+"""The levels of Louvain and Leiden: move vertices between communities, make each community a vertex, and repeat.
+
+What runs on a device is in ``_levels_cpu`` and ``_levels_operators``. All sums are of whole numbers, so that results do
+not depend on the order in which threads add.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpu_pregel.host.graphs.graph import Graph
+
+Array = np.ndarray[Any, Any]
+
+SERIAL_EDGES = 1 << 15
+"""In a graph of at most this many edges, vertices move one by one: batches would take longer."""
+_GAIN_BITS = 60
+"""Gains are below 2^60 in absolute value."""
+_EDGES_PER_BATCH = 1 << 15
+_MIN_BATCHES, _MAX_BATCHES = 8, 64
+_ROUNDS = 20
+"""Rounds of a level after which the next level begins, as in GVE-Louvain."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A graph whose vertices are the communities of the level before; its arrays are in device memory.
+
+    Attributes
+    ----------
+    indptr, indices : int64[n + 1], uint32[m]
+        A pair of vertices may have several edges. Beyond the first level, there are no self-loops.
+    weights : int64[m] or None
+        None: every edge has weight 1.
+    degrees : int64[n]
+        The sum of the weights of each vertex, with twice that of the edges within it.
+    """
+
+    indptr: Any
+    indices: Any
+    weights: Any
+    degrees: Any
+
+    @property
+    def n(self) -> int:
+        return len(self.degrees)
+
+    @property
+    def m(self) -> int:
+        return len(self.indices)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Modularity in whole numbers: u gains ``unit * weight(u, c) - rate * degree(u) * total(c)`` in community c."""
+
+    total: int
+    resolution: float
+
+    @property
+    def unit(self) -> int:
+        return 1 << max(0, _GAIN_BITS - _headroom(self.total, self.resolution))
+
+    @property
+    def rate(self) -> float:
+        return self.resolution * self.unit / max(1, self.total)
+
+    def gain(self, modularity: float) -> int:
+        """Return the sum of gains that raises modularity by this much."""
+        return min(1 << 62, int(modularity * self.total * self.unit / 2))
+
+
+def _headroom(total: float, resolution: float) -> int:
+    """Return the number of bits of the largest gain in units of weight."""
+    return int(np.ceil(np.log2(max(1.0, total) * max(1.0, resolution)))) + 1
+
+
+def weight_factor(graph: Graph, resolution: float) -> float | None:
+    """Return the factor that makes weights whole numbers, a power of two; None if there are no weights.
+
+    Weights that are whole numbers already keep their value unless their sum is too large. Others lose what is below
+    2^-59 of the sum, divided by the resolution.
+    """
+    weights = graph.weights
+    if weights is None:
+        return None
+    total = 2 * float(weights.sum(dtype=np.float64))
+    spare = _GAIN_BITS - _headroom(total, resolution)
+    if weights.dtype.kind in "iu" and spare >= 0:
+        return 1.0
+    return 2.0 ** (_GAIN_BITS - 2 - int(np.ceil(np.log2(total * max(1.0, resolution))))) if total > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """How communities are searched.
+
+    Attributes
+    ----------
+    tolerance : float
+        A level ends when a round raises modularity by at most this much; a tenth of it at each further level.
+    max_levels : int or None
+    seed : int
+        Selects the order in which vertices move.
+    """
+
+    objective: Objective
+    tolerance: float
+    max_levels: int | None
+    seed: int
+    refine: bool = False
+
+    rounds = _ROUNDS
+
+    def batches(self, level: Level) -> int:
+        """Return into how many batches the vertices are divided, which move one after the other; 1: one by one."""
+        if level.m <= SERIAL_EDGES:
+            return 1
+        return min(_MAX_BATCHES, max(_MIN_BATCHES, level.m // _EDGES_PER_BATCH))
+
+    def order(self, size: int) -> tuple[int, int]:
+        """Return ``step, start`` of an order of ``range(size)``: item i is ``(i * step + start) % size``."""
+        if self.seed == 0:
+            return 1, 0
+        random = np.random.default_rng(self.seed)
+        step = int(random.integers(1, max(2, size)))
+        while np.gcd(step, size) != 1:
+            step += 1
+        return step, int(random.integers(0, max(1, size)))
+
+
+class Device(Protocol):
+    """The phases of a level on one kind of device; labels are vertices of the level, in device memory."""
+
+    def first_level(self, graph: Graph, factor: float | None) -> Level:
+        """Return the graph as the first level."""
+
+    def move(self, level: Level, number: int, starts: Any, search: Search) -> Any:
+        """Move vertices from the communities ``starts``, or from their own, while modularity rises."""
+
+    def refine(self, level: Level, number: int, communities: Any, count: int, search: Search) -> Any:
+        """Return well-connected communities, each of which is part of one of the communities."""
+
+    def number(self, labels: Any) -> tuple[Any, int]:
+        """Replace labels by numbers, in the order of the smallest member, and count them."""
+
+    def aggregate(self, level: Level, number: int, labels: Any, count: int) -> Level:
+        """Return the graph whose vertices are the communities."""
+
+    def look_up(self, table: Any, labels: Any) -> Any:
+        """Return ``table[labels]``."""
+
+    def common_starts(self, communities: Any, refined: Any, count: int) -> Any:
+        """Return for each refined community the smallest one that is in the same community."""
+
+
+def search_levels(device: Device, level: Level, search: Search) -> list[Any]:
+    """Return the communities of the vertices of the graph after each level, in device memory."""
+    found: list[Any] = []
+    membership = starts = None
+    limit = search.max_levels or 1 << 30
+    while len(found) < limit:
+        number = len(found)
+        communities, count = device.number(device.move(level, number, starts, search))
+        refined, refined_count = communities, count
+        if search.refine and count < level.n:
+            refined, refined_count = device.number(device.refine(level, number, communities, count, search))
+        last = count == level.n or refined_count == level.n or number + 1 == limit
+        if search.refine and last:
+            communities = refined
+        found.append(communities if membership is None else device.look_up(communities, membership))
+        if last:
+            break
+        membership = refined if membership is None else device.look_up(refined, membership)
+        if search.refine:
+            starts = device.common_starts(communities, refined, refined_count)
+        level = device.aggregate(level, number, refined, refined_count)
+    # The last level moved nothing, unless the limit was reached.
+    if len(found) > 1 and count == level.n:
+        found.pop()
+    return found

@@ -1,0 +1,179 @@
+"""The phases of Louvain and Leiden on the CPU; ``_levels`` calls them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._levels import Level, Search
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.graphs.csr import CSR, build_csr, read_only
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms import communities_cpu, refinement_cpu
+
+Array = np.ndarray[Any, Any]
+
+_NUMBERED_AT_ONCE = 1 << 12
+_MEMBERS_PER_PIECE = 128
+_CHUNKS_PER_THREAD = 8
+_COMMUNITIES_AT_ONCE = 4
+
+
+class CpuLevels:
+    """Moves, refines and aggregates with kernels; each thread has a row of the tables in which it sums weights."""
+
+    def __init__(self, device: CpuDevice, phases: Phases, n: int) -> None:
+        self._device = device
+        self._phases = phases
+        self._threads = device.threads
+        device.require(self._threads * n * 12 + 40 * n, f"the search for communities with {self._threads} threads")
+        self._slots = np.zeros(16, np.int64)
+        self._found = np.empty((self._threads, n + 1), np.uint32)
+        self._small: Array | None = None
+        self._wide: Array | None = None
+
+    def _tables(self, level: Level) -> Array:
+        """Return tables of zeros: of int32 for edges without weights, of which a vertex has fewer than 2^31."""
+        if level.weights is None and level.n < 1 << 31:
+            if self._small is None:
+                self._small = np.zeros((self._threads, level.n), np.int32)
+            return self._small
+        if self._wide is None:
+            self._wide = np.zeros((self._threads, level.n), np.int64)
+        return self._wide
+
+    def _launch(self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None) -> None:
+        self._slots[0] = 0
+        self._device.launch(kernel, size, *arguments, chunk=chunk)
+
+    def first_level(self, graph: Graph, factor: float | None) -> Level:
+        indptr, indices = read_only(graph.indptr), read_only(graph.indices)
+        n, m = graph.num_vertices, graph.num_edges
+        degrees = np.empty(n, np.int64)
+        weights = None
+        with self._phases.measure("sum degrees"):
+            if factor is None:
+                self._launch(communities_cpu.count_degrees, n, indptr, indices, degrees)
+            else:
+                weights = np.empty(m, np.int64)
+                given = read_only(graph.weights)  # type: ignore[arg-type]
+                self._launch(communities_cpu.sum_degrees, n, indptr, indices, given, factor, weights, degrees)
+                weights = read_only(weights)
+        return Level(indptr, indices, weights, degrees)
+
+    def move(self, level: Level, number: int, starts: Any, search: Search) -> Array:
+        n, kernels, objective = level.n, communities_cpu, search.objective
+        labels = np.arange(n, dtype=np.uint32) if starts is None else starts
+        totals = level.degrees.copy() if starts is None else self._sum_totals(level, labels)
+        active = np.ones(n, np.uint8)
+        tables = self._tables(level)
+        batches = search.batches(level)
+        limit = objective.gain(search.tolerance / 10**number)
+        graph = (level.indptr, level.indices, level.weights, level.degrees)
+        scale = (objective.rate, objective.unit)
+        if batches == 1:
+            with self._phases.measure(f"move {number + 1}"):
+                order = search.order(n)
+                scratch = (active, tables, self._found)
+                self._launch(
+                    kernels.move_serially, 1, *graph, labels, totals, *scratch, *scale, limit, search.rounds, *order
+                )
+            return labels
+        targets = labels.copy()
+        step, start = search.order(batches)
+        blocks = -(-n // kernels.BLOCK)
+        for turn in range(search.rounds):
+            gained = np.zeros(1, np.int64)
+            with self._phases.measure(f"move {number + 1}.{turn + 1}"):
+                for i in range(batches):
+                    batch = (i * step + start) % batches
+                    size = max(0, -(-(blocks - batch) // batches))
+                    chunk = max(1, size // (_CHUNKS_PER_THREAD * self._threads))
+                    part = (batch, batches)
+                    scratch = (tables, self._found, self._slots)
+                    self._launch(
+                        kernels.propose, size, *part, *graph, labels, totals, active, targets, *scratch, *scale,
+                        gained, chunk=chunk,
+                    )  # fmt: skip
+                    # In the first round every vertex stays active: nearly all would be activated again.
+                    self._launch(
+                        kernels.move, size, *part, *graph[:2], level.degrees, labels, totals, active, targets,
+                        turn > 0, chunk=chunk,
+                    )  # fmt: skip
+                if turn == 0:
+                    active.fill(1)
+            if gained[0] <= limit:
+                break
+        return labels
+
+    def _sum_totals(self, level: Level, labels: Array) -> Array:
+        totals = np.zeros(level.n, np.int64)
+        self._launch(communities_cpu.sum_totals, level.n, labels, level.degrees, totals)
+        return totals
+
+    def number(self, labels: Any) -> tuple[Array, int]:
+        n, kernels, block = len(labels), communities_cpu, _NUMBERED_AT_ONCE
+        blocks = -(-n // block)
+        smallest = np.full(n, n, np.uint32)
+        counts = np.zeros(blocks, np.int64)
+        numbers = np.empty(n, np.uint32)
+        with self._phases.measure("number"):
+            self._launch(kernels.find_smallest, n, labels, smallest)
+            self._launch(kernels.count_smallest, blocks, block, labels, smallest, counts, chunk=1)
+            starts = np.cumsum(counts) - counts
+            self._launch(kernels.number_smallest, blocks, block, labels, smallest, starts, numbers, chunk=1)
+        return self.look_up(numbers, labels), int(counts.sum())
+
+    def look_up(self, table: Array, labels: Any) -> Array:
+        found = np.empty(len(labels), np.uint32)
+        self._launch(communities_cpu.look_up, len(labels), table, labels, found)
+        return found
+
+    def common_starts(self, communities: Any, refined: Any, count: int) -> Array:
+        n = len(communities)
+        first = np.full(n, n, np.uint32)
+        self._launch(communities_cpu.find_first, n, communities, refined, first)
+        starts = np.empty(count, np.uint32)
+        self._launch(communities_cpu.look_up_first, n, communities, refined, first, starts)
+        return starts
+
+    def aggregate(self, level: Level, number: int, labels: Any, count: int) -> Level:
+        n, m, kernels = level.n, level.m, communities_cpu
+        scratch = (self._tables(level), self._found, self._slots)
+        with self._phases.measure(f"aggregate {number + 1}"):
+            members = self._members(labels, count).indices
+            most = count + -(-n // _MEMBERS_PER_PIECE)
+            pieces = (np.empty(most, np.uint32), np.empty(most, np.int64), np.empty(most, np.int64))
+            edges = (np.empty(m, np.uint32), np.empty(m, np.int64))
+            counts, degrees, cursor = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(2, np.int64)
+            graph = (level.indptr, level.indices, level.weights, level.degrees)
+            self._launch(
+                kernels.aggregate, n, members, labels, *graph, *scratch, *pieces, *edges, counts, degrees, cursor,
+                chunk=_MEMBERS_PER_PIECE,
+            )  # fmt: skip
+
+            indptr = np.zeros(count + 1, np.int64)
+            np.cumsum(counts, out=indptr[1:])
+            indices, weights = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.int64)
+            self._launch(kernels.join_pieces, int(cursor[0]), *pieces, *edges, indptr[:-1].copy(), indices, weights)
+        return Level(read_only(indptr), read_only(indices), read_only(weights), degrees)
+
+    def refine(self, level: Level, number: int, communities: Any, count: int, search: Search) -> Array:
+        objective = search.objective
+        graph = (level.indptr, level.indices, level.weights, level.degrees)
+        refined, totals = np.arange(level.n, dtype=np.uint32), level.degrees.copy()
+        scratch = (self._tables(level), self._found, self._slots)
+        with self._phases.measure(f"refine {number + 1}"):
+            members = self._members(communities, count)
+            self._launch(
+                refinement_cpu.refine, count, members.indptr, members.indices, *graph, communities, refined, totals,
+                np.empty(level.n, np.int64), *scratch, objective.rate, objective.unit, chunk=_COMMUNITIES_AT_ONCE,
+            )  # fmt: skip
+        return refined
+
+    def _members(self, communities: Any, count: int) -> CSR:
+        """Return the members of each community in ascending order."""
+        numbers = np.arange(len(communities), dtype=np.uint32)
+        return build_csr(communities, numbers, None, count, symmetric=False, threads=self._threads)

@@ -1,0 +1,115 @@
+"""Louvain's communities: vertices move to the neighbouring community that raises modularity most.
+
+Vincent D. Blondel, Jean-Loup Guillaume, Renaud Lambiotte, Etienne Lefebvre: Fast unfolding of communities in large
+networks, Journal of Statistical Mechanics, 2008. Skipping vertices around which nothing changed, the tables of threads
+and the loosening of the tolerance follow Subhajit Sahu: GVE-Louvain, 2023. Vertices move in batches, all by the state
+before their batch, so that the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
+from gpu_pregel.algorithms._levels import Objective, Search, search_levels, weight_factor
+from gpu_pregel.algorithms._levels_cpu import CpuLevels
+from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.superstep.phases import Phases
+
+__all__ = ["Communities", "louvain", "modularity"]
+
+
+def louvain(
+    graph: GraphLike,
+    *,
+    resolution: float = 1.0,
+    max_levels: int | None = None,
+    tolerance: float = 0.01,
+    seed: int = 0,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Communities:
+    """Find communities of large modularity by Louvain's method.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+        Undirected, with weights of at least 0, or none.
+    resolution : float, default 1.0
+        From 0 to 1,000,000; the larger, the smaller the communities.
+    max_levels : int, optional
+        Stop after this many levels. Default: when no communities can be joined any more.
+    tolerance : float, default 0.01
+        A level ends when moving every vertex once raises modularity by at most this much; the limit is a tenth of it at
+        each further level. A smaller one takes longer and finds slightly better communities.
+    seed : int, default 0
+        Selects the order in which vertices move.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Communities
+        With ``labels``, ``levels``, ``count``, ``sizes()`` and ``modularity``. Every run, device and number of threads
+        gives the same communities.
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError
+        An argument is invalid.
+    GraphError
+        The graph is directed or has a negative weight.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> found = gp.louvain(gp.Graph.from_edgelist([0, 1, 2, 2, 3, 4, 5], [1, 2, 0, 3, 4, 5, 3]))
+    >>> found.labels.tolist(), round(found.modularity, 3)
+    ([0, 0, 0, 1, 1, 1], 0.357)
+    """
+    return find_communities(
+        "louvain", graph, resolution, max_levels, tolerance, seed, device=device, threads=threads, progress=progress
+    )
+
+
+def find_communities(
+    name: str,
+    graph: GraphLike,
+    resolution: float,
+    max_levels: int | None,
+    tolerance: float,
+    seed: int,
+    *,
+    device: DeviceName,
+    threads: int | None,
+    progress: bool,
+) -> Communities:
+    """Check the arguments of the algorithm ``name`` and run it; "leiden" refines communities."""
+    graph = as_graph(graph)
+    check_undirected(graph, name)
+    check_weights_nonnegative(graph, name)
+    resolution = check_resolution(resolution)
+    if max_levels is not None:
+        max_levels = check_integer("max_levels", max_levels, 1)
+    tolerance = check_open_interval("tolerance", tolerance, 0, 1)
+    seed = check_integer("seed", seed, 0)
+    target = get_device(device, threads=threads)
+    phases = Phases(target, shown=progress)
+    levels: Any = CpuLevels(target, phases, graph.num_vertices)
+    first = levels.first_level(graph, weight_factor(graph, resolution))
+    objective = Objective(int(first.degrees.sum()), resolution)
+    search = Search(objective, tolerance, max_levels, seed, refine=name == "leiden")
+    found = search_levels(levels, first, search)
+    return Communities(
+        graph=graph, stats=phases.stats(), trace=phases.trace(), labels=found[-1], levels=tuple(found),
+        resolution=resolution,
+    )  # fmt: skip

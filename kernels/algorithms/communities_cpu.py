@@ -1,0 +1,463 @@
+"""Kernels of Louvain and Leiden on the CPU: moving vertices between communities, and aggregating communities.
+
+Weights are whole numbers, so that sums do not depend on the order of threads. ``unit`` scales them for the comparison
+of gains, ``rate`` is the resolution times ``unit`` divided by the total weight: the gain of vertex u in community c is
+``unit * weight(u, c) - rate * degree(u) * total(c)``, where ``total`` sums the degrees of the members other than u.
+
+Each thread counts in its own row of ``table``, which is all zeros between two vertices.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+BLOCK = 8
+"""Consecutive vertices that belong to the same batch: their rows share cache lines."""
+EDGES_AHEAD = 16
+"""Prefetch distance for the labels of neighbours."""
+
+
+@inline
+def _find_best(
+    u: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    labels: Any,
+    totals: Any,
+    table: Any,
+    found: Any,
+    rate: Any,
+    unit: Any,
+) -> Any:
+    """Return the community in which u has the largest gain, and by how much it exceeds that of staying.
+
+    Of equal gains the smallest community wins; a vertex moves only if it gains.
+    """
+    here = np.uint64(labels[u])
+    count = np.uint64(0)
+    m = np.uint64(len(indices))
+    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+        prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
+        v = indices[e]
+        c = np.uint64(labels[v])
+        before = table[c]
+        found[count] = c
+        if weights is None:
+            other = v != u
+            table[c] = before + np.int32(other)
+            count += np.uint64(before == 0) & np.uint64(other)
+        else:
+            weight = weights[e] * np.int64(v != u)
+            table[c] = before + weight
+            count += np.uint64(before == 0) & np.uint64(weight != 0)
+    pull = rate * np.float64(degrees[u])
+    others = totals[here] - degrees[u]
+    stay = table[here] * unit - np.int64(pull * np.float64(others))
+    best = np.int64(-1) << np.int64(62)
+    to = here
+    for i in range(count):
+        c = np.uint64(found[i])
+        gain = table[c] * unit - np.int64(pull * np.float64(totals[c]))
+        table[c] = 0
+        if gain >= best and c != here and (gain > best or c < to):
+            best = gain
+            to = c
+    if max(best, stay) < 0 and totals[u] == 0:
+        # Alone, a vertex gains nothing and loses nothing.
+        best = np.int64(0)
+        to = np.uint64(u)
+    if best <= stay:
+        return here, np.int64(0)
+    return to, best - stay
+
+
+@jit
+def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any) -> None:
+    """Count the edges of each vertex, self-loops twice; rows are sorted."""
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            begin = indptr[u]
+            end = indptr[u + 1]
+            degree = end - begin
+            while begin < end:
+                middle = (begin + end) >> 1
+                if np.int64(indices[middle]) < u:
+                    begin = middle + 1
+                else:
+                    end = middle
+            while begin < indptr[u + 1] and np.int64(indices[begin]) == u:
+                degree += 1
+                begin += 1
+            degrees[u] = degree
+        first, last = claim(work)
+
+
+@jit
+def sum_degrees(work: Any, indptr: Any, indices: Any, given: Any, factor: Any, weights: Any, degrees: Any) -> None:
+    """Round the weights times ``factor`` to whole numbers and sum them by vertex, those of self-loops twice."""
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            degree = np.int64(0)
+            for e in range(indptr[u], indptr[u + 1]):
+                weight = np.int64(np.rint(np.float64(given[e]) * factor))
+                weights[e] = weight
+                degree += weight << np.int64(np.int64(indices[e]) == u)
+            degrees[u] = degree
+        first, last = claim(work)
+
+
+@jit
+def propose(
+    work: Any,
+    batch: Any,
+    batches: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    labels: Any,
+    totals: Any,
+    active: Any,
+    targets: Any,
+    tables: Any,
+    found: Any,
+    slots: Any,
+    rate: Any,
+    unit: Any,
+    gained: Any,
+) -> None:
+    """Write the best community of each active vertex of a batch to ``targets``; the vertices become inactive.
+
+    Work items are the blocks of the batch, which are ``batches`` blocks apart.
+    """
+    n = len(labels)
+    mine = fetch_and_add(slots, 0, 1)
+    table = tables[mine]
+    candidates = found[mine]
+    total = np.int64(0)
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            begin = (batch + i * batches) * BLOCK
+            for u in range(begin, min(begin + BLOCK, n)):
+                if active[u] == 0:
+                    continue
+                active[u] = 0
+                to, gain = _find_best(
+                    u, indptr, indices, weights, degrees, labels, totals, table, candidates, rate, unit
+                )
+                if gain > 0:
+                    # Of two vertices that are alone, and would change places, only the larger one moves.
+                    if to > np.uint64(u) and labels[u] == np.uint32(u) and labels[to] == np.uint32(to):
+                        if totals[u] == degrees[u] and totals[to] == degrees[to]:
+                            if (to // np.uint64(BLOCK)) % np.uint64(batches) == np.uint64(batch):
+                                continue
+                    targets[u] = to
+                    total += gain
+        first, last = claim(work)
+    fetch_and_add(gained, 0, total)
+
+
+@jit
+def move(
+    work: Any,
+    batch: Any,
+    batches: Any,
+    indptr: Any,
+    indices: Any,
+    degrees: Any,
+    labels: Any,
+    totals: Any,
+    active: Any,
+    targets: Any,
+    mark: Any,
+) -> None:
+    """Move the vertices of a batch to their targets, and activate their neighbours in other communities."""
+    n = len(labels)
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            begin = (batch + i * batches) * BLOCK
+            for u in range(begin, min(begin + BLOCK, n)):
+                to = targets[u]
+                here = labels[u]
+                if to != here:
+                    labels[u] = to
+                    fetch_and_add(totals, here, -degrees[u])
+                    fetch_and_add(totals, to, degrees[u])
+                    if mark:
+                        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                            v = indices[e]
+                            if targets[v] != to:
+                                active[v] = 1
+        first, last = claim(work)
+
+
+@jit
+def move_serially(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    labels: Any,
+    totals: Any,
+    active: Any,
+    tables: Any,
+    found: Any,
+    rate: Any,
+    unit: Any,
+    enough: Any,
+    rounds: Any,
+    step: Any,
+    start: Any,
+) -> None:
+    """Move the vertices of a small graph one by one, for at most ``rounds`` rounds that gain more than ``enough``."""
+    first, last = claim(work)
+    while first < last:
+        n = len(labels)
+        table = tables[0]
+        candidates = found[0]
+        for _ in range(rounds):
+            total = np.int64(0)
+            u = start
+            for _ in range(n):
+                u = u + step if u + step < n else u + step - n
+                if active[u] == 0:
+                    continue
+                active[u] = 0
+                to, gain = _find_best(
+                    u, indptr, indices, weights, degrees, labels, totals, table, candidates, rate, unit
+                )
+                if gain > 0:
+                    totals[labels[u]] -= degrees[u]
+                    totals[to] += degrees[u]
+                    labels[u] = to
+                    total += gain
+                    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                        v = indices[e]
+                        if labels[v] != to:
+                            active[v] = 1
+            if total <= enough:
+                break
+        first, last = claim(work)
+
+
+@jit
+def find_smallest(work: Any, labels: Any, smallest: Any) -> None:
+    """Write the smallest member of each community to ``smallest``, which is len(labels) at first."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            c = labels[v]
+            seen = load(smallest, c)
+            while v < seen and not compare_and_swap(smallest, c, seen, v):
+                seen = load(smallest, c)
+        first, last = claim(work)
+
+
+@jit
+def count_smallest(work: Any, block: Any, labels: Any, smallest: Any, counts: Any) -> None:
+    """Count the vertices of each block that are the smallest of their community; work items are blocks."""
+    n = len(labels)
+    first, last = claim(work)
+    while first < last:
+        for b in range(first, last):
+            count = 0
+            for v in range(b * block, min((b + 1) * block, n)):
+                count += np.int64(smallest[labels[v]] == np.uint32(v))
+            counts[b] = count
+        first, last = claim(work)
+
+
+@jit
+def number_smallest(work: Any, block: Any, labels: Any, smallest: Any, starts: Any, numbers: Any) -> None:
+    """Number the communities by their smallest member: ``numbers[labels[v]]``."""
+    n = len(labels)
+    first, last = claim(work)
+    while first < last:
+        for b in range(first, last):
+            number = starts[b]
+            for v in range(b * block, min((b + 1) * block, n)):
+                if smallest[labels[v]] == np.uint32(v):
+                    numbers[labels[v]] = number
+                    number += 1
+        first, last = claim(work)
+
+
+@jit
+def look_up(work: Any, table: Any, labels: Any, found: Any) -> None:
+    """Set ``found[v] = table[labels[v]]``."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            found[v] = table[labels[v]]
+        first, last = claim(work)
+
+
+@jit
+def aggregate(
+    work: Any,
+    members: Any,
+    labels: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    tables: Any,
+    found: Any,
+    slots: Any,
+    piece_rows: Any,
+    piece_begins: Any,
+    piece_counts: Any,
+    piece_indices: Any,
+    piece_weights: Any,
+    counts: Any,
+    totals: Any,
+    cursor: Any,
+) -> None:
+    """Sum the weights from members of one community to every other one, for each run of members in a chunk.
+
+    A run gives one piece of the row of its community. ``cursor`` counts pieces and their edges, ``counts`` the edges of
+    each row. Edges within a community are left out: the degrees of the communities contain them.
+    """
+    m = np.uint64(len(indices))
+    mine = fetch_and_add(slots, 0, 1)
+    table = tables[mine]
+    seen = found[mine]
+    first, last = claim(work)
+    while first < last:
+        i = first
+        while i < last:
+            row = labels[members[i]]
+            count = np.uint64(0)
+            degree = np.int64(0)
+            while i < last and labels[members[i]] == row:
+                u = members[i]
+                degree += degrees[u]
+                for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])):
+                    prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
+                    c = labels[indices[e]]
+                    before = table[c]
+                    seen[count] = c
+                    if weights is None:
+                        table[c] = before + 1
+                        count += np.uint64(before == 0)
+                    else:
+                        table[c] = before + weights[e]
+                        count += np.uint64(before == 0) & np.uint64(weights[e] != 0)
+                i += 1
+            size = np.int64(count) - np.int64(table[row] != 0)
+            table[row] = 0
+            piece = fetch_and_add(cursor, 0, 1)
+            at = fetch_and_add(cursor, 1, size)
+            piece_rows[piece] = row
+            piece_begins[piece] = at
+            piece_counts[piece] = size
+            fetch_and_add(counts, row, size)
+            fetch_and_add(totals, row, degree)
+            for j in range(count):
+                c = seen[j]
+                if c != row:
+                    piece_indices[at] = c
+                    piece_weights[at] = table[c]
+                    table[c] = 0
+                    at += 1
+        first, last = claim(work)
+
+
+@jit
+def join_pieces(
+    work: Any,
+    piece_rows: Any,
+    piece_begins: Any,
+    piece_counts: Any,
+    piece_indices: Any,
+    piece_weights: Any,
+    nexts: Any,
+    indices: Any,
+    weights: Any,
+) -> None:
+    """Copy the pieces into the rows, which begin at ``nexts``; work items are pieces."""
+    first, last = claim(work)
+    while first < last:
+        for piece in range(first, last):
+            begin = piece_begins[piece]
+            at = fetch_and_add(nexts, piece_rows[piece], piece_counts[piece])
+            for e in range(begin, begin + piece_counts[piece]):
+                indices[at] = piece_indices[e]
+                weights[at] = piece_weights[e]
+                at += 1
+        first, last = claim(work)
+
+
+@jit
+def sum_totals(work: Any, labels: Any, degrees: Any, totals: Any) -> None:
+    """Add the degree of every vertex to the total of its community."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            fetch_and_add(totals, labels[v], degrees[v])
+        first, last = claim(work)
+
+
+@jit
+def find_first(work: Any, communities: Any, refined: Any, smallest: Any) -> None:
+    """Write the smallest refined community of each community to ``smallest``, which is large at first."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            c = communities[v]
+            seen = load(smallest, c)
+            while refined[v] < seen and not compare_and_swap(smallest, c, seen, refined[v]):
+                seen = load(smallest, c)
+        first, last = claim(work)
+
+
+@jit
+def look_up_first(work: Any, communities: Any, refined: Any, smallest: Any, starts: Any) -> None:
+    """Set ``starts`` of each refined community to the smallest one of the same community."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            starts[refined[v]] = smallest[communities[v]]
+        first, last = claim(work)
+
+
+@jit
+def sum_inner_weights(
+    work: Any, block: Any, indptr: Any, indices: Any, weights: Any, labels: Any, degrees: Any, sums: Any
+) -> None:
+    """Sum the weights of each vertex; sum those within communities and all, by block of vertices, to rows of ``sums``.
+
+    A self-loop is stored once and counts twice.
+    """
+    n = len(labels)
+    first, last = claim(work)
+    while first < last:
+        for b in range(first, last):
+            inner = 0.0
+            total = 0.0
+            for u in range(b * block, min((b + 1) * block, n)):
+                degree = 0.0
+                for e in range(indptr[u], indptr[u + 1]):
+                    v = np.int64(indices[e])
+                    weight = 1.0 if weights is None else np.float64(weights[e])
+                    weight += weight * np.float64(u == v)
+                    degree += weight
+                    inner += weight * np.float64(labels[u] == labels[v])
+                degrees[u] = degree
+                total += degree
+            sums[b, 0] = inner
+            sums[b, 1] = total
+        first, last = claim(work)
