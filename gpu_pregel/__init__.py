@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
+    from gpu_pregel.kernels.library import sorted_rows as sorted_rows
     from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
@@ -63,11 +64,12 @@ _HOMES = {
     "process_vertices": "gpu_pregel.host.programs.operators",
     "read_graph": "gpu_pregel.io",
     "run": "gpu_pregel.host.programs.run",
+    "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_MODULES = ("agents", "atomics", "errors")
+_MODULES = ("agents", "atomics", "errors", "sorted_rows")
 """The public names that are modules."""
 
 _FUNCTIONS = {

@@ -179,6 +179,7 @@ ALGORITHMS = (
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
         peers=("gapbs", "networkit", "cugraph"),
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "local_clustering",
@@ -187,6 +188,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "core_number",
@@ -198,6 +200,7 @@ ALGORITHMS = (
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
         peers=("networkit", "cugraph"),
+        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
