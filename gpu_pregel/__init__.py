@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.eigenvector_centrality import EigenvectorScores as EigenvectorScores
+    from gpu_pregel.algorithms.eigenvector_centrality import eigenvector_centrality as eigenvector_centrality
+    from gpu_pregel.algorithms.hits import HitsScores as HitsScores
+    from gpu_pregel.algorithms.hits import hits as hits
+    from gpu_pregel.algorithms.katz_centrality import KatzScores as KatzScores
+    from gpu_pregel.algorithms.katz_centrality import katz_centrality as katz_centrality
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
     from gpu_pregel.host.graphs.generators import grid as grid

@@ -171,6 +171,43 @@ ALGORITHMS = (
         cost="O(n + m) per iteration",
     ),
     Algorithm(
+        "hits",
+        "HitsScores",
+        "hits",
+        finds="the hub score and the authority score of each vertex",
+        options=(
+            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-8)"),
+            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+        ),
+        paper="Kleinberg: Hyperlinked Environment, 1999",
+        cost="O(n + m) per iteration",
+    ),
+    Algorithm(
+        "eigenvector_centrality",
+        "EigenvectorScores",
+        "eigenvector",
+        finds="the eigenvector centrality of each vertex",
+        options=(
+            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+        ),
+        paper="Bonacich: Power and Centrality, 1987",
+        cost="O(n + m) per iteration",
+    ),
+    Algorithm(
+        "katz_centrality",
+        "KatzScores",
+        "katz",
+        finds="the Katz centrality of each vertex",
+        options=(
+            Option("-a", "alpha", "number", "factor of each edge (default 0.9 / largest in-degree)"),
+            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 1000)"),
+        ),
+        paper="Katz: A New Status Index, 1953",
+        cost="O(n + m) per iteration",
+    ),
+    Algorithm(
         "triangle_count",
         "TriangleCounts",
         "tc",
