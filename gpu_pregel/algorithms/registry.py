@@ -244,7 +244,7 @@ ALGORITHMS = (
         "CommunityLabels",
         "cdlp",
         finds="communities by synchronous label propagation",
-        options=(Option("i", "iterations", "integer", "number of iterations (default 10)"),),
+        options=(Option("-i", "iterations", "integer", "number of iterations (default 10)"),),
         paper="Raghavan, Albert, Kumara: Label propagation, 2007; Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m) per iteration",
         peers=("networkit",),
@@ -258,7 +258,7 @@ ALGORITHMS = (
         requires=("undirected",),
         options=(
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
+            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
@@ -274,7 +274,7 @@ ALGORITHMS = (
         requires=("undirected",),
         options=(
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
+            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
