@@ -21,7 +21,10 @@ from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.superstep.phases import Phases
 
 _Close = Callable[[], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]

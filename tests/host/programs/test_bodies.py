@@ -18,9 +18,9 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
     notes: dict[str, str] = {}
     monkeypatch.setattr(bodies, "load_note", notes.get)
     monkeypatch.setattr(bodies, "save_note", notes.__setitem__)
-    checked = []
+    checked: list[Any] = []
     check = bodies._check
-    monkeypatch.setattr(bodies, "_check", lambda *arguments: checked.append(arguments) or check(*arguments))
+    monkeypatch.setattr(bodies, "_check", lambda *arguments: (checked.append(arguments), check(*arguments))[1])
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     for _ in range(2):
         monkeypatch.setattr(bodies, "_kernels", {})
@@ -38,11 +38,11 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_numbers_do_not_compile_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    made: list[Any] = []
     make = bodies.compile_bodies
     monkeypatch.setattr(
         "gpu_pregel.host.programs.operators_cpu.compile_bodies",
-        lambda *arguments: made.append(arguments) or make(*arguments),
+        lambda *arguments: (made.append(arguments), make(*arguments))[1],
     )
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     totals = [gp.process_vertices(lambda v, step: v * step + 3, frontier, [step]) for step in range(4)]
