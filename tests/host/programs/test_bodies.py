@@ -20,7 +20,12 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(bodies, "save_note", notes.__setitem__)
     checked: list[Any] = []
     check = bodies._check
-    monkeypatch.setattr(bodies, "_check", lambda *arguments: (checked.append(arguments), check(*arguments))[1])
+
+    def count(*arguments: Any) -> Any:
+        checked.append(arguments)
+        return check(*arguments)
+
+    monkeypatch.setattr(bodies, "_check", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     for _ in range(2):
         monkeypatch.setattr(bodies, "_kernels", {})
@@ -40,10 +45,12 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
 def test_numbers_do_not_compile_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     make = bodies.compile_bodies
-    monkeypatch.setattr(
-        "gpu_pregel.host.programs.operators_cpu.compile_bodies",
-        lambda *arguments: (made.append(arguments), make(*arguments))[1],
-    )
+
+    def count(*arguments: Any) -> Any:
+        made.append(arguments)
+        return make(*arguments)
+
+    monkeypatch.setattr("gpu_pregel.host.programs.operators_cpu.compile_bodies", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     totals = [gp.process_vertices(lambda v, step: v * step + 3, frontier, [step]) for step in range(4)]
     assert totals == [27, 63, 99, 135]
