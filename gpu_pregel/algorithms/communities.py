@@ -78,7 +78,7 @@ class Communities(VertexResult):
     def describe(self) -> str:
         """Return a one-line summary."""
         largest, n = int(self.sizes().max(initial=0)), len(self)
-        return f"{self.count:,} communities of {n:,} vertices, the largest of {largest:,}; modularity {self.modularity:.4f}"
+        return f"{self.count:,} communities, the largest of {largest:,} of {n:,}; modularity {self.modularity:.4f}"
 
     def __repr__(self) -> str:
         return f"<Communities: {self.count:,} of {len(self):,} vertices>"
@@ -157,4 +157,4 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
 
 def _is_dense(labels: Array) -> bool:
     """Whether the labels are numbers below the number of vertices."""
-    return labels.dtype.kind != "b" and labels.min() >= 0 and labels.max() < len(labels)
+    return labels.dtype.kind != "b" and int(labels.min()) >= 0 and int(labels.max()) < len(labels)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -21,9 +22,15 @@ class Phases:
 
     def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any, chunk: int | None = None) -> None:
         """Launch ``kernel`` over ``size`` items as the phase ``name``; CPU threads claim ``chunk`` at a time."""
+        with self.measure(name) as bar:
+            self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
+
+    @contextmanager
+    def measure(self, name: str) -> Iterator[ProgressBar]:
+        """Record what is launched in the context as the phase ``name``."""
         begin, compiled = perf_counter(), compile_seconds()
         with ProgressBar(name, shown=self._shown) as bar:
-            self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
+            yield bar
             self._device.synchronize()
         compiled = compile_seconds() - compiled
         seconds = max(0.0, perf_counter() - begin - compiled)
