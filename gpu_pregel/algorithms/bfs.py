@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
-from gpu_pregel.algorithms._paths import PathResult
+from gpu_pregel.algorithms._paths import PathResult, source_numbers
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -143,13 +142,6 @@ def bfs(
     hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
     found = (phases.stats(), phases.trace())
     return Hops(graph, *found, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
-
-
-def source_numbers(graph: Graph, source: Any) -> Array:
-    """Return the distinct numbers of one source or of a list or array of several, in ascending order."""
-    if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
-        return np.unique(vertex_numbers(graph, "source", source))
-    return np.array([vertex_number(graph, "source", source)], np.int64)
 
 
 class _CpuSearch:
