@@ -1,6 +1,6 @@
 """Percolation: the connected components of a grid with holes, just above and below the critical density.
 
-    python -m gpu_pregel.examples.percolation percolation.png
+python -m gpu_pregel.examples.percolation percolation.png
 """
 
 import sys
