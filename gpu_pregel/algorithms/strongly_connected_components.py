@@ -205,13 +205,13 @@ def _reset(v: Any, colors: Any) -> int:
     return 0
 
 
-def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:  # noqa: ARG001
+def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
     """Pass the color of u on to v if it is smaller."""
     color = atomics.load(colors, u)
     return atomics.min(colors, v, color) > color
 
 
-def _is_live(v: Any, colors: Any, labels: Any) -> Any:  # noqa: ARG001
+def _is_live(v: Any, colors: Any, labels: Any) -> Any:
     return atomics.load(labels, v) < 0
 
 
@@ -223,6 +223,6 @@ def _is_root(v: Any, colors: Any, labels: Any) -> bool:
     return False
 
 
-def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:  # noqa: ARG001
+def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
     """Add v, which reaches u, to the component of u if both have its color."""
     return colors[u] == colors[v] and atomics.compare_and_swap(labels, v, _NONE, colors[v])
