@@ -74,8 +74,10 @@ class SpanningForest(Result):
             return len(self.edges)
         if self.weights.dtype.kind == "f":
             return float(self.weights.sum(dtype=np.float64))
-        # The halves of 64-bit integers cannot overflow.
-        high, low = self.weights >> 16 >> 16, self.weights & 0xFFFFFFFF
+        if self.weights.itemsize < 8:
+            return int(self.weights.sum(dtype=np.int64))
+        # The sums of the halves cannot overflow.
+        high, low = self.weights >> 32, self.weights & 0xFFFFFFFF
         return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
 
     @property
