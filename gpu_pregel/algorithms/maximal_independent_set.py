@@ -124,7 +124,9 @@ def maximal_independent_set(
     check_undirected(graph, "maximal_independent_set")
     seed = check_seed(seed)
     target = get_device(device, threads=threads)
-    found = _on_cpu(graph, target, seed, progress) if target.name == "cpu" else _by_operators(graph, device, seed, progress)
+    found = (
+        _on_cpu(graph, target, seed, progress) if target.name == "cpu" else _by_operators(graph, device, seed, progress)
+    )
     members, stats, trace = found
     return IndependentSet(graph=graph, stats=stats, trace=trace, members=members, seed=seed)
 

@@ -40,7 +40,9 @@ def reset(work: Any, hops: Any, parents: Any) -> None:
 
 
 @jit
-def search_levels(work: Any, indptr: Any, indices: Any, last_level: Any, hops: Any, parents: Any, queue: Any, state: Any) -> None:
+def search_levels(
+    work: Any, indptr: Any, indices: Any, last_level: Any, hops: Any, parents: Any, queue: Any, state: Any
+) -> None:
     """Search level after level while the frontier has few edges; has one work item.
 
     Ends before a level with more than ``SERIAL_EDGES`` edges, after ``last_level``, or when the frontier is empty. After
@@ -96,7 +98,9 @@ def search_levels(work: Any, indptr: Any, indices: Any, last_level: Any, hops: A
 
 
 @jit
-def find_parents(work: Any, indptr: Any, indices: Any, first_level: Any, last_level: Any, hops: Any, parents: Any) -> None:
+def find_parents(
+    work: Any, indptr: Any, indices: Any, first_level: Any, last_level: Any, hops: Any, parents: Any
+) -> None:
     """Find the parents of the vertices of some levels."""
     first, last = claim(work)
     while first < last:
@@ -146,7 +150,18 @@ def _find_row(ends: Any, item: Any) -> Any:
 
 
 @jit
-def push(work: Any, indptr: Any, indices: Any, level: Any, frontier: Any, ends: Any, hops: Any, parents: Any, queue: Any, state: Any) -> None:
+def push(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    level: Any,
+    frontier: Any,
+    ends: Any,
+    hops: Any,
+    parents: Any,
+    queue: Any,
+    state: Any,
+) -> None:
     """Reach the next level along the out-edges of the frontier, which are the work items.
 
     ``ends[i]`` is the number of edges of the first ``i + 1`` vertices of the frontier.
@@ -217,7 +232,18 @@ def make_bitmaps(work: Any, level: Any, hops: Any, visited: Any, frontier: Any) 
 
 
 @jit
-def pull(work: Any, indptr: Any, indices: Any, level: Any, frontier: Any, hops: Any, parents: Any, visited: Any, reached: Any, figures: Any) -> None:
+def pull(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    level: Any,
+    frontier: Any,
+    hops: Any,
+    parents: Any,
+    visited: Any,
+    reached: Any,
+    figures: Any,
+) -> None:
     """Reach the next level along in-edges: each vertex not yet reached looks for one from the frontier.
 
     The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number of

@@ -101,8 +101,19 @@ def _tail_before(block: Any, pool: Any) -> Any:
 
 @jit
 def relax(
-    work: Any, indptr: Any, indices: Any, weights: Any, inverse: Any, base: Any, limit: Any, both_ways: Any,
-    distances: Any, pool: Any, shared: Any, bins: Any, common: Any,
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    inverse: Any,
+    base: Any,
+    limit: Any,
+    both_ways: Any,
+    distances: Any,
+    pool: Any,
+    shared: Any,
+    bins: Any,
+    common: Any,
 ) -> None:
     """Relax the edges of the shared blocks, then those of each slot's own bins below ``limit``; the items are slots."""
     first, last = claim(work)
@@ -219,7 +230,9 @@ def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
 
 
 @jit
-def find_least(work: Any, weights: Any, inverse: Any, end: Any, distances: Any, pool: Any, bins: Any, least: Any) -> None:
+def find_least(
+    work: Any, weights: Any, inverse: Any, end: Any, distances: Any, pool: Any, bins: Any, least: Any
+) -> None:
     """Find the least position, from ``end`` up, of the vertices beyond the bins of each slot; the items are slots."""
     first, last = claim(work)
     while first < last:
