@@ -18,8 +18,19 @@ if TYPE_CHECKING:
     from gpu_pregel import errors as errors
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.core_number import CoreNumbers as CoreNumbers
+    from gpu_pregel.algorithms.core_number import core_number as core_number
+    from gpu_pregel.algorithms.core_number import k_core as k_core
+    from gpu_pregel.algorithms.local_clustering import ClusteringCoefficients as ClusteringCoefficients
+    from gpu_pregel.algorithms.local_clustering import local_clustering as local_clustering
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.similarity import PairScores as PairScores
+    from gpu_pregel.algorithms.similarity import cosine as cosine
+    from gpu_pregel.algorithms.similarity import jaccard as jaccard
+    from gpu_pregel.algorithms.similarity import overlap as overlap
+    from gpu_pregel.algorithms.triangle_count import TriangleCounts as TriangleCounts
+    from gpu_pregel.algorithms.triangle_count import triangle_count as triangle_count
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
