@@ -9,29 +9,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import check_open_interval, check_weights_nonnegative
+from gpu_pregel.algorithms._arguments import check_open_interval
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.algorithms._iterations import IteratedScores, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.arguments import check_flag, check_integer, check_number
+from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import run
 from gpu_pregel.host.superstep.aggregators import Aggregator
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class PageRanks(VertexResult):
+class PageRanks(IteratedScores):
     """The PageRank of each vertex.
 
     Attributes
@@ -44,49 +45,14 @@ class PageRanks(VertexResult):
         The total change of the scores in the last iteration (L1 norm).
     converged : bool
         Whether ``error`` fell below ``tolerance``.
-    damping, tolerance, weighted : float, float, bool
+    tolerance, weighted, damping : float, bool, float
         The arguments; ``weighted`` is False for a graph without weights.
     personalization : float64[n] or None
         The argument by vertex number, scaled to the sum 1.
     """
 
-    scores: Any
-    iterations: int
-    error: float
-    converged: bool
     damping: float
-    tolerance: float
-    weighted: bool
     personalization: Array | None
-
-    value_name: ClassVar[str] = "score"
-
-    @property
-    def _values(self) -> Array:
-        return to_host(self.scores)
-
-    @property
-    def _device_values(self) -> Any:
-        return self.scores
-
-    def summary(self) -> dict[str, Any]:
-        """Return the number of iterations, whether they converged, and the vertex with the highest score."""
-        highest = self._vertex_ids().tolist()[self._values.argmax()] if len(self) else None
-        return {
-            "iterations": self.iterations,
-            "error": self.error,
-            "converged": self.converged,
-            "highest": highest,
-        }
-
-    def describe(self) -> str:
-        """Return a one-line summary."""
-        state = "converged" if self.converged else "not converged"
-        highest = f", the highest score {self._values.max():.3g} at {self.summary()['highest']!r}" if len(self) else ""
-        return f"{len(self):,} scores, {state} after {self.iterations} iterations (error {self.error:.2g}){highest}"
-
-    def __repr__(self) -> str:
-        return f"<PageRanks: {len(self):,} scores, {self.iterations} iterations, converged: {self.converged}>"
 
 
 class _Settings(NamedTuple):
@@ -187,13 +153,11 @@ def pagerank(
         check_open_interval("damping", damping, 0, 1),
         float(check_number("tolerance", tolerance, 0)),
         check_integer("max_iterations", max_iterations, 1),
-        graph.weights if check_flag("weighted", weighted) else None,
+        graph.weights if weights_in_use(graph, weighted, "pagerank") else None,
         None if personalization is None else distribution(graph, "personalization", personalization),
         None if initial is None else distribution(graph, "initial", initial),
         _check_dtype(dtype),
     )
-    if given.weights is not None:
-        check_weights_nonnegative(graph, "pagerank")
     target = get_device(device, threads=threads)
     found = (
         _on_cpu(graph, given, target, progress=progress)
@@ -260,7 +224,7 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
     is_symmetric = given.weights is None and teleport is None and not graph.is_directed
     rows = (indptr, indices, weights, None if is_symmetric else divisors)
 
-    blocks = max(1, (n + graph.num_edges) // kernels.BLOCK)
+    blocks = block_count(n, graph.num_edges)
     following, changes, dangling = np.empty_like(shares), np.empty(blocks), np.empty(blocks)
     iterations, error = 0, np.inf if n else 0.0
     while iterations < given.max_iterations and n and (iterations == 0 or error >= given.tolerance):
@@ -288,12 +252,12 @@ def _apply(value: Any, incoming: Any, ctx: Any) -> Any:
     return score, value.divisor, value.teleport
 
 
-def _share(value: Any, ctx: Any) -> Any:  # noqa: ARG001
+def _share(value: Any, ctx: Any) -> Any:
     """What a vertex sends along each of its edges."""
     return value.score / value.divisor if value.divisor > 0 else 0.0
 
 
-def _weighted_share(value: Any, weight: Any, ctx: Any) -> Any:  # noqa: ARG001
+def _weighted_share(value: Any, weight: Any, ctx: Any) -> Any:
     """What a vertex sends along an edge."""
     return value.score / value.divisor * weight if value.divisor > 0 else 0.0
 

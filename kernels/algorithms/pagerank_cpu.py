@@ -11,29 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD, block_start
 from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
-from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.jit_cpu import jit
 from gpu_pregel.kernels.library.work_cpu import claim
-
-BLOCK = 1 << 16
-"""Rows and edges of a block, the unit that a thread claims; the sums of each are added in the order of blocks."""
-EDGES_AHEAD = 256
-"""Prefetch distance for neighbours."""
-
-
-@inline
-def block_start(indptr: Any, block: Any, blocks: Any) -> Any:
-    """Return the first row of a block, such that the blocks have the same number of rows and edges in total."""
-    low = 0
-    high = len(indptr) - 1
-    target = (indptr[high] + high) * block // blocks
-    while low < high:
-        middle = (low + high) >> 1
-        if indptr[middle] + middle < target:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @jit

@@ -14,6 +14,9 @@ import gpu_pregel as gp
 from gpu_pregel.examples import operators_bellman_ford, operators_bfs, operators_components
 from tests.devices import on
 
+search: Any = operators_bfs.search
+components: Any = operators_components.components
+shortest: Any = operators_bellman_ford.shortest
 OPERATOR_DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "python", "emulated")])
 
 
@@ -40,7 +43,7 @@ def test_they_are_as_short_as_in_ligra(module: ModuleType, lines: int) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 def test_parents_are_one_hop_closer_to_the_source(device: str, directed: bool) -> None:
     graph, oracle = random_graph(directed=directed)
-    parents = np.array([int(parent) for parent in operators_bfs.search(graph, 1, device=device)])
+    parents = np.array([int(parent) for parent in search(graph, 1, device=device)])
     hops = networkx.single_source_shortest_path_length(oracle, 1)
     assert parents[1] == 1
     for v in range(70):
@@ -53,7 +56,7 @@ def test_parents_are_one_hop_closer_to_the_source(device: str, directed: bool) -
 @OPERATOR_DEVICES
 def test_components(device: str) -> None:
     graph, oracle = random_graph(directed=False)
-    labels = operators_components.components(graph, device=device)
+    labels = components(graph, device=device)
     for component in networkx.connected_components(oracle):
         assert {int(labels[v]) for v in component} == {min(component)}
 
@@ -62,9 +65,9 @@ def test_components(device: str) -> None:
 def test_shortest_paths(device: str) -> None:
     graph, oracle = random_graph(directed=True, weighted=True)
     lengths = networkx.single_source_bellman_ford_path_length(oracle, 1)
-    found = operators_bellman_ford.shortest(graph, 1, device=device)
+    found = shortest(graph, 1, device=device)
     assert [float(distance) for distance in found] == [lengths.get(v, np.inf) for v in range(70)]
     if device == "cpu":
         cycle = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 0], [1.0, 1.0, -3.0], directed=True)
         with pytest.raises(ValueError, match="a cycle of negative length"):
-            operators_bellman_ford.shortest(cycle, 0, device=device)
+            shortest(cycle, 0, device=device)

@@ -187,8 +187,8 @@ def test_results_use_the_ids_of_the_user() -> None:
     assert ranks.summary()["highest"] == "b"
     assert ranks.personalization is not None
     assert ranks.personalization.tolist() == [0, 1, 0]
-    assert repr(ranks) == f"<PageRanks: 3 scores, {ranks.iterations} iterations, converged: True>"
-    assert ranks.describe().startswith(f"3 scores, converged after {ranks.iterations} iterations")
+    assert repr(ranks) == f"<PageRanks: 3 vertices, {ranks.iterations} iterations, converged: True>"
+    assert ranks.describe().startswith(f"3 vertices, converged after {ranks.iterations} iterations")
     empty = gp.pagerank(gp.Graph.from_edgelist([], []), device="cpu")
     assert (empty.converged, empty.iterations, empty.summary()["highest"]) == (True, 0, None)
 

@@ -18,9 +18,14 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
     notes: dict[str, str] = {}
     monkeypatch.setattr(bodies, "load_note", notes.get)
     monkeypatch.setattr(bodies, "save_note", notes.__setitem__)
-    checked = []
+    checked: list[Any] = []
     check = bodies._check
-    monkeypatch.setattr(bodies, "_check", lambda *arguments: checked.append(arguments) or check(*arguments))
+
+    def count(*arguments: Any) -> Any:
+        checked.append(arguments)
+        return check(*arguments)
+
+    monkeypatch.setattr(bodies, "_check", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     for _ in range(2):
         monkeypatch.setattr(bodies, "_kernels", {})
@@ -38,12 +43,14 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_numbers_do_not_compile_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = []
+    made: list[Any] = []
     make = bodies.compile_bodies
-    monkeypatch.setattr(
-        "gpu_pregel.host.programs.operators_cpu.compile_bodies",
-        lambda *arguments: made.append(arguments) or make(*arguments),
-    )
+
+    def count(*arguments: Any) -> Any:
+        made.append(arguments)
+        return make(*arguments)
+
+    monkeypatch.setattr("gpu_pregel.host.programs.operators_cpu.compile_bodies", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     totals = [gp.process_vertices(lambda v, step: v * step + 3, frontier, [step]) for step in range(4)]
     assert totals == [27, 63, 99, 135]
