@@ -146,6 +146,11 @@ class Algorithm(NamedTuple):
 
 _ALL_PEERS = ("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph")
 
+_SIMILARITY = (
+    Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
+    Option("", "weighted", "flag", "take the weights of edges into account"),
+)
+
 ALGORITHMS = (
     Algorithm(
         "connected_components",
@@ -237,6 +242,45 @@ ALGORITHMS = (
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
         peers=("networkit", "cugraph"),
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
+        "jaccard",
+        "PairScores",
+        "jaccard",
+        finds="the Jaccard coefficients of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
+        cost="O(d) per pair of degrees up to d",
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
+        "overlap",
+        "PairScores",
+        "overlap",
+        finds="the overlap coefficients of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Szymkiewicz, Simpson: Overlap coefficient, 1934",
+        cost="O(d) per pair of degrees up to d",
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
+        "cosine",
+        "PairScores",
+        "cosine",
+        finds="the cosine similarities of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Salton, McGill: Introduction to modern information retrieval, 1983",
+        cost="O(d) per pair of degrees up to d",
         devices=("cpu", "python"),
     ),
     Algorithm(
