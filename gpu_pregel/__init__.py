@@ -16,8 +16,14 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.cdlp import CommunityLabels as CommunityLabels
+    from gpu_pregel.algorithms.cdlp import cdlp as cdlp
+    from gpu_pregel.algorithms.communities import Communities as Communities
+    from gpu_pregel.algorithms.communities import modularity as modularity
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.leiden import leiden as leiden
+    from gpu_pregel.algorithms.louvain import louvain as louvain
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
