@@ -78,8 +78,7 @@ class Communities(VertexResult):
     def describe(self) -> str:
         """Return a one-line summary."""
         largest, n = int(self.sizes().max(initial=0)), len(self)
-        sizes = f"{self.count:,} communities of {n:,} vertices, the largest of {largest:,}"
-        return f"{sizes}; modularity {self.modularity:.4f}"
+        return f"{self.count:,} communities, the largest of {largest:,} of {n:,}; modularity {self.modularity:.4f}"
 
     def __repr__(self) -> str:
         return f"<Communities: {self.count:,} of {len(self):,} vertices>"

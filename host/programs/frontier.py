@@ -29,7 +29,7 @@ class VertexSet(Protocol):
 
     count: int
     edges: int
-    """The sum of the vertices' out-degrees."""
+    """The sum of the vertices' out-degrees; of in-degrees, if the set was made by, or last used in, a transpose."""
 
 
 class Operators(Protocol):
@@ -46,6 +46,9 @@ class Operators(Protocol):
 
     def flags(self, active: Any) -> Array:
         """Return bool[n]: whether each vertex is in the set."""
+
+    def union(self, one: Any, other: Any) -> VertexSet:
+        """Return the set of the vertices of both."""
 
     def degree_sum(self, active: Any, csr: CSR) -> int:
         """Return the sum of the degrees of a set's vertices in the CSR or CSC."""
@@ -211,6 +214,16 @@ class Frontier:
         """Return the device, the number of threads, the seconds of all supersteps, and those of compiling apart."""
         totals = {key: sum(row[key] for row in self._run.trace()) for key in ("seconds", "compile_seconds")}
         return {"device": self.device.name, "threads": self.device.threads, **totals}
+
+    def __or__(self, other: Frontier) -> Frontier:
+        """Return the frontier of the vertices of both, which derive from the same frontier."""
+        if not isinstance(other, Frontier):
+            return NotImplemented
+        if other._run is not self._run:
+            raise ArgumentError("the frontiers do not derive from the same one: use frontier.chosen(other.vertices())")
+        if not self or not other:
+            return self if self else other
+        return self._next(self._run.operators.union(self._active, other._active))
 
     def __len__(self) -> int:
         return self._active.count

@@ -87,6 +87,10 @@ class CpuOperators:
         """Return the set of the vertices with true ``flags``, bool[n]."""
         storage = self._take()
         storage.words[:] = pack_bits(flags)
+        return self._counted(storage)
+
+    def _counted(self, storage: _Storage) -> CpuSet:
+        """Return the set of the vertices of a bitmap."""
         counters = np.zeros(COUNTERS_LENGTH, np.int64)
         self._device.launch(count_bits, self._num_words, storage.words, self._out.indptr, counters)
         return CpuSet(self._pool, storage, int(counters[COUNT]), int(counters[EDGES]), queued=False)
@@ -98,6 +102,14 @@ class CpuOperators:
             return np.ones(n, bool)
         bits: Array = np.unpackbits(active.words.astype("<u8").view(np.uint8), bitorder="little")
         return bits[:n].astype(bool)
+
+    def union(self, one: CpuSet, other: CpuSet) -> CpuSet:
+        """Return the set of the vertices of both."""
+        if one.storage is None or other.storage is None:
+            return self.everything()
+        storage = self._take()
+        np.bitwise_or(one.words, other.words, out=storage.words)
+        return self._counted(storage)
 
     def degree_sum(self, active: CpuSet, csr: CSR) -> int:
         """Return the sum of the degrees of a set's vertices."""

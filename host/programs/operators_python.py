@@ -47,6 +47,10 @@ class PythonOperators:
         """Return bool[n]: whether each vertex is in the set."""
         return active.flags
 
+    def union(self, one: PythonSet, other: PythonSet) -> PythonSet:
+        """Return the set of the vertices of both."""
+        return self.chosen(one.flags | other.flags)
+
     def degree_sum(self, active: PythonSet, csr: CSR) -> int:
         """Return the sum of the degrees of a set's vertices."""
         return int(np.diff(csr.indptr)[active.flags].sum())

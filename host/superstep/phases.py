@@ -20,10 +20,10 @@ class Phases:
         self._shown = shown
         self._rows: list[dict[str, Any]] = []
 
-    def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any) -> None:
-        """Launch ``kernel`` over ``size`` items as the phase ``name``."""
+    def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any, chunk: int | None = None) -> None:
+        """Launch ``kernel`` over ``size`` items as the phase ``name``; CPU threads claim ``chunk`` at a time."""
         with self.measure(name) as bar:
-            self._device.launch(kernel, size, *arguments, tick=bar.tick)
+            self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
 
     @contextmanager
     def measure(self, name: str) -> Iterator[ProgressBar]:

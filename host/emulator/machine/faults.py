@@ -85,7 +85,7 @@ def _other_line(launch: FaultyLaunch) -> str:
 
 # --- Memory.
 def _verb(access: int) -> str:
-    return {0: "reads", 1: "writes", 3: "atomically updates"}[access]
+    return {0: "reads", 1: "writes", 2: "reads", 3: "atomically updates"}[access]
 
 
 def _candidates(launch: FaultyLaunch) -> list[Region]:

@@ -1,0 +1,188 @@
+"""What the algorithms of repeated sums over neighbours share: one iteration on each device, and their result."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import check_weights_nonnegative
+from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.run import run
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
+
+Array = np.ndarray[Any, Any]
+
+_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, repr=False)
+class IteratedScores(VertexResult):
+    """Scores that iterations compute; the base of the results of PageRank and similar algorithms.
+
+    Attributes
+    ----------
+    scores : float64[n] or float32[n]
+        The score of each vertex.
+    iterations : int
+        Number of iterations.
+    error : float
+        The total change of the scores in the last iteration (L1 norm).
+    converged : bool
+        Whether ``error`` fell below ``tolerance``.
+    tolerance, weighted : float, bool
+        The arguments; ``weighted`` is False for a graph without weights.
+    """
+
+    scores: Any
+    iterations: int
+    error: float
+    converged: bool
+    tolerance: float
+    weighted: bool
+
+    value_name: ClassVar[str] = "score"
+
+    @property
+    def _values(self) -> Array:
+        return to_host(self.scores)
+
+    @property
+    def _device_values(self) -> Any:
+        return self.scores
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of iterations, whether they converged, and the vertex with the highest score."""
+        highest = self._vertex_ids().tolist()[self._values.argmax()] if len(self) else None
+        return {"iterations": self.iterations, "error": self.error, "converged": self.converged, "highest": highest}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        state = "converged" if self.converged else "not converged"
+        text = f"{len(self):,} vertices, {state} after {self.iterations} iterations (error {self.error:.2g})"
+        if len(self) == 0:
+            return text
+        return f"{text}, the highest {self.value_name} {self._values.max():.3g} at {self.summary()['highest']!r}"
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        return f"<{name}: {len(self):,} vertices, {self.iterations} iterations, converged: {self.converged}>"
+
+
+def weights_in_use(graph: Graph, weighted: Any, name: str) -> bool:
+    """Return whether the algorithm ``name`` uses weights, or raise unless they are at least 0."""
+    if not check_flag("weighted", weighted) or graph.weights is None:
+        return False
+    check_weights_nonnegative(graph, name)
+    return True
+
+
+_SUMS, _WEIGHTED_SUMS = (
+    VertexProgram(
+        value=np.float64,
+        init=lambda ctx: 0.0,  # noqa: ARG005
+        message=message,
+        combine="sum",
+        apply=lambda value, incoming, ctx: incoming,  # noqa: ARG005
+        active="always",
+    )
+    for message in (lambda value, ctx: value, lambda value, weight, ctx: value * weight)  # noqa: ARG005
+)
+"""One iteration: the sum of the in-neighbours' values."""
+
+
+class NeighborSums:
+    """Sums over the in-neighbours of every vertex on a device, and norms; vectors are float64[n] in host memory.
+
+    On the CPU vertices may be renumbered: ``arrange`` and ``restore`` translate vectors.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        weighted: bool,
+        device: DeviceName,
+        threads: int | None,
+        progress: bool,
+        reorder: bool = False,
+    ) -> None:
+        self._graph, self._weighted, self._device, self._progress = graph, weighted, device, progress
+        self._target = get_device(device, threads=threads)
+        self._phases = Phases(self._target, shown=progress)
+        self._rows: list[dict[str, Any]] = []
+        self._order: Array | None = None
+        if self._target.name == "cpu":
+            self._kernels: Any = self._target.kernels("neighbor_sums")
+            self._csc = self._arranged_edges(reorder)
+            self._blocks = block_count(graph.num_vertices, graph.num_edges)
+
+    def _arranged_edges(self, reorder: bool) -> tuple[Array, Array, Array | None]:
+        indptr, indices, weights = self._graph.csc
+        if self._weighted and weights is not None:
+            return indptr, indices, weights.astype(np.float64, copy=False)
+        if reorder and (ordered := order_by_out_degree(self._graph, self._phases, self._target)):
+            self._order, indptr, indices = ordered
+        return indptr, indices, None
+
+    def arrange(self, vector: Array) -> Array:
+        """Return a vector by vertex number in the order of this object."""
+        return vector if self._order is None else vector[self._order]
+
+    def restore(self, vector: Array) -> Array:
+        """Return a vector of this object by vertex number."""
+        if self._order is None:
+            return vector
+        restored: Array = np.empty_like(vector)
+        restored[self._order] = vector
+        return restored
+
+    def advance(
+        self, values: Array, shift: Array, *, own: float = 0.0, scale: float = 1.0
+    ) -> tuple[Array, float, float]:
+        """Return ``scale * (sums + own * values) + shift``, its L1 norm and its L2 norm."""
+        if self._target.name != "cpu":
+            result = scale * (self._sums(values) + own * values) + shift
+            return result, float(np.abs(result).sum()), math.sqrt(float((result * result).sum()))
+        result = np.empty_like(values)
+        totals, squares = np.empty(self._blocks), np.empty(self._blocks)
+        arguments = (self._blocks, *self._csc, values, own, scale, shift, result, totals, squares)
+        self._phases.run("sum", self._kernels.advance, self._blocks, *arguments, chunk=1)
+        return result, float(totals.sum()), math.sqrt(float(squares.sum()))
+
+    def _sums(self, values: Array) -> Array:
+        """Run one superstep of the vertex program."""
+        program = _WEIGHTED_SUMS if self._weighted else _SUMS
+        found = run(
+            self._graph, program, initial=values, max_supersteps=2, device=self._device, progress=self._progress
+        )
+        self._rows.append({"phase": "sum", **{key: found.stats[key] for key in ("seconds", "compile_seconds")}})
+        return found.to_numpy()
+
+    def normalise(self, values: Array, divisor: float, before: Array) -> float:
+        """Divide values by a number, in place, and return their total distance from ``before`` (L1)."""
+        if self._target.name != "cpu":
+            values /= divisor
+            return float(np.abs(values - before).sum())
+        changes = np.zeros(max(1, -(-len(values) // _CHUNK)))
+        self._phases.run(
+            "normalise", self._kernels.normalise, len(values), divisor, before, values, changes, chunk=_CHUNK
+        )
+        return float(changes.sum())
+
+    def trace(self) -> tuple[dict[str, Any], ...]:
+        """Return one row per phase."""
+        return (*self._phases.trace(), *self._rows)
+
+    def stats(self) -> dict[str, Any]:
+        """Return the device, the number of threads, the total duration in seconds, and that of compiling apart."""
+        totals = {key: sum(row[key] for row in self.trace()) for key in ("seconds", "compile_seconds")}
+        return {**self._phases.stats(), **totals}

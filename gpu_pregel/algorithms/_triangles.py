@@ -1,0 +1,136 @@
+"""How triangles are counted: by packed rows or in the CSR on the CPU, by intersections of rows on other devices.
+
+Vertices of high degree are dealt with last (Thomas Schank, Dorothea Wagner: Finding, Counting and Listing All Triangles
+in Large Graphs, WEA 2005): a triangle is found once, in the row of the vertex whose rank is largest, and rows of
+neighbours of smaller rank are short even at hubs. They are packed into words of a bitmap, which are intersected by
+``popcount``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.library.sorted_rows import count_common
+
+Array = np.ndarray[Any, Any]
+
+_SAMPLES = 1024
+_SKEW = 2
+"""Packing pays if the mean degree of the ends of edges is this many times the mean degree of vertices."""
+_CHUNKS = 64
+_RANKS_AT_ONCE = 64
+"""Ranks that a thread claims at a time: rows of hubs take long."""
+_PACKED_BYTES = 12
+
+
+def count_links(graph: Graph, target: Device, phases: Phases) -> Array:
+    """Count the edges among the neighbours of each vertex, int64[n], without self-loops and repeated edges.
+
+    Neighbours are the other ends of edges in either direction. In a directed graph, opposite edges count as two.
+    """
+    if graph.is_directed or _is_skewed(graph):
+        return _count_packed(graph, target, phases)
+    links = target.zeros(graph.num_vertices, np.int64)
+    phases.run("count", target.kernels("triangles").count_plain, graph.num_vertices, graph.indptr, graph.indices, links)
+    return np.asarray(links)
+
+
+def count_links_by_operators(graph: Graph, frontier: Frontier) -> Any:
+    """Count the same on any device, for the frontier of all vertices of ``neighborhoods(graph)``.
+
+    In an undirected graph each edge is counted at both ends.
+    """
+    links = frontier.full(0, np.int64)
+    edges = Frontier(without_repetitions(graph), device=frontier.device.name).csr()
+    process_edges(_add_links, frontier, [*frontier.csr()[:2], *edges[:2], links], returns="sum")
+    return links
+
+
+def _add_links(
+    u: int, v: int, _weight: float, indptr: Array, indices: Array, edge_indptr: Array, edge_indices: Array, links: Array
+) -> int:
+    """Count the edges from the neighbour v of u to other neighbours of u."""
+    common = count_common(indices, indptr[u], indptr[u + 1], edge_indices, edge_indptr[v], edge_indptr[v + 1])
+    if common > 0:
+        atomics.add(links, u, common)
+    return 0
+
+
+def without_repetitions(graph: Graph) -> Graph:
+    """Return the graph without self-loops and repeated edges; it is kept, unless there are none."""
+
+    def derive() -> Graph | None:
+        simple = graph.simplify()
+        return None if simple is graph else simple
+
+    return graph._fact("without repetitions", derive) or graph
+
+
+def neighborhoods(graph: Graph) -> Graph:
+    """Return the undirected graph without self-loops and repeated edges, in which rows are sets of neighbours."""
+    simple = without_repetitions(graph)
+    return simple._fact("neighborhoods", simple.to_undirected) if simple.is_directed else simple
+
+
+def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:
+    """Return ``indptr`` and ``indices`` of the CSR, and those of the CSC or None if the graph is undirected."""
+    back = (graph.csc.indptr, graph.csc.indices) if graph.is_directed else (None, None)
+    return graph.indptr, graph.indices, *back
+
+
+def _is_skewed(graph: Graph) -> bool:
+    """Whether packed rows are shorter: a sample of edges shows hubs, or many neighbours per word."""
+    n, m = graph.num_vertices, graph.num_edges
+    if m == 0:
+        return False
+    ends = graph.indices[np.linspace(0, m - 1, _SAMPLES).astype(np.int64)].astype(np.int64)
+    degree = float(np.mean(graph.indptr[ends + 1] - graph.indptr[ends]))
+    return degree > _SKEW * m / n or degree > n / 32
+
+
+def _count_packed(graph: Graph, target: Device, phases: Phases) -> Array:
+    n, threads = graph.num_vertices, target.threads or 1
+    kernels = target.kernels("triangles")
+    rows = both_directions(graph)
+    ranks, order = _rank(graph, target, phases)
+    # An undirected edge is packed once, and so is a directed one.
+    entries = graph.num_edges if graph.is_directed else graph.num_edges // 2 + 1
+    target.require(entries * _PACKED_BYTES + n * 28, "counting triangles")
+    # A thread leaves the rest of a block unused if a row does not fit: space is reserved for it, but not touched.
+    space = 2 * entries + threads * kernels.BLOCK
+    starts, lengths = target.empty(n, np.int64), target.empty(n, np.uint32)
+    places, words = target.empty(space, np.uint32), target.empty(space, np.uint64)
+    mutual = target.empty(space, np.uint64) if graph.is_directed else None
+    packed = (starts, lengths, places, words, mutual)
+    phases.run("pack", kernels.pack_rows, n, *rows, ranks, order, target.zeros(8, np.int64), *packed, chunk=256)
+    longest = 64 * int(lengths.max(initial=1))
+    hubs = np.zeros((threads, min(n, kernels.HUBS) & ~63), np.int64)
+    shared = target.zeros(n, np.int64)
+    counters = (longest, target.zeros(8, np.int64), hubs, shared)
+    phases.run("count", kernels.count_packed, n, *packed, *counters, chunk=_RANKS_AT_ONCE)
+    links: Array = target.empty(n, np.int64)
+    phases.run("gather", kernels.gather_counts, n, ranks, hubs, shared, links)
+    return links
+
+
+def _rank(graph: Graph, target: Device, phases: Phases) -> tuple[Array, Array]:
+    """Rank the vertices by descending class of degree; return the rank of each, and the vertex of each rank."""
+    n = graph.num_vertices
+    kernels = target.kernels("triangles")
+    indptr, _, back_indptr, _ = both_directions(graph)
+    chunk = max(1 << 10, -(-n // _CHUNKS))
+    counts = np.zeros((-(-n // chunk), kernels.CLASSES), np.int64)
+    phases.run("count classes", kernels.count_classes, n, indptr, back_indptr, counts, chunk=chunk)
+    ends = np.cumsum(counts.T.reshape(-1))
+    positions = np.ascontiguousarray((ends - counts.T.reshape(-1)).reshape(counts.T.shape).T)
+    ranks, order = target.empty(n, np.uint32), target.empty(n, np.uint32)
+    phases.run("rank", kernels.rank_vertices, n, indptr, back_indptr, positions, ranks, order, chunk=chunk)
+    return ranks, order

@@ -1,0 +1,114 @@
+"""Vertices in the order of a number that changes while they are processed, for delta-stepping and peeling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.kernels.library import atomics
+
+_NONE = 2**63 - 1
+
+
+class Buckets:
+    """The vertices of a frontier by bucket number, from which the smallest bucket is taken.
+
+    Follows Julienne (Dhulipala, Blelloch, Shun: Julienne: A Framework for Parallel Graph Algorithms using
+    Work-efficient Bucketing, SPAA 2017). A vertex is in the bucket of its number at the moment when the bucket is
+    taken. Buckets within a window are kept apart from those beyond it, as in the near and far sets of Davidson et al.
+    (IPDPS 2014), so that a bucket is found without a look at all vertices.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        The vertices to start with.
+    number : callable
+        ``number(v, *arrays)``: the bucket of a vertex, an integer; a negative one removes the vertex.
+    arrays : sequence of arrays and numbers
+        As for :func:`process_vertices`.
+    window : int, default 64
+        Number of buckets that are kept apart from the rest.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> frontier = gp.Frontier(gp.grid(3), device="cpu")
+    >>> buckets = gp.Buckets(frontier, lambda v: v // 4)
+    >>> while (taken := buckets.pop()) is not None:
+    ...     print(taken[0], taken[1].vertices().tolist())
+    0 [0, 1, 2, 3]
+    1 [4, 5, 6, 7]
+    2 [8]
+    """
+
+    def __init__(
+        self, frontier: Frontier, number: Callable[..., Any], arrays: Sequence[Any] = (), *, window: int = 64
+    ) -> None:
+        if not isinstance(frontier, Frontier):
+            raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
+        if not callable(number):
+            raise ArgumentTypeError(f"number must be a function of a vertex, not {type(number).__name__}")
+        self._window = check_integer("window", window, 1, 1 << 31)
+        self._arrays = tuple(arrays)
+        self._near = self._far = frontier.chosen([])
+        self._limit = -1
+        self._smallest = frontier.full(_NONE, np.int64, 1)
+
+        def lower(v: Any, smallest: Any, *arrays: Any) -> Any:
+            bucket = number(v, *arrays)
+            if bucket >= 0:
+                atomics.min(smallest, 0, bucket)
+            return 0
+
+        self._lower = lower
+        self._is_at = lambda v, k, *arrays: number(v, *arrays) == k
+        self._is_between = lambda v, low, high, *arrays: low < number(v, *arrays) < high
+        self.add(frontier)
+
+    def add(self, frontier: Frontier) -> None:
+        """Add vertices; those that are in a bucket already stay there once."""
+        if self._limit < 0:
+            self._far |= frontier
+            return
+        self._near |= self._between(frontier, -1, self._limit)
+        self._far |= self._between(frontier, self._limit - 1, _NONE)
+
+    def pop(self) -> tuple[int, Frontier] | None:
+        """Remove the bucket with the smallest number; return it and its vertices, or None if no vertex is left."""
+        first = self._minimum(self._near)
+        if first >= self._limit:
+            self._far |= self._near
+            first = self._minimum(self._far)
+            if first == _NONE:
+                self._near = self._far = self._near.chosen([])
+                return None
+            self._limit = min(first + self._window, _NONE)
+            self._near, self._far = (
+                self._between(self._far, -1, self._limit),
+                self._between(self._far, self._limit - 1, _NONE),
+            )
+        found = process_vertices(self._is_at, self._near, [first, *self._arrays], returns="frontier")
+        # The number of a vertex may have grown beyond the window.
+        self._far |= self._between(self._near, self._limit - 1, _NONE)
+        self._near = self._between(self._near, first, self._limit)
+        return first, found
+
+    def _between(self, frontier: Frontier, low: int, high: int) -> Frontier:
+        """Return the vertices with numbers above ``low`` and below ``high``."""
+        if not frontier:
+            return frontier
+        return process_vertices(self._is_between, frontier, [low, high, *self._arrays], returns="frontier")
+
+    def _minimum(self, frontier: Frontier) -> int:
+        """Return the smallest number of a frontier's vertices."""
+        if not frontier:
+            return _NONE
+        self._smallest[:] = _NONE
+        process_vertices(self._lower, frontier, [self._smallest, *self._arrays])
+        return int(frontier.download(self._smallest)[0])

@@ -1,0 +1,139 @@
+"""Kernels of core numbers on the CPU, which peel the vertices off in the order of their core numbers.
+
+``degrees[v]`` is the number of neighbours of v left, and ``cores[v]`` is -1 while v is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+LEFT, LEAST, LEVEL, TAKEN = 0, 1, 2, 3
+"""Elements of ``state``: the number of vertices left and the smallest of their degrees, the level, the removed ones."""
+NONE = np.int64(-1)
+AHEAD = 16
+SERIAL = 1 << 10
+"""Levels with at most this many vertices left run one after the other on one thread."""
+
+
+@jit
+def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, left: Any) -> None:
+    """Count the neighbours of each vertex: other vertices, each once; rows are sorted."""
+    first, last = claim(work)
+    while first < last:
+        end = indptr[first]
+        for u in range(first, last):
+            begin = end
+            end = indptr[u + 1]
+            skipped = np.uint32(0)
+            if begin < end:
+                skipped = np.uint32(indices[begin] == u)
+            for e in range(begin + 1, end):
+                skipped += np.uint32((indices[e] == np.uint32(u)) | (indices[e] == indices[e - 1]))
+            degrees[u] = end - begin - skipped
+            cores[u] = -1
+            left[u] = u
+        first, last = claim(work)
+
+
+@inline
+def _peel(
+    first: Any,
+    last: Any,
+    indptr: Any,
+    indices: Any,
+    k: Any,
+    left: Any,
+    degrees: Any,
+    cores: Any,
+    following: Any,
+) -> Any:
+    """Remove those of some vertices that have at most k neighbours left, and whichever have no more because of that.
+
+    Returns the number of the others, which move to the front, the smallest of their degrees, and the number of
+    vertices removed first. ``following`` links the vertices that a thread still has to remove.
+
+    The thread that takes a degree from k + 1 to k, or finds it there, removes the vertex; ``cores`` decides between
+    them. A degree that falls below k, because of several threads, is raised again.
+    """
+    kept = np.int64(0)
+    taken = np.int64(0)
+    least = np.int64(1) << 62
+    for i in range(first, last):
+        v = left[i]
+        degree = np.int64(load(degrees, v))
+        if degree > k:
+            left[first + kept] = v
+            kept += 1
+            least = min(least, degree)
+        elif compare_and_swap(cores, v, -1, k):
+            taken += 1
+            following[v] = NONE
+            head = np.int64(v)
+            while head != NONE:
+                u = head
+                head = following[u]
+                begin = indptr[u]
+                end = indptr[u + 1]
+                for e in range(begin, end):
+                    if e + AHEAD < end:
+                        prefetch(degrees, indices[e + AHEAD])
+                    w = indices[e]
+                    if load(degrees, w) > k and w != u and (e == begin or indices[e - 1] != w):
+                        before = fetch_and_add(degrees, w, -1)
+                        if before == k + 1:
+                            if compare_and_swap(cores, w, -1, k):
+                                following[w] = head
+                                head = np.int64(w)
+                        elif before <= k:
+                            fetch_and_add(degrees, w, 1)
+    return kept, least, taken
+
+
+@jit
+def peel_level(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    state: Any,
+    left: Any,
+    kept: Any,
+    degrees: Any,
+    cores: Any,
+    following: Any,
+) -> None:
+    """Remove the vertices of core number ``state[LEVEL]``; those left are copied from ``left`` to ``kept``."""
+    k = state[LEVEL]
+    all_taken = np.int64(0)
+    all_least = np.int64(1) << 62
+    first, last = claim(work)
+    while first < last:
+        count, least, taken = _peel(first, last, indptr, indices, k, left, degrees, cores, following)
+        place = fetch_and_add(state, LEFT, count)
+        kept[place : place + count] = left[first : first + count]
+        all_taken += taken
+        all_least = min(all_least, least)
+        first, last = claim(work)
+    fetch_and_add(state, TAKEN, all_taken)
+    known = load(state, LEAST)
+    while all_least < known and not compare_and_swap(state, LEAST, known, all_least):
+        known = load(state, LEAST)
+
+
+@jit
+def peel_rest(
+    work: Any, indptr: Any, indices: Any, state: Any, left: Any, degrees: Any, cores: Any, following: Any
+) -> None:
+    """Remove the first ``state[LEFT]`` vertices of ``left``, from level ``state[LEVEL]`` on; has one work item."""
+    first, last = claim(work)
+    if first < last:
+        k = state[LEVEL]
+        count = state[LEFT]
+        while count > 0:
+            count, least, taken = _peel(0, count, indptr, indices, k, left, degrees, cores, following)
+            k = k + 1 if taken > 0 else least

@@ -1,0 +1,91 @@
+"""Kernels of PageRank on the CPU: one iteration pulls the shares of the in-neighbours of every vertex.
+
+``shares[u]`` is what u sends along an edge (of weight 1): its score divided by its out-degree or total out-weight, its
+divisor. No edge reads the share of a dangling vertex, which has divisor 0 and keeps its whole score there. No array of
+scores is written until the end, because small rows are bound by memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD, block_start
+from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
+from gpu_pregel.kernels.library.jit_cpu import jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+
+@jit
+def iterate(
+    work: Any,
+    blocks: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    divisors: Any,
+    teleport: Any,
+    jump: Any,
+    damping: Any,
+    shares: Any,
+    next_shares: Any,
+    changes: Any,
+    dangling: Any,
+) -> None:
+    """Compute the scores of the next iteration; in each block also their total change and the dangling score.
+
+    The score is ``jump`` times the vertex's ``teleport`` (1 if None) plus ``damping`` times the sum of the shares.
+    If ``divisors`` is None, they are the lengths of the rows.
+    """
+    block, last_block = claim(work)
+    while block < last_block:
+        change = 0.0
+        unsent = 0.0
+        first = block_start(indptr, block, blocks)
+        last = block_start(indptr, block + 1, blocks)
+        begin = indptr[first]
+        for v in range(first, last):
+            end = indptr[v + 1]
+            divisor = shares.dtype.type(end - begin) if divisors is None else divisors[v]
+            sum0 = sum1 = sum2 = sum3 = shares.dtype.type(0)
+            if weights is None:
+                stop = end - ((end - begin) & 3)
+                while begin < stop:
+                    prefetch(indices, begin + EDGES_AHEAD)
+                    sum0 += shares[load(indices, begin)]
+                    sum1 += shares[load(indices, begin + 1)]
+                    sum2 += shares[load(indices, begin + 2)]
+                    sum3 += shares[load(indices, begin + 3)]
+                    begin += 4
+                while begin < end:
+                    sum0 += shares[load(indices, begin)]
+                    begin += 1
+            else:
+                while begin < end:
+                    sum0 += shares[load(indices, begin)] * weights[begin]
+                    begin += 1
+            total = (sum0 + sum1) + (sum2 + sum3)
+            score = damping * total + (jump if teleport is None else jump * teleport[v])
+            if divisor > 0:
+                change += abs(score - shares[v] * divisor)
+                next_shares[v] = score / divisor
+            else:
+                change += abs(score - shares[v])
+                unsent += score
+                next_shares[v] = score
+        changes[block] = change
+        dangling[block] = unsent
+        block, last_block = claim(work)
+
+
+@jit
+def finish(work: Any, indptr: Any, divisors: Any, order: Any, shares: Any, scores: Any) -> None:
+    """Write the score of row i, its share times its divisor, for the vertex ``order[i]`` (i if None)."""
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            divisor = shares.dtype.type(indptr[i + 1] - indptr[i]) if divisors is None else divisors[i]
+            v = i if order is None else np.int64(order[i])
+            scores[v] = shares[i] * divisor if divisor > 0 else shares[i]
+        first, last = claim(work)

@@ -1,0 +1,282 @@
+"""Kernels of the minimum spanning forest on the CPU: collecting edges, and the rounds of Borůvka's algorithm.
+
+Edges have keys of 64 bits that order them by weight, then by position in the CSR; all keys differ. ``parents`` are
+trees of vertices, as in connected components: the root of a tree is its smallest vertex.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch, store
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+NONE = 0xFFFFFFFFFFFFFFFF
+"""The key of no edge."""
+BUFFER = 1 << 10
+EDGES_AHEAD = 16
+SHORT_ROW = 16
+
+
+@inline
+def _ordered(word: Any, rule: Any) -> Any:
+    """Return the bits of a weight as a number in the order of the weights.
+
+    ``rule`` has the sign bit, what to combine negative and other weights with, and negative zero and zero, which are
+    equal.
+    """
+    if word == rule[3]:
+        word = rule[4]
+    return word ^ (rule[1] if word & rule[0] != np.uint64(0) else rule[2])
+
+
+@inline
+def _after(indices: Any, begin: Any, end: Any, u: Any) -> Any:
+    """Return the position of the first neighbour larger than u in a sorted row."""
+    while end - begin > SHORT_ROW:
+        middle = (begin + end) >> 1
+        if indices[middle] > u:
+            end = middle
+        else:
+            begin = middle + 1
+    while begin < end and indices[begin] <= u:
+        begin += 1
+    return begin
+
+
+@jit
+def collect_light(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    words: Any,
+    rule: Any,
+    splitter: Any,
+    sources: Any,
+    targets: Any,
+    keys: Any,
+    positions: Any,
+    count: Any,
+) -> None:
+    """Append the edges that are at most the splitter, a pair of a weight in order and the position of an edge.
+
+    Without ``positions``, a key is the weight in order and the position, 32 bits each; otherwise it is the weight.
+    """
+    packed = len(positions) == 0
+    rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
+    limit = splitter[0]
+    last_position = np.int64(splitter[1])
+    u_kept = np.empty(BUFFER, np.uint32)
+    v_kept = np.empty(BUFFER, np.uint32)
+    key_kept = np.empty(BUFFER, np.uint64)
+    e_kept = np.empty(BUFFER, np.int64)
+    first, last = claim(work)
+    while first < last:
+        k = 0
+        for u in range(first, last):
+            end = indptr[u + 1]
+            e = _after(indices, indptr[u], end, u)
+            while e < end:
+                # Which edges are light is unpredictable: the positions are kept without a branch.
+                found = k
+                stop = min(end, e + BUFFER - k)
+                for position in range(e, stop):
+                    word = _ordered(np.uint64(words[position]), rule)
+                    e_kept[found] = position
+                    found += word < limit or (word == limit and position <= last_position)
+                e = stop
+                for i in range(k, found):
+                    word = _ordered(np.uint64(words[e_kept[i]]), rule)
+                    u_kept[i] = u
+                    v_kept[i] = indices[e_kept[i]]
+                    key_kept[i] = word << np.uint64(32) | np.uint64(e_kept[i]) if packed else word
+                k = found
+                if k == BUFFER:
+                    _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+                    k = 0
+        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+        first, last = claim(work)
+
+
+@jit
+def collect_between(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    words: Any,
+    rule: Any,
+    parents: Any,
+    sources: Any,
+    targets: Any,
+    keys: Any,
+    positions: Any,
+    count: Any,
+) -> None:
+    """Append the edges between different trees, which are flat."""
+    packed = len(positions) == 0
+    rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
+    m = len(indices)
+    u_kept = np.empty(BUFFER, np.uint32)
+    v_kept = np.empty(BUFFER, np.uint32)
+    key_kept = np.empty(BUFFER, np.uint64)
+    e_kept = np.empty(BUFFER, np.int64)
+    first, last = claim(work)
+    while first < last:
+        k = 0
+        for u in range(first, last):
+            p = parents[u]
+            end = indptr[u + 1]
+            for e in range(_after(indices, indptr[u], end, u), end):
+                prefetch(parents, indices[min(e + EDGES_AHEAD, m - 1)])
+                q = parents[indices[e]]
+                if p != q:
+                    word = _ordered(np.uint64(words[e]), rule)
+                    u_kept[k] = p
+                    v_kept[k] = q
+                    key_kept[k] = word << np.uint64(32) | np.uint64(e) if packed else word
+                    e_kept[k] = e
+                    k += 1
+                    if k == BUFFER:
+                        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+                        k = 0
+        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+        first, last = claim(work)
+
+
+@inline
+def _append(
+    sources: Any,
+    targets: Any,
+    keys: Any,
+    positions: Any,
+    count: Any,
+    u_kept: Any,
+    v_kept: Any,
+    key_kept: Any,
+    e_kept: Any,
+    k: Any,
+) -> None:
+    begin = fetch_and_add(count, 0, k)
+    for i in range(k):
+        sources[begin + i] = u_kept[i]
+        targets[begin + i] = v_kept[i]
+        keys[begin + i] = key_kept[i]
+        if len(positions) > 0:
+            positions[begin + i] = e_kept[i]
+
+
+@inline
+def _root(parents: Any, v: Any) -> Any:
+    """Return the root of v; shorten the path to it."""
+    parent = load(parents, v)
+    while parent != v:
+        grandparent = load(parents, parent)
+        if grandparent != parent:
+            store(parents, v, grandparent)
+        v = parent
+        parent = grandparent
+    return v
+
+
+@inline
+def _lower(best: Any, v: Any, key: Any) -> None:
+    """Set ``best[v]`` to ``key`` if that is smaller."""
+    known = load(best, v)
+    while key < known and not compare_and_swap(best, v, known, key):
+        known = load(best, v)
+
+
+@jit
+def propose(
+    work: Any,
+    sources: Any,
+    targets: Any,
+    keys: Any,
+    parents: Any,
+    best: Any,
+    next_sources: Any,
+    next_targets: Any,
+    next_keys: Any,
+    count: Any,
+) -> None:
+    """Find the smallest edge that leaves each tree; copy the edges between different trees, as edges between roots."""
+    u_kept = np.empty(BUFFER, np.uint32)
+    v_kept = np.empty(BUFFER, np.uint32)
+    key_kept = np.empty(BUFFER, np.uint64)
+    none = key_kept[:0]
+    first, last = claim(work)
+    while first < last:
+        k = 0
+        for i in range(first, last):
+            if i + EDGES_AHEAD < last:
+                prefetch(parents, sources[i + EDGES_AHEAD])
+                prefetch(parents, targets[i + EDGES_AHEAD])
+            p = _root(parents, sources[i])
+            q = _root(parents, targets[i])
+            if p != q:
+                key = keys[i]
+                u_kept[k] = p
+                v_kept[k] = q
+                key_kept[k] = key
+                _lower(best, p, key)
+                _lower(best, q, key)
+                k += 1
+                if k == BUFFER:
+                    _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
+                    k = 0
+        _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
+        first, last = claim(work)
+
+
+@jit
+def join(
+    work: Any, sources: Any, targets: Any, keys: Any, best: Any, other: Any, parents: Any, chosen: Any, count: Any
+) -> None:
+    """Join the trees of each edge that is the smallest one of one of them, and append its key to ``chosen``.
+
+    ``other`` is prepared for the next round.
+    """
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            p = sources[i]
+            q = targets[i]
+            key = keys[i]
+            other[p] = np.uint64(NONE)
+            other[q] = np.uint64(NONE)
+            if best[p] == key or best[q] == key:
+                chosen[fetch_and_add(count, 0, 1)] = key
+                p = _root(parents, p)
+                q = _root(parents, q)
+                while not compare_and_swap(parents, max(p, q), max(p, q), min(p, q)):
+                    p = _root(parents, p)
+                    q = _root(parents, q)
+        first, last = claim(work)
+
+
+@jit
+def flatten(work: Any, parents: Any) -> None:
+    """Make every parent a root."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            store(parents, v, _root(parents, np.uint32(v)))
+        first, last = claim(work)
+
+
+@jit
+def locate(work: Any, indptr: Any, indices: Any, positions: Any, sources: Any, targets: Any) -> None:
+    """Write the ends of the edges at ascending ``positions`` in the CSR."""
+    first, last = claim(work)
+    while first < last:
+        u = np.searchsorted(indptr, positions[first], "right") - 1
+        for i in range(first, last):
+            e = positions[i]
+            while indptr[u + 1] <= e:
+                u += 1
+            sources[i] = u
+            targets[i] = indices[e]
+        first, last = claim(work)

@@ -1,0 +1,374 @@
+"""Kernels that count triangles on the CPU, in packed rows or, where degrees are low and similar, in the CSR itself.
+
+Packed rows: vertices are ranked by descending degree, and the row of rank r has its neighbours of smaller rank as words
+of a bitmap, ``words[i]`` at ``places[i]``. Neighbours of small rank are common, so that a word holds several of them,
+and ``popcount`` counts the vertices common to two rows. Self-loops and repeated edges leave no trace in a bitmap.
+
+In a directed graph a neighbour is the other end of an edge in either direction; ``back_indptr`` and ``back_indices``
+are its CSC, None if the graph is undirected. ``mutual`` has the bits of the neighbours with edges in both directions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
+from gpu_pregel.kernels.library.bits_cpu import bit, popcount, trailing_zeros
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
+
+CLASSES = 512
+"""Classes of degrees: one for each degree below 16, then eight per power of two."""
+BLOCK = 1 << 14
+"""Words that a thread reserves at a time for the rows it packs."""
+HUBS = 1 << 16
+"""Ranks below it have a counter per thread, because threads would contend for them; 512 KiB per thread."""
+
+_EMPTY = np.uint64(0)
+
+
+@inline
+def _degree_class(degree: Any) -> Any:
+    """Return the class of a degree; classes descend."""
+    shift = 0
+    while (degree >> shift) >= 16:
+        shift += 1
+    return CLASSES - 1 - (8 * shift + (degree >> shift))
+
+
+@jit
+def count_neighbors(work: Any, indptr: Any, indices: Any, back_indptr: Any, back_indices: Any, neighbors: Any) -> None:
+    """Count the neighbours of each vertex: other vertices, each once; rows are sorted."""
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            begin = indptr[u]
+            end = indptr[u + 1]
+            skipped = np.int64(begin < end and indices[begin] == u)
+            for e in range(begin + 1, end):
+                skipped += np.int64((indices[e] == u) | (indices[e] == indices[e - 1]))
+            count = end - begin - skipped
+            if back_indptr is not None:
+                # Merge the rows; count the in-neighbours that the row of out-edges lacks.
+                e = begin
+                for f in range(back_indptr[u], back_indptr[u + 1]):
+                    v = back_indices[f]
+                    if v == u or (f > back_indptr[u] and back_indices[f - 1] == v):
+                        continue
+                    while e < end and indices[e] < v:
+                        e += 1
+                    count += np.int64(e == end or indices[e] != v)
+            neighbors[u] = count
+        first, last = claim(work)
+
+
+@jit
+def divide_links(work: Any, links: Any, neighbors: Any, orders: Any, coefficients: Any) -> None:
+    """Divide the number of links by that of pairs of neighbours; ``orders`` is 2 for unordered links."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            degree = np.float64(neighbors[v])
+            pairs = degree * (degree - 1.0)
+            coefficients[v] = orders * links[v] / pairs if pairs > 0.0 else 0.0
+        first, last = claim(work)
+
+
+@inline
+def _degree(indptr: Any, back_indptr: Any, u: Any) -> Any:
+    degree = indptr[u + 1] - indptr[u]
+    if back_indptr is not None:
+        degree += back_indptr[u + 1] - back_indptr[u]
+    return degree
+
+
+@jit
+def count_classes(work: Any, indptr: Any, back_indptr: Any, counts: Any) -> None:
+    """Count the vertices of each class in each chunk of vertices; ``counts`` has a row per chunk."""
+    chunk = work[CHUNK]
+    first, last = claim(work)
+    while first < last:
+        row = first // chunk
+        for u in range(first, last):
+            counts[row, _degree_class(_degree(indptr, back_indptr, u))] += 1
+        first, last = claim(work)
+
+
+@jit
+def rank_vertices(work: Any, indptr: Any, back_indptr: Any, positions: Any, ranks: Any, order: Any) -> None:
+    """Rank the vertices by class; ``positions[chunk, class]`` is the first rank of those of a chunk."""
+    chunk = work[CHUNK]
+    first, last = claim(work)
+    while first < last:
+        row = first // chunk
+        for u in range(first, last):
+            c = _degree_class(_degree(indptr, back_indptr, u))
+            r = positions[row, c]
+            positions[row, c] = r + 1
+            ranks[u] = r
+            order[r] = u
+        first, last = claim(work)
+
+
+@inline
+def _scatter(indptr: Any, indices: Any, ranks: Any, u: Any, r: Any, bits: Any, touched: Any, count: Any) -> Any:
+    """Set the bits of the neighbours of smaller rank; ``touched`` lists words by the time at which they became set."""
+    for e in range(indptr[u], indptr[u + 1]):
+        q = ranks[indices[e]]
+        if q < r:
+            place = q >> np.uint32(6)
+            word = bits[place]
+            if word == _EMPTY:
+                touched[count] = place
+                count += 1
+            bits[place] = word | bit(q)
+    return count
+
+
+@jit
+def pack_rows(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    back_indptr: Any,
+    back_indices: Any,
+    ranks: Any,
+    order: Any,
+    reserved: Any,
+    starts: Any,
+    lengths: Any,
+    places: Any,
+    words: Any,
+    mutual: Any,
+) -> None:
+    """Pack the row of each rank: its ``lengths[r]`` words begin at ``starts[r]``, in no particular order."""
+    size = (len(ranks) >> 6) + 1
+    out = np.zeros(size, np.uint64)
+    back = np.zeros(size if back_indptr is not None else 0, np.uint64)
+    touched = np.empty(2 * size, np.uint32)
+    free = np.int64(0)
+    left = np.int64(0)
+    first, last = claim(work)
+    while first < last:
+        for r in range(first, last):
+            u = order[r]
+            if r + 8 < last:
+                prefetch(indptr, order[r + 8])
+            if r + 4 < last:
+                prefetch(indices, indptr[order[r + 4]])
+            count = _scatter(indptr, indices, ranks, u, r, out, touched, 0)
+            if back_indptr is not None:
+                count = _scatter(back_indptr, back_indices, ranks, u, r, back, touched, count)
+            if count > left:
+                left = np.int64(max(BLOCK, count))
+                free = fetch_and_add(reserved, 0, left)
+            starts[r] = free
+            for i in range(count):
+                place = touched[i]
+                word = out[place]
+                if back_indptr is not None:
+                    # A place touched in both directions is listed twice, and empty the second time.
+                    if word | back[place] == _EMPTY:
+                        continue
+                    mutual[free] = word & back[place]
+                    word |= back[place]
+                    back[place] = _EMPTY
+                places[free] = place
+                words[free] = word
+                out[place] = _EMPTY
+                free += 1
+            lengths[r] = free - starts[r]
+            left -= lengths[r]
+        first, last = claim(work)
+
+
+@inline
+def _unpack(begin: Any, end: Any, places: Any, words: Any, mutual: Any, present: Any, both: Any, members: Any) -> Any:
+    """Copy a packed row to the bitmaps ``present`` and ``both``, and list its vertices; return how many they are."""
+    count = 0
+    for i in range(begin, end):
+        word = words[i]
+        place = places[i]
+        present[place] = word
+        if mutual is not None:
+            both[place] = mutual[i]
+        while word != _EMPTY:
+            members[count] = (np.int64(place) << 6) + trailing_zeros(word)
+            count += 1
+            word &= word - np.uint64(1)
+    return count
+
+
+@inline
+def _add(own: Any, shared: Any, rank: Any, number: Any) -> None:
+    """Add to the counter of a rank."""
+    if rank < len(own):
+        own[rank] += number
+    else:
+        fetch_and_add(shared, rank, number)
+
+
+@jit
+def count_packed(
+    work: Any,
+    starts: Any,
+    lengths: Any,
+    places: Any,
+    words: Any,
+    mutual: Any,
+    longest: Any,
+    started: Any,
+    hubs: Any,
+    shared: Any,
+) -> None:
+    """Count the edges among the neighbours of each rank, in ``hubs`` and ``shared``.
+
+    The triangle of ranks u > v > w is found in the row of u, as a vertex common to u and v. An edge in both directions
+    counts twice. Each thread has its own row of ``hubs``.
+    """
+    size = (len(starts) >> 6) + 1
+    present = np.zeros(size, np.uint64)
+    both = np.zeros(size if mutual is not None else 0, np.uint64)
+    members = np.empty(longest, np.uint32)
+    own = hubs[fetch_and_add(started, 0, 1)]
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            begin = starts[u]
+            end = begin + lengths[u]
+            count = _unpack(begin, end, places, words, mutual, present, both, members)
+            at_u = np.int64(0)
+            for j in range(count if count > 1 else 0):
+                if j + 8 < count:
+                    prefetch(starts, members[j + 8])
+                    prefetch(lengths, members[j + 8])
+                if j + 4 < count:
+                    prefetch(words, starts[members[j + 4]])
+                    prefetch(places, starts[members[j + 4]])
+                v = np.int64(members[j])
+                at_v = np.int64(0)
+                times = np.int64(1)
+                if mutual is not None:
+                    times += np.int64((both[v >> 6] & bit(v)) != _EMPTY)
+                for i in range(starts[v], starts[v] + lengths[v]):
+                    place = places[i]
+                    common = present[place] & words[i]
+                    if common != _EMPTY:
+                        found = popcount(common)
+                        at_v += found
+                        at_u += found
+                        if mutual is not None:
+                            at_v += popcount(common & both[place])
+                            at_u += popcount(common & mutual[i])
+                        base = np.int64(place) << 6
+                        while common != _EMPTY:
+                            w = base + trailing_zeros(common)
+                            common &= common - np.uint64(1)
+                            if w < len(own):
+                                own[w] += times
+                            else:
+                                fetch_and_add(shared, w, times)
+                if at_v > 0:
+                    _add(own, shared, v, at_v)
+            if at_u > 0:
+                _add(own, shared, u, at_u)
+            for i in range(begin, end):
+                present[places[i]] = _EMPTY
+                if mutual is not None:
+                    both[places[i]] = _EMPTY
+        first, last = claim(work)
+
+
+@jit
+def gather_counts(work: Any, ranks: Any, hubs: Any, shared: Any, counts: Any) -> None:
+    """Add up the counters of each vertex."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            r = ranks[v]
+            total = shared[r]
+            if r < hubs.shape[1]:
+                for thread in range(hubs.shape[0]):
+                    total += hubs[thread, r]
+            counts[v] = total
+        first, last = claim(work)
+
+
+@inline
+def _count_one(indptr: Any, indices: Any, u: Any, v: Any, w: Any, counts: Any) -> None:
+    """Count the triangle of u, which has no other smaller neighbours than v > w, if v has the neighbour w."""
+    e = indptr[v]
+    while indices[e] < w:  # the row of v has u, which is larger
+        e += 1
+    if indices[e] == w and w != v:
+        fetch_and_add(counts, u, 1)
+        fetch_and_add(counts, v, 1)
+        fetch_and_add(counts, w, 1)
+
+
+@inline
+def _prefetch_rows(indptr: Any, indices: Any, u: Any, last: Any) -> None:
+    """Prefetch the offsets of the neighbours of u + 2, and the rows of those of u + 1."""
+    if u + 2 < last:
+        e = indptr[u + 2]
+        while e < indptr[u + 3] and indices[e] < u:
+            prefetch(indptr, indices[e])
+            e += 1
+    if u + 1 < last:
+        e = indptr[u + 1]
+        while e < indptr[u + 2] and indices[e] < u:
+            row = indptr[indices[e]]
+            prefetch(indices, row)
+            prefetch(indices, row + 16)
+            e += 1
+
+
+@jit
+def count_plain(work: Any, indptr: Any, indices: Any, counts: Any) -> None:
+    """Count the triangles of each vertex of an undirected graph; rows are sorted.
+
+    The triangle u > v > w is found in the row of u, as a vertex common to u and v. Rows of equal vertices are adjacent:
+    a repeated v or w is skipped.
+    """
+    marks = np.zeros((len(counts) >> 6) + 1, np.uint64)
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            begin = indptr[u]
+            end = indptr[u + 1]
+            if end - begin < 2 or indices[begin + 1] >= u:
+                continue
+            stop = begin + 2
+            while stop < end and indices[stop] < u:
+                stop += 1
+            if stop == begin + 2:
+                _count_one(indptr, indices, u, indices[begin + 1], indices[begin], counts)
+                continue
+            _prefetch_rows(indptr, indices, u, last)
+            for e in range(begin, stop):
+                w = indices[e]
+                marks[w >> np.uint32(6)] |= bit(w)
+            at_u = np.int64(0)
+            for e in range(begin + 1, stop):
+                v = indices[e]
+                if v == indices[e - 1]:
+                    continue
+                at_v = np.int64(0)
+                row = indptr[v]
+                f = row
+                while indices[f] < v:  # the row of v has u, which is larger
+                    w = indices[f]
+                    if marks[w >> np.uint32(6)] & bit(w) != _EMPTY and (f == row or indices[f - 1] != w):
+                        fetch_and_add(counts, w, 1)
+                        at_v += 1
+                    f += 1
+                if at_v > 0:
+                    fetch_and_add(counts, v, at_v)
+                    at_u += at_v
+            if at_u > 0:
+                fetch_and_add(counts, u, at_u)
+            for e in range(begin, stop):
+                marks[indices[e] >> np.uint32(6)] = _EMPTY
+        first, last = claim(work)
