@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Device, Level, Search, is_serial
+from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
@@ -134,7 +134,7 @@ def _sum_degree(
     u: Any, indptr: Any, indices: Any, given: Any, step: Any, factor: Any, weights: Any, degrees: Any
 ) -> Any:
     """Round the weights of u's edges times ``factor`` to whole numbers, and sum them."""
-    degree = np.int64(0)
+    degree: Any = np.int64(0)
     for e in range(indptr[u], indptr[u + 1]):
         weight = np.int64(np.rint(np.float64(given[e * step]) * factor))
         if step:
@@ -285,8 +285,8 @@ class OperatorLevels:
         process_vertices(_sum_degree, frontier, arrays)
         return Level(0, indptr, indices, None if factor is None else weights, degrees)
 
-    def move(self, level: Level, starts: Any, search: Search) -> Any:
-        n, frontier, objective = level.n, self._frontier, search.objective
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
+        n, frontier = level.n, self._frontier
         labels = frontier.upload(np.arange(n, dtype=np.uint32)) if starts is None else starts
         totals = self._sum_totals(level, labels)
         active, targets = self._array(n, np.int32, 1), frontier.upload(frontier.download(labels))
@@ -362,8 +362,8 @@ class OperatorLevels:
         process_vertices(_add_total, vertices, (labels, level.degrees, degrees))
         return Level(level.number + 1, frontier.upload(indptr), indices, weights, degrees)
 
-    def refine(self, level: Level, communities: Any, count: int, search: Search) -> Any:
-        n, frontier, objective = level.n, self._frontier, search.objective
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Any:
+        n, frontier = level.n, self._frontier
         groups = frontier.download(communities)
         members = frontier.upload(np.argsort(groups, kind="stable").astype(np.uint32))
         starts = frontier.upload(np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))]))

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
 from gpu_pregel.algorithms._levels import Device as LevelDevice
-from gpu_pregel.algorithms._levels import Objective, Search, search_levels, weight_factor
+from gpu_pregel.algorithms._levels import Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
@@ -98,6 +98,7 @@ def find_communities(
     max_levels: int | None,
     tolerance: float,
     seed: int,
+    iterations: int = 1,
     *,
     device: DeviceName,
     threads: int | None,
@@ -112,14 +113,15 @@ def find_communities(
         max_levels = check_integer("max_levels", max_levels, 1)
     tolerance = check_open_interval("tolerance", tolerance, 0, 1)
     seed = check_integer("seed", seed, 0)
+    iterations = check_integer("iterations", iterations, 1)
     target = get_device(device, threads=threads)
     levels, close = _levels_on(target, graph, device, progress)
-    first = levels.first_level(graph, weight_factor(graph, resolution))
-    objective = Objective(int(first.degrees.sum()), resolution)
-    search = Search(objective, tolerance, max_levels, seed, refine=name == "leiden")
-    found = search_levels(levels, first, search) if graph.num_vertices else [target.empty(0, np.uint32)]
-    # The last levels may have been searched on the host.
-    found = [target.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found]
+    search = Search(resolution, tolerance, max_levels, seed, name == "leiden", iterations)
+
+    def upload(labels: Any) -> Any:
+        return target.upload(labels) if isinstance(labels, np.ndarray) else labels
+
+    found = search_communities(levels, graph, search, upload) if graph.num_vertices else [target.empty(0, np.uint32)]
     stats, trace = close()
     return Communities(
         graph=graph, stats=stats, trace=trace, labels=found[-1], levels=tuple(found), resolution=resolution
