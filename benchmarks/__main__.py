@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import agents, build, cc, programs, read, scaling, startup, traffic
+from benchmarks import all as all_algorithms
 from gpu_pregel.host.devices.threads import available_threads
 
 SUBCOMMANDS = {
+    "all": all_algorithms,
     "cc": cc,
     "programs": programs,
     "build": build,

@@ -68,7 +68,7 @@ def run_program(command: Sequence[str | Path], *, threads: int | None = None, ti
     """Run a program and return its stdout; a failure raises an error with the last line that it printed."""
     environment = dict(os.environ)
     if threads is not None:
-        environment["OMP_NUM_THREADS"] = str(threads)
+        environment |= {"OMP_NUM_THREADS": str(threads), "PARLAY_NUM_THREADS": str(threads)}
     # Open MPI refuses to run as root by default, and containers often do.
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     name = Path(command[0]).name

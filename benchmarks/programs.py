@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 import gpu_pregel as gp
+from benchmarks._contest import add_contest, measure_contestants, report_graph
 from benchmarks._device import format_device, set_device
-from benchmarks._graphs import prepare, read_serialized
+from benchmarks._graphs import choose_sources, prepare
 from benchmarks._measure import (
     Summary,
     format_ratio,
@@ -24,13 +23,12 @@ from benchmarks._measure import (
     in_turn,
     machine,
     progress,
-    run_program,
     table,
     timed,
     write_json,
 )
-from benchmarks.cc import add_contest, measure_contestants, report_graph
-from benchmarks.peers._contestant import Contestant, Loading, ProgramContestant
+from benchmarks.peers._contestant import Contestant
+from benchmarks.peers.gapbs import GapbsPageRank, GapbsSearch
 from benchmarks.peers.gemini import Gemini
 from benchmarks.peers.ours import GpuPregel
 from gpu_pregel.examples import bfs
@@ -77,7 +75,7 @@ class LabelPropagation(GpuPregel):
         """Label the components."""
         return gp.run(graph, LABELS, **self.device_options(threads))
 
-    def count(self, result: Any) -> int:
+    def answer(self, result: Any) -> Any:
         """Return the number of components."""
         return int((result.to_numpy() == np.arange(result.graph.num_vertices)).sum())
 
@@ -86,82 +84,31 @@ class PageRank(GpuPregel):
     """PageRank in float32 that sums the change of each iteration, as GAPBS does."""
 
     name = "gpu_pregel program"
+    algorithm = "pagerank"
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Run all iterations."""
         return gp.run(graph, PAGERANK, max_supersteps=ITERATIONS + 1, **self.device_options(threads))
 
-    def count(self, result: Any) -> int:
+    def answer(self, result: Any) -> Any:
         """Return the vertex with the highest score, on which both must agree."""
         return int(result.to_numpy().argmax())
-
-
-class GapbsPageRank(ProgramContestant):
-    """GAPBS's ``pr_spmv`` with tolerance 0, so that all iterations run; ``-a`` prints the highest scores."""
-
-    name = "gapbs pr_spmv"
-    locations: ClassVar[tuple[str, ...]] = ("gapbs/pr_spmv", "gapbs-pr_spmv")
-    run_pattern = re.compile(r"^Trial Time:\s*([\d.]+)", re.MULTILINE)
-    components_pattern = re.compile(r"\A[\s\S]*?^(\d+):[\d.e+-]+$", re.MULTILINE)
-
-    def arguments(self, runs: int) -> list[str | Path]:
-        """Return the options to load, run and analyse."""
-        return ["-f", self.path, "-n", str(runs), "-i", str(ITERATIONS), "-t", "0", "-a"]
-
-
-def choose_sources(indptr: np.ndarray[Any, Any]) -> list[int]:
-    """Choose the sources of the searches, the same ones for every contestant."""
-    vertices = np.flatnonzero(np.diff(indptr))
-    chosen: list[int] = np.random.default_rng(27).choice(vertices, SOURCES).tolist()
-    return chosen
 
 
 class Search(GpuPregel):
     """Hops from each source, one search after the other, as a vertex program like ``examples/bfs.py:hops``."""
 
     name = "gpu_pregel program"
+    algorithm = "bfs"
 
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Run all searches."""
         where = self.device_options(threads)
-        sources = choose_sources(graph.indptr)
-        return [gp.run(graph, SEARCH, parameters={"source": source}, **where) for source in sources]
+        return [gp.run(graph, SEARCH, parameters={"source": source}, **where) for source in self.sources]
 
-    def count(self, result: Any) -> int:
-        """Return the number of vertices that the searches reach, summed."""
-        return sum(int((one.to_numpy() >= 0).sum()) for one in result)
-
-
-class GapbsSearch(ProgramContestant):
-    """GAPBS's direction-optimizing ``bfs``, one process per source; ``-a`` counts the vertices of the last tree."""
-
-    name = "gapbs bfs"
-    locations: ClassVar[tuple[str, ...]] = ("gapbs/bfs", "gapbs-bfs")
-    run_pattern = re.compile(r"^Trial Time:\s*([\d.]+)", re.MULTILINE)
-    components_pattern = re.compile(r"^BFS Tree has (\d+) nodes", re.MULTILINE)
-
-    def open(self, path: Path, vertices: int, threads: int) -> Loading:
-        """Choose the sources, then run once."""
-        self._sources = choose_sources(read_serialized(path)[0])
-        return super().open(path, vertices, threads)
-
-    def arguments(self, runs: int) -> list[str | Path]:
-        """Return the options to load, run and analyse; ``-r``, the source, follows."""
-        return ["-f", self.path, "-n", str(runs), "-a", "-r"]
-
-    def _output(self, runs: int) -> str:
-        program = self.program()
-        assert program is not None
-        commands = [[program, *self.arguments(runs), str(source)] for source in self._sources]
-        return "".join(run_program(command, threads=self.threads) for command in commands)
-
-    def _seconds(self, output: str) -> list[float]:
-        """Return the seconds of each run from all sources."""
-        seconds: list[float] = np.reshape(super()._seconds(output), (SOURCES, -1)).sum(axis=0).tolist()
-        return seconds
-
-    def _components(self, output: str) -> int:
-        return sum(int(text) for text in self.components_pattern.findall(output))
+    def answer(self, result: Any) -> Any:
+        """Return the number of vertices that each search reaches."""
+        return [int((one.to_numpy() >= 0).sum()) for one in result]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -205,7 +152,8 @@ def _compare(
         else:
             progress(f"{one.name} is skipped: {reason}")
     files = prepare(spec, arguments.cache, {one.suffix for one in present})
-    graph = report_graph(files, measure_contestants(files, present, arguments))
+    sources = choose_sources(files.paths[".sg"], SOURCES) if contestants[0].algorithm == "bfs" else []
+    graph = report_graph(files, measure_contestants(files, present, arguments, sources, ITERATIONS))
     rows = []
     for entry in graph["contestants"]:
         for figure in ("median", "minimum"):

@@ -16,16 +16,43 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.cdlp import CommunityLabels as CommunityLabels
+    from gpu_pregel.algorithms.cdlp import cdlp as cdlp
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
+    from gpu_pregel.algorithms.core_number import CoreNumbers as CoreNumbers
+    from gpu_pregel.algorithms.core_number import core_number as core_number
+    from gpu_pregel.algorithms.core_number import k_core as k_core
     from gpu_pregel.algorithms.eigenvector_centrality import EigenvectorScores as EigenvectorScores
     from gpu_pregel.algorithms.eigenvector_centrality import eigenvector_centrality as eigenvector_centrality
+    from gpu_pregel.algorithms.greedy_color import Coloring as Coloring
+    from gpu_pregel.algorithms.greedy_color import greedy_color as greedy_color
     from gpu_pregel.algorithms.hits import HitsScores as HitsScores
     from gpu_pregel.algorithms.hits import hits as hits
     from gpu_pregel.algorithms.katz_centrality import KatzScores as KatzScores
     from gpu_pregel.algorithms.katz_centrality import katz_centrality as katz_centrality
+    from gpu_pregel.algorithms.leiden import Communities as Communities
+    from gpu_pregel.algorithms.leiden import leiden as leiden
+    from gpu_pregel.algorithms.local_clustering import ClusteringCoefficients as ClusteringCoefficients
+    from gpu_pregel.algorithms.local_clustering import local_clustering as local_clustering
+    from gpu_pregel.algorithms.louvain import louvain as louvain
+    from gpu_pregel.algorithms.louvain import modularity as modularity
+    from gpu_pregel.algorithms.maximal_independent_set import IndependentSet as IndependentSet
+    from gpu_pregel.algorithms.maximal_independent_set import maximal_independent_set as maximal_independent_set
+    from gpu_pregel.algorithms.minimum_spanning_forest import SpanningForest as SpanningForest
+    from gpu_pregel.algorithms.minimum_spanning_forest import minimum_spanning_forest as minimum_spanning_forest
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.similarity import PairScores as PairScores
+    from gpu_pregel.algorithms.similarity import cosine as cosine
+    from gpu_pregel.algorithms.similarity import jaccard as jaccard
+    from gpu_pregel.algorithms.similarity import overlap as overlap
+    from gpu_pregel.algorithms.strongly_connected_components import StrongComponents as StrongComponents
+    from gpu_pregel.algorithms.strongly_connected_components import (
+        strongly_connected_components as strongly_connected_components,
+    )
+    from gpu_pregel.algorithms.triangle_count import TriangleCounts as TriangleCounts
+    from gpu_pregel.algorithms.triangle_count import triangle_count as triangle_count
     from gpu_pregel.host.graphs.generators import grid as grid
     from gpu_pregel.host.graphs.generators import kronecker as kronecker
     from gpu_pregel.host.graphs.generators import uniform as uniform
@@ -44,6 +71,7 @@ if TYPE_CHECKING:
     from gpu_pregel.host.superstep.aggregators import Aggregator as Aggregator
     from gpu_pregel.io import read_graph as read_graph
     from gpu_pregel.kernels.library import atomics as atomics
+    from gpu_pregel.kernels.library import sorted_rows as sorted_rows
     from gpu_pregel.kernels.programs.fields import VertexContext as VertexContext
 
 __version__ = "0.1.0.dev0"
@@ -69,11 +97,12 @@ _HOMES = {
     "process_vertices": "gpu_pregel.host.programs.operators",
     "read_graph": "gpu_pregel.io",
     "run": "gpu_pregel.host.programs.run",
+    "sorted_rows": "gpu_pregel.kernels.library",
     "uniform": "gpu_pregel.host.graphs.generators",
 }
 """The module that defines each public name; those of the algorithms come from their registry."""
 
-_MODULES = ("agents", "atomics", "errors")
+_MODULES = ("agents", "atomics", "errors", "sorted_rows")
 """The public names that are modules."""
 
 _FUNCTIONS = {

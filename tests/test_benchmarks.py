@@ -26,7 +26,7 @@ from benchmarks.peers.gemini import Gemini  # noqa: E402
 
 
 class Fake(PythonContestant):
-    """Returns the given numbers of components in order, and repeats the last one."""
+    """Returns the given answers in order, and repeats the last one."""
 
     name = "fake"
     package = "gpu_pregel"
@@ -36,7 +36,7 @@ class Fake(PythonContestant):
     def compute(self, graph: Any, threads: int) -> Any:
         return graph, threads
 
-    def count(self, result: Any) -> int:
+    def answer(self, result: Any) -> Any:
         assert result[1] == 2
         self.calls = getattr(self, "calls", 0) + 1
         return self.answers[min(self.calls, len(self.answers)) - 1]
@@ -80,7 +80,7 @@ def test_cc_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph = _graphs.generate("kron:8")
     assert kron["stored_edges"] == graph.num_edges
     for entry in kron["contestants"]:
-        assert entry["components"] == kron["components"] == gp.connected_components(graph).count
+        assert entry["answer"] == kron["answer"] == gp.connected_components(graph).count
         assert len(entry["trials"]) == 3
         assert entry["median"] == np.median(entry["trials"])
         assert entry["minimum"] == min(entry["trials"])
@@ -100,7 +100,7 @@ def test_graph_file_is_accepted_and_cached_once(tmp_path: Path) -> None:
     gp.Graph.from_edgelist([0, 1, 3], [1, 2, 4], num_vertices=6).save(path)
     for _ in range(2):
         status, report = run_cc(tmp_path, "--graphs", str(path), "--peers", "scipy")
-        assert (status, report["graphs"][0]["components"]) == (0, 3)
+        assert (status, report["graphs"][0]["answer"]) == (0, 3)
         (copy,) = (tmp_path / "cache").glob("*.sg")
         assert copy.read_bytes() == path.read_bytes()
 
@@ -110,7 +110,7 @@ def test_directed_graph_is_read_as_undirected(tmp_path: Path) -> None:
     gp.Graph.from_edgelist([0, 2, 3], [1, 1, 4], directed=True).save(path)
     status, report = run_cc(tmp_path, "--graphs", str(path), "--peers", "scipy")
     assert status == 0
-    assert (report["graphs"][0]["stored_edges"], report["graphs"][0]["components"]) == (6, 2)
+    assert (report["graphs"][0]["stored_edges"], report["graphs"][0]["answer"]) == (6, 2)
 
 
 @pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)], ids=lambda arguments: "".join(arguments))
@@ -228,14 +228,14 @@ def test_program_output_is_parsed(
     program.chmod(0o755)
     peer = contestant()
     loading = peer.open(tmp_path / "graph", 1024, 2)
-    assert (loading.first, loading.components) == (runs[0], 128)
+    assert (loading.first, loading.answer) == (runs[0], 128)
     assert loading.load == load
     assert peer.trial(2) == Trial(runs, 128)
     program.write_text("#!/bin/sh\necho a note; echo 'no such graph' >&2; exit 3\n")
     with pytest.raises(RuntimeError, match="cc ended with status 3: no such graph"):
         peer.trial(2)
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{output}{output.replace('128', '127')}END\n")
-    with pytest.raises(RuntimeError, match="2 different numbers of components"):
+    with pytest.raises(RuntimeError, match="2 different answers"):
         peer.trial(2)
 
 
@@ -252,7 +252,8 @@ def test_numpy_reads_serialized_graph(tmp_path: Path) -> None:
     graph = _graphs.generate("uniform:6")
     path = tmp_path / "uniform.sg"
     graph.save(path)
-    indptr, indices = _graphs.read_serialized(path)
+    indptr, indices, weights = _graphs.read_serialized(path)
+    assert weights is None
     assert _graphs.read_header(path) == (False, graph.num_edges, 64)
     np.testing.assert_array_equal(indptr, graph.indptr)
     np.testing.assert_array_equal(indices, graph.indices)

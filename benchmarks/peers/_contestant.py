@@ -6,6 +6,7 @@ import os
 import re
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,10 +24,10 @@ _TRIAL_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Trial:
-    """One turn: seconds of each run of the algorithm alone, and the number of components found."""
+    """One turn: seconds of each run of the algorithm alone, and what the last one found."""
 
     runs: list[float]
-    components: int
+    answer: Any
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,25 @@ class Loading:
     load: float
     convert: float
     first: float
-    components: int
+    answer: Any
 
 
 class Contestant(ABC):
-    """A connected-components implementation on one graph: call ``open`` once, then ``trial`` repeatedly."""
+    """An implementation of an algorithm on one graph: call ``open`` once, then ``trial`` repeatedly.
+
+    An answer is a number on which all contestants must agree, such as the number of components. An algorithm that
+    starts from a source runs once from each of ``sources``, one after the other, and the answer is a list.
+    """
 
     name: ClassVar[str]
+    algorithm: ClassVar[str] = "connected_components"
+    """The name of the algorithm in the registry."""
     suffix: ClassVar[str] = ".sg"
     """Suffix of the graph file that it loads."""
+    sources: Sequence[int] = ()
+    """The vertices from which it starts, set before ``open``."""
+    iterations: int = 1
+    """The number of iterations, set before ``open``."""
 
     @classmethod
     @abstractmethod
@@ -66,7 +77,7 @@ class Contestant(ABC):
 
 
 class PythonContestant(Contestant):
-    """A Python package; subclasses define how to ``convert`` the CSR arrays, ``compute`` and ``count``."""
+    """A Python package; subclasses define how to ``convert`` the CSR arrays, ``compute`` and ``answer``."""
 
     package: ClassVar[str]
     modules: ClassVar[tuple[str, ...]] = ()
@@ -94,11 +105,11 @@ class PythonContestant(Contestant):
 
     @abstractmethod
     def compute(self, graph: Any, threads: int) -> Any:
-        """Find the components; trials time only this call."""
+        """Run the algorithm; trials time only this call."""
 
     @abstractmethod
-    def count(self, result: Any) -> int:
-        """Return the number of components in the result of ``compute``."""
+    def answer(self, result: Any) -> Any:
+        """Return the answer from the result of ``compute``."""
 
     def open(self, path: Path, vertices: int, threads: int) -> Loading:  # noqa: ARG002
         """Load, convert and run once."""
@@ -109,7 +120,7 @@ class PythonContestant(Contestant):
         del loaded
         self._threads = threads
         result, first = timed(self.compute, self._graph, threads)
-        return Loading(load, convert, first, self.count(result))
+        return Loading(load, convert, first, self.answer(result))
 
     def trial(self, runs: int) -> Trial:
         """Run up to ``runs`` times, but start no further run after two seconds."""
@@ -120,7 +131,7 @@ class PythonContestant(Contestant):
             result = None
             result, duration = timed(self.compute, self._graph, self._threads)
             seconds.append(duration)
-        return Trial(seconds, self.count(result))
+        return Trial(seconds, self.answer(result))
 
 
 class ProgramContestant(Contestant):
@@ -129,7 +140,8 @@ class ProgramContestant(Contestant):
     locations: ClassVar[tuple[str, ...]]
     """Possible paths of the program in the folder of the peers."""
     run_pattern: ClassVar[re.Pattern[str]]
-    components_pattern: ClassVar[re.Pattern[str]]
+    answer_pattern: ClassVar[re.Pattern[str] | None] = None
+    """What it prints before its answer; None if it prints none."""
 
     @classmethod
     def program(cls) -> Path | None:
@@ -154,8 +166,8 @@ class ProgramContestant(Contestant):
         return "unknown"
 
     @abstractmethod
-    def arguments(self, runs: int) -> list[str | Path]:
-        """Return the arguments that run the program on ``self.path``."""
+    def arguments(self, runs: int, source: int | None) -> list[str | Path]:
+        """Return the arguments that run the program on ``self.path``, from a source if there are any."""
 
     def load_seconds(self, output: str, wall: float) -> float:
         """Return the seconds of loading; by default the wall time minus the algorithm's time."""
@@ -164,25 +176,39 @@ class ProgramContestant(Contestant):
     def open(self, path: Path, vertices: int, threads: int) -> Loading:
         """Run the program once with a single run."""
         self.path, self.vertices, self.threads = path, vertices, threads
-        output, wall = timed(self._output, 1)
-        return Loading(self.load_seconds(output, wall), 0.0, self._seconds(output)[0], self._components(output))
+        outputs, wall = timed(self._outputs, 1)
+        load = self.load_seconds(outputs[0], wall / len(outputs))
+        return Loading(load, 0.0, self._sums(outputs)[0], self._answer(outputs))
 
     def trial(self, runs: int) -> Trial:
-        """Run one process; its cold first run counts like the others."""
-        output = self._output(runs)
-        return Trial(self._seconds(output), self._components(output))
+        """Run one process for each source; its cold first run counts like the others."""
+        outputs = self._outputs(runs)
+        return Trial(self._sums(outputs), self._answer(outputs))
 
-    def _output(self, runs: int) -> str:
+    def _outputs(self, runs: int) -> list[str]:
         program = self.program()
         if program is None:
             raise FileNotFoundError(f"the program of {self.name} is gone from {os.environ.get(PEERS_VARIABLE)}")
-        return run_program([program, *self.arguments(runs)], threads=self.threads)
+        sources: Sequence[int | None] = self.sources or [None]
+        commands = [[program, *self.arguments(runs, source)] for source in sources]
+        return [run_program(command, threads=self.threads) for command in commands]
 
     def _seconds(self, output: str) -> list[float]:
         return [float(text) for text in self.run_pattern.findall(output)]
 
-    def _components(self, output: str) -> int:
-        counts = {int(text) for text in self.components_pattern.findall(output)}
-        if len(counts) != 1:
-            raise RuntimeError(f"{self.name} printed {len(counts)} different numbers of components instead of one")
-        return counts.pop()
+    def _sums(self, outputs: list[str]) -> list[float]:
+        """Return the seconds of each run from all sources."""
+        return [sum(seconds) for seconds in zip(*map(self._seconds, outputs), strict=True)]
+
+    def _answer(self, outputs: list[str]) -> Any:
+        answers = [self._parse(output) for output in outputs]
+        return answers if self.sources else answers[0]
+
+    def _parse(self, output: str) -> int | float | None:
+        if self.answer_pattern is None:
+            return None
+        answers = set(self.answer_pattern.findall(output))
+        if len(answers) != 1:
+            raise RuntimeError(f"{self.name} printed {len(answers)} different answers instead of one")
+        text = answers.pop()
+        return int(text) if text.isdecimal() else float(text)

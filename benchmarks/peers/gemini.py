@@ -16,7 +16,7 @@ class Gemini(ProgramContestant):
     suffix = ".bin"
     locations = ("gemini/toolkits/cc", "gemini-cc")
     run_pattern = re.compile(r"^exec_time=([\d.]+)\(s\)", re.MULTILINE)
-    components_pattern = re.compile(r"^components = (\d+)", re.MULTILINE)
+    answer_pattern = re.compile(r"^components = (\d+)", re.MULTILINE)
 
     @classmethod
     def why_unavailable(cls, threads: int) -> str | None:
@@ -27,6 +27,6 @@ class Gemini(ProgramContestant):
             return f"it always uses all {os.cpu_count()} processors, not {threads}"
         return None
 
-    def arguments(self, runs: int) -> list[str | Path]:  # noqa: ARG002
+    def arguments(self, runs: int, source: int | None) -> list[str | Path]:  # noqa: ARG002
         """Return the path and the number of vertices."""
         return [self.path, str(self.vertices)]

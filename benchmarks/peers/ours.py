@@ -31,15 +31,15 @@ class GpuPregel(PythonContestant):
         graph: gp.Graph = gp.read_graph(path)
         return graph
 
-    def compute(self, graph: gp.Graph, threads: int) -> gp.Components:
+    def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Label the components."""
         return gp.connected_components(graph, **self.device_options(threads))
 
     @classmethod
     def device_options(cls, threads: int) -> dict[str, Any]:
         """Return the options that select device and threads."""
-        return {"device": cls.device, "threads": threads if cls.device == "cpu" else None}
+        return {"device": GpuPregel.device, "threads": threads if GpuPregel.device == "cpu" else None}
 
-    def count(self, result: Any) -> int:
+    def answer(self, result: Any) -> Any:
         """Return the number of components."""
         return int(result.count)

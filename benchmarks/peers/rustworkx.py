@@ -21,7 +21,7 @@ class Rustworkx(PythonContestant):
         """Build a ``PyGraph`` in pieces, as it accepts edges only as Python tuples."""
         from rustworkx import PyGraph
 
-        indptr, indices = loaded
+        indptr, indices, _ = loaded
         n = len(indptr) - 1
         src = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
         once = src <= indices
@@ -39,6 +39,22 @@ class Rustworkx(PythonContestant):
 
         return rustworkx.number_connected_components(graph)
 
-    def count(self, result: Any) -> int:
+    def answer(self, result: Any) -> Any:
         """Return the number itself."""
         return int(result)
+
+
+class RustworkxCores(Rustworkx):
+    """``core_number``."""
+
+    algorithm = "core_number"
+
+    def compute(self, graph: Any, threads: int) -> Any:  # noqa: ARG002
+        """Find the core numbers."""
+        import rustworkx
+
+        return rustworkx.core_number(graph)
+
+    def answer(self, result: Any) -> Any:
+        """Return the largest core number."""
+        return max(result.values())

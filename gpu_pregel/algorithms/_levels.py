@@ -6,12 +6,14 @@ not depend on the order in which threads add.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.kernels.algorithms.communities_cpu import BLOCK
 
 Array = np.ndarray[Any, Any]
 
@@ -31,6 +33,8 @@ class Level:
 
     Attributes
     ----------
+    number : int
+        0 for the graph itself.
     indptr, indices : int64[n + 1], uint32[m]
         A pair of vertices may have several edges. Beyond the first level, there are no self-loops.
     weights : int64[m] or None
@@ -39,6 +43,7 @@ class Level:
         The sum of the weights of each vertex, with twice that of the edges within it.
     """
 
+    number: int
     indptr: Any
     indices: Any
     weights: Any
@@ -51,6 +56,11 @@ class Level:
     @property
     def m(self) -> int:
         return len(self.indices)
+
+
+def is_serial(level: Level) -> bool:
+    """Whether the vertices of a level move one by one."""
+    return level.m <= SERIAL_EDGES
 
 
 @dataclass(frozen=True)
@@ -105,27 +115,36 @@ class Search:
     max_levels : int or None
     seed : int
         Selects the order in which vertices move.
+    refine : bool
+        Whether communities are refined, as in Leiden's method.
+    iterations, iteration : int
+        How often all levels are searched, from the communities found so far, and which time it is.
     """
 
-    objective: Objective
+    resolution: float
     tolerance: float
     max_levels: int | None
     seed: int
     refine: bool = False
+    iterations: int = 1
+    iteration: int = 0
 
     rounds = _ROUNDS
 
-    def batches(self, level: Level) -> int:
-        """Return into how many batches the vertices are divided, which move one after the other; 1: one by one."""
-        if level.m <= SERIAL_EDGES:
-            return 1
-        return min(_MAX_BATCHES, max(_MIN_BATCHES, level.m // _EDGES_PER_BATCH))
+    def batches(self, level: Level) -> tuple[int, int]:
+        """Return into how many batches the vertices are divided, and how many consecutive ones stay together.
+
+        Block b of vertices belongs to batch ``b % batches``. The batches move one after the other.
+        """
+        if is_serial(level):
+            return level.n, 1
+        return min(_MAX_BATCHES, max(_MIN_BATCHES, level.m // _EDGES_PER_BATCH)), BLOCK
 
     def order(self, size: int) -> tuple[int, int]:
         """Return ``step, start`` of an order of ``range(size)``: item i is ``(i * step + start) % size``."""
-        if self.seed == 0:
+        if self.seed == 0 and self.iteration == 0:
             return 1, 0
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng([self.seed, self.iteration])
         step = int(random.integers(1, max(2, size)))
         while np.gcd(step, size) != 1:
             step += 1
@@ -138,47 +157,64 @@ class Device(Protocol):
     def first_level(self, graph: Graph, factor: float | None) -> Level:
         """Return the graph as the first level."""
 
-    def move(self, level: Level, number: int, starts: Any, search: Search) -> Any:
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
         """Move vertices from the communities ``starts``, or from their own, while modularity rises."""
 
-    def refine(self, level: Level, number: int, communities: Any, count: int, search: Search) -> Any:
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Any:
         """Return well-connected communities, each of which is part of one of the communities."""
 
     def number(self, labels: Any) -> tuple[Any, int]:
         """Replace labels by numbers, in the order of the smallest member, and count them."""
 
-    def aggregate(self, level: Level, number: int, labels: Any, count: int) -> Level:
+    def aggregate(self, level: Level, labels: Any, count: int) -> Level:
         """Return the graph whose vertices are the communities."""
 
     def look_up(self, table: Any, labels: Any) -> Any:
         """Return ``table[labels]``."""
 
+    def hand_over(self, level: Level, labels: list[Any]) -> tuple[Device, Level, list[Any]]:
+        """Return the device for this and the following levels, with the level and labels in its memory."""
+
     def common_starts(self, communities: Any, refined: Any, count: int) -> Any:
         """Return for each refined community the smallest one that is in the same community."""
 
 
-def search_levels(device: Device, level: Level, search: Search) -> list[Any]:
-    """Return the communities of the vertices of the graph after each level, in device memory."""
+def search_communities(device: Device, graph: Graph, search: Search, upload: Callable[[Any], Any]) -> list[Any]:
+    """Return the communities after each level of the last iteration; ``upload`` copies labels to the device."""
+    level = device.first_level(graph, weight_factor(graph, search.resolution))
+    objective = Objective(int(level.degrees.sum()), search.resolution)
     found: list[Any] = []
-    membership = starts = None
+    starts = None
+    for iteration in range(search.iterations):
+        if found:
+            starts = device.common_starts(found[-1], upload(np.arange(level.n, dtype=np.uint32)), level.n)
+        # The last levels may have been searched on the host.
+        found = list(
+            map(upload, _search_levels(device, level, replace(search, iteration=iteration), objective, starts))
+        )
+    return found
+
+
+def _search_levels(device: Device, level: Level, search: Search, objective: Objective, starts: Any) -> list[Any]:
+    """Return the communities after each level, from the communities ``starts`` or from single vertices."""
+    found: list[Any] = []
+    device, level, (starts, membership) = device.hand_over(level, [starts, None])
     limit = search.max_levels or 1 << 30
-    while len(found) < limit:
-        number = len(found)
-        communities, count = device.number(device.move(level, number, starts, search))
+    while True:
+        communities, count = device.number(device.move(level, starts, search, objective))
         refined, refined_count = communities, count
         if search.refine and count < level.n:
-            refined, refined_count = device.number(device.refine(level, number, communities, count, search))
-        last = count == level.n or refined_count == level.n or number + 1 == limit
-        if search.refine and last:
-            communities = refined
-        found.append(communities if membership is None else device.look_up(communities, membership))
+            refined, refined_count = device.number(device.refine(level, communities, count, objective))
+        last = count == level.n or refined_count == level.n or level.number + 1 == limit
+        result = refined if last else communities
+        found.append(result if membership is None else device.look_up(result, membership))
         if last:
             break
         membership = refined if membership is None else device.look_up(refined, membership)
         if search.refine:
             starts = device.common_starts(communities, refined, refined_count)
-        level = device.aggregate(level, number, refined, refined_count)
-    # The last level moved nothing, unless the limit was reached.
-    if len(found) > 1 and count == level.n:
-        found.pop()
+        level = device.aggregate(level, refined, refined_count)
+        device, level, (starts, membership) = device.hand_over(level, [starts, membership])
+    if len(found) > 1 and count == level.n and not search.refine:
+        found.pop()  # the last level joined nothing
     return found

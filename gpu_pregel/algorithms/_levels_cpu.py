@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Level, Search
+from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import CSR, build_csr, read_only
 from gpu_pregel.host.graphs.graph import Graph
@@ -61,32 +61,42 @@ class CpuLevels:
                 given = read_only(graph.weights)  # type: ignore[arg-type]
                 self._launch(communities_cpu.sum_degrees, n, indptr, indices, given, factor, weights, degrees)
                 weights = read_only(weights)
-        return Level(indptr, indices, weights, degrees)
+        return Level(0, indptr, indices, weights, degrees)
 
-    def move(self, level: Level, number: int, starts: Any, search: Search) -> Array:
-        n, kernels, objective = level.n, communities_cpu, search.objective
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Array:
+        n, kernels = level.n, communities_cpu
         labels = np.arange(n, dtype=np.uint32) if starts is None else starts
         totals = level.degrees.copy() if starts is None else self._sum_totals(level, labels)
         active = np.ones(n, np.uint8)
         tables = self._tables(level)
-        batches = search.batches(level)
-        limit = objective.gain(search.tolerance / 10**number)
+        batches, block = search.batches(level)
+        limit = objective.gain(search.tolerance / 10**level.number)
         graph = (level.indptr, level.indices, level.weights, level.degrees)
         scale = (objective.rate, objective.unit)
-        if batches == 1:
-            with self._phases.measure(f"move {number + 1}"):
+        if is_serial(level):
+            with self._phases.measure(f"move {level.number + 1}"):
                 order = search.order(n)
-                scratch = (active, tables, self._found)
                 self._launch(
-                    kernels.move_serially, 1, *graph, labels, totals, *scratch, *scale, limit, search.rounds, *order
+                    kernels.move_serially,
+                    1,
+                    *graph,
+                    labels,
+                    totals,
+                    active,
+                    tables,
+                    self._found,
+                    *scale,
+                    limit,
+                    search.rounds,
+                    *order,
                 )
             return labels
         targets = labels.copy()
         step, start = search.order(batches)
-        blocks = -(-n // kernels.BLOCK)
+        blocks = -(-n // block)
         for turn in range(search.rounds):
             gained = np.zeros(1, np.int64)
-            with self._phases.measure(f"move {number + 1}.{turn + 1}"):
+            with self._phases.measure(f"move {level.number + 1}.{turn + 1}"):
                 for i in range(batches):
                     batch = (i * step + start) % batches
                     size = max(0, -(-(blocks - batch) // batches))
@@ -107,6 +117,9 @@ class CpuLevels:
             if gained[0] <= limit:
                 break
         return labels
+
+    def hand_over(self, level: Level, labels: list[Any]) -> tuple[Device, Level, list[Any]]:
+        return self, level, labels
 
     def _sum_totals(self, level: Level, labels: Array) -> Array:
         totals = np.zeros(level.n, np.int64)
@@ -139,11 +152,11 @@ class CpuLevels:
         self._launch(communities_cpu.look_up_first, n, communities, refined, first, starts)
         return starts
 
-    def aggregate(self, level: Level, number: int, labels: Any, count: int) -> Level:
+    def aggregate(self, level: Level, labels: Any, count: int) -> Level:
         n, m, kernels = level.n, level.m, communities_cpu
         scratch = (self._tables(level), self._found, self._slots)
-        with self._phases.measure(f"aggregate {number + 1}"):
-            members = self._members(labels, count).indices
+        with self._phases.measure(f"aggregate {level.number + 1}"):
+            members = self._members(labels).indices
             most = count + -(-n // _MEMBERS_PER_PIECE)
             pieces = (np.empty(most, np.uint32), np.empty(most, np.int64), np.empty(most, np.int64))
             edges = (np.empty(m, np.uint32), np.empty(m, np.int64))
@@ -158,22 +171,22 @@ class CpuLevels:
             np.cumsum(counts, out=indptr[1:])
             indices, weights = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.int64)
             self._launch(kernels.join_pieces, int(cursor[0]), *pieces, *edges, indptr[:-1].copy(), indices, weights)
-        return Level(read_only(indptr), read_only(indices), read_only(weights), degrees)
+        return Level(level.number + 1, read_only(indptr), read_only(indices), read_only(weights), degrees)
 
-    def refine(self, level: Level, number: int, communities: Any, count: int, search: Search) -> Array:
-        objective = search.objective
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Array:
         graph = (level.indptr, level.indices, level.weights, level.degrees)
         refined, totals = np.arange(level.n, dtype=np.uint32), level.degrees.copy()
         scratch = (self._tables(level), self._found, self._slots)
-        with self._phases.measure(f"refine {number + 1}"):
-            members = self._members(communities, count)
+        with self._phases.measure(f"refine {level.number + 1}"):
+            members = self._members(communities)
             self._launch(
                 refinement_cpu.refine, count, members.indptr, members.indices, *graph, communities, refined, totals,
                 np.empty(level.n, np.int64), *scratch, objective.rate, objective.unit, chunk=_COMMUNITIES_AT_ONCE,
             )  # fmt: skip
         return refined
 
-    def _members(self, communities: Any, count: int) -> CSR:
+    def _members(self, communities: Any) -> CSR:
         """Return the members of each community in ascending order."""
-        numbers = np.arange(len(communities), dtype=np.uint32)
-        return build_csr(communities, numbers, None, count, symmetric=False, threads=self._threads)
+        n = len(communities)
+        numbers = np.arange(n, dtype=np.uint32)
+        return build_csr(communities, numbers, None, n, symmetric=False, threads=self._threads)

@@ -1,4 +1,4 @@
-"""How triangles are counted on the CPU: the plan for a graph, and the phases of each.
+"""How triangles are counted: by packed rows or in the CSR on the CPU, by intersections of rows on other devices.
 
 Vertices of high degree are dealt with last (Thomas Schank, Dorothea Wagner: Finding, Counting and Listing All Triangles
 in Large Graphs, WEA 2005): a triangle is found once, in the row of the vertex whose rank is largest, and rows of
@@ -14,7 +14,11 @@ import numpy as np
 
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.library.sorted_rows import count_common
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +41,43 @@ def count_links(graph: Graph, target: Device, phases: Phases) -> Array:
     links = target.zeros(graph.num_vertices, np.int64)
     phases.run("count", target.kernels("triangles").count_plain, graph.num_vertices, graph.indptr, graph.indices, links)
     return np.asarray(links)
+
+
+def count_links_by_operators(graph: Graph, frontier: Frontier) -> Any:
+    """Count the same on any device, for the frontier of all vertices of ``neighborhoods(graph)``.
+
+    In an undirected graph each edge is counted at both ends.
+    """
+    links = frontier.full(0, np.int64)
+    edges = Frontier(without_repetitions(graph), device=frontier.device.name).csr()
+    process_edges(_add_links, frontier, [*frontier.csr()[:2], *edges[:2], links], returns="sum")
+    return links
+
+
+def _add_links(
+    u: int, v: int, _weight: float, indptr: Array, indices: Array, edge_indptr: Array, edge_indices: Array, links: Array
+) -> int:
+    """Count the edges from the neighbour v of u to other neighbours of u."""
+    common = count_common(indices, indptr[u], indptr[u + 1], edge_indices, edge_indptr[v], edge_indptr[v + 1])
+    if common > 0:
+        atomics.add(links, u, common)
+    return 0
+
+
+def without_repetitions(graph: Graph) -> Graph:
+    """Return the graph without self-loops and repeated edges; it is kept, unless there are none."""
+
+    def derive() -> Graph | None:
+        simple = graph.simplify()
+        return None if simple is graph else simple
+
+    return graph._fact("without repetitions", derive) or graph
+
+
+def neighborhoods(graph: Graph) -> Graph:
+    """Return the undirected graph without self-loops and repeated edges, in which rows are sets of neighbours."""
+    simple = without_repetitions(graph)
+    return simple._fact("neighborhoods", simple.to_undirected) if simple.is_directed else simple
 
 
 def both_directions(graph: Graph) -> tuple[Any, Any, Any, Any]:

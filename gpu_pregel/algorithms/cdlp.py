@@ -19,6 +19,8 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
 
 Array = np.ndarray[Any, Any]
@@ -126,14 +128,18 @@ def cdlp(
     graph = as_graph(graph)
     iterations = check_integer("iterations", iterations, 0)
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
     starts, order = _ranks(graph)
-    labels: Any = _propagate_on_cpu(target, phases, graph, starts, iterations)
+    if isinstance(target, CpuDevice):
+        phases = Phases(target, shown=progress)
+        labels = _on_cpu(target, phases, graph, starts, iterations)
+        stats, trace = phases.stats(), phases.trace()
+    else:
+        frontier = Frontier(graph, device=device, progress=progress)
+        labels = _by_operators(frontier, starts, iterations)
+        stats, trace = frontier.stats(), frontier.trace()
     if order is not None:
-        labels = order[labels]
-    return CommunityLabels(
-        graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels, iterations=iterations
-    )
+        labels = target.upload(order[to_host(labels)])
+    return CommunityLabels(graph=graph, stats=stats, trace=trace, labels=labels, iterations=iterations)
 
 
 def _ranks(graph: Graph) -> tuple[Array, Array | None]:
@@ -148,7 +154,7 @@ def _ranks(graph: Graph) -> tuple[Array, Array | None]:
     return ranks, order
 
 
-def _propagate_on_cpu(target: CpuDevice, phases: Phases, graph: Graph, labels: Array, iterations: int) -> Array:
+def _on_cpu(target: CpuDevice, phases: Phases, graph: Graph, labels: Array, iterations: int) -> Array:
     """Run the iterations with kernels; each thread counts labels in a table of its own."""
     n, m, threads = graph.num_vertices, graph.num_edges, target.threads
     target.require(8 * n * threads + 9 * n, f"label propagation with {threads} threads")
@@ -171,5 +177,59 @@ def _propagate_on_cpu(target: CpuDevice, phases: Phases, graph: Graph, labels: A
             phases.run("activate", kernels.activate, n, *edges, both, labels, others, active)
         labels, others = others, labels
         if changes[0] == 0:
+            break
+    return labels
+
+
+def _count_row(begin: Any, end: Any, indices: Any, labels: Any, base: Any, size: Any, keys: Any, counts: Any) -> None:
+    """Count the labels of a row in the hash table of ``size`` places from ``base``; a count of 0 is a free place."""
+    for e in range(begin, end):
+        label = np.int64(labels[indices[e]])
+        i = label % size
+        while counts[base + i] > 0 and keys[base + i] != label:
+            i = i + 1 if i + 1 < size else 0
+        keys[base + i] = label
+        counts[base + i] += 1
+
+
+def _propagate(
+    v: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    both: Any,
+    labels: Any,
+    keys: Any,
+    counts: Any,
+    new_labels: Any,
+) -> Any:
+    """Set the most frequent label of v's neighbours; return whether it changes."""  # fmt: skip
+    base = indptr[v] + both * in_indptr[v]
+    size = indptr[v + 1] + both * in_indptr[v + 1] - base
+    for i in range(base, base + size):
+        counts[i] = 0
+    _count_row(indptr[v], indptr[v + 1], indices, labels, base, size, keys, counts)
+    if both:
+        _count_row(in_indptr[v], in_indptr[v + 1], in_indices, labels, base, size, keys, counts)
+    best, most = np.int64(labels[v]), 0
+    for i in range(base, base + size):
+        if counts[i] > most or (counts[i] == most > 0 and keys[i] < best):
+            best, most = np.int64(keys[i]), counts[i]
+    new_labels[v] = best
+    return 1 if best != labels[v] else 0
+
+
+def _by_operators(frontier: Frontier, starts: Array, iterations: int) -> Any:
+    """Run the iterations by operators; each vertex counts labels in its own slice of a hash table."""
+    graph = frontier.graph
+    labels, others = frontier.upload(starts), frontier.full(0, np.uint32)
+    edges = (*frontier.csr()[:2], *frontier.csc()[:2], int(graph.is_directed))
+    size = graph.num_edges * (1 + graph.is_directed)
+    table = (frontier.full(0, np.uint32, size), frontier.full(0, np.int64, size))
+    for _ in range(iterations):
+        changed = process_vertices(_propagate, frontier, (*edges, labels, *table, others))
+        labels, others = others, labels
+        if changed == 0:
             break
     return labels

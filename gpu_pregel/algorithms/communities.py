@@ -157,4 +157,4 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
 
 def _is_dense(labels: Array) -> bool:
     """Whether the labels are numbers below the number of vertices."""
-    return labels.dtype.kind != "b" and labels.min() >= 0 and labels.max() < len(labels)
+    return labels.dtype.kind != "b" and int(labels.min()) >= 0 and int(labels.max()) < len(labels)

@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
@@ -127,9 +131,14 @@ def core_number(
     graph = as_graph(graph)
     check_undirected(graph, "core_number")
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
-    cores = _on_cpu(graph, target, phases)
-    return CoreNumbers(graph=graph, stats=phases.stats(), trace=phases.trace(), cores=cores)
+    run: Phases | Frontier
+    if target.name == "cpu":
+        run = Phases(target, shown=progress)
+        cores = _by_phases(graph, target, run)
+    else:
+        run = Frontier(without_repetitions(graph), device=device, progress=progress)
+        cores = _by_operators(run)
+    return CoreNumbers(graph=graph, stats=run.stats(), trace=run.trace(), cores=cores)
 
 
 def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto", threads: int | None = None) -> Graph:
@@ -167,7 +176,7 @@ def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto
     return core_number(graph, device=device, threads=threads).k_core(k)
 
 
-def _on_cpu(graph: Graph, target: Device, phases: Phases) -> Array:
+def _by_phases(graph: Graph, target: Device, phases: Phases) -> Array:
     n = graph.num_vertices
     kernels = target.kernels("cores")
     degrees, cores = target.empty(n, np.uint32), target.empty(n, np.int32)
@@ -187,3 +196,38 @@ def _on_cpu(graph: Graph, target: Device, phases: Phases) -> Array:
     rest = (graph.indptr, graph.indices, state, left, degrees, cores, following)
     phases.run("rest", kernels.peel_rest, min(size, 1), *rest)
     return np.asarray(cores)
+
+
+def _by_operators(left: Frontier) -> Any:
+    degrees, cores = left.upload(left.graph.out_degrees), left.full(-1, np.int32)
+    k = 0
+    while left:
+        least = left.full(_NO_DEGREE, np.int64, 1)
+        removed = process_vertices(_reach, left, [k, degrees, cores, least], returns="frontier")
+        # The smallest degree is the next level, if no vertex has reached this one.
+        k = k + 1 if removed else int(left.download(least)[0])
+        while removed:
+            removed = process_edges(_lower, removed, [k - 1, degrees, cores], receives=_is_left)
+        left = process_vertices(_is_left, left, [0, degrees, cores], returns="frontier")
+    return cores
+
+
+def _reach(v: int, k: int, degrees: Array, cores: Array, least: Array) -> bool:
+    """Whether a vertex has at most k neighbours left."""
+    if degrees[v] > k:
+        atomics.min(least, 0, degrees[v])
+        return False
+    cores[v] = k
+    return True
+
+
+def _lower(_u: int, v: int, _weight: float, k: int, degrees: Array, cores: Array) -> bool:
+    """Whether v has k neighbours left without u, and one more with u."""
+    if atomics.add(degrees, v, -1) != k + 1:
+        return False
+    atomics.store(cores, v, k)
+    return True
+
+
+def _is_left(v: int, _k: int, _degrees: Array, cores: Array) -> bool:
+    return bool(atomics.load(cores, v) < 0)

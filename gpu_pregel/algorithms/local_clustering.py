@@ -12,10 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._triangles import both_directions, count_links
+from gpu_pregel.algorithms._triangles import (
+    both_directions,
+    count_links,
+    count_links_by_operators,
+    neighborhoods,
+)
 from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
 
 Array = np.ndarray[Any, Any]
@@ -115,7 +123,17 @@ def local_clustering(
     """
     graph = as_graph(graph)
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
+    run: Phases | Frontier
+    if target.name == "cpu":
+        run = Phases(target, shown=progress)
+        fields = _by_phases(graph, target, run)
+    else:
+        run = Frontier(neighborhoods(graph), device=device, progress=progress)
+        fields = _by_operators(graph, run)
+    return ClusteringCoefficients(graph=graph, stats=run.stats(), trace=run.trace(), **fields)
+
+
+def _by_phases(graph: Graph, target: Device, phases: Phases) -> dict[str, Array]:
     n = graph.num_vertices
     kernels = target.kernels("triangles")
     links = count_links(graph, target, phases)
@@ -123,11 +141,23 @@ def local_clustering(
     phases.run("count neighbors", kernels.count_neighbors, n, *both_directions(graph), neighbors)
     orders = 1.0 if graph.is_directed else 2.0
     phases.run("divide", kernels.divide_links, n, links, neighbors, orders, coefficients)
-    return ClusteringCoefficients(
-        graph=graph,
-        stats=phases.stats(),
-        trace=phases.trace(),
-        coefficients=coefficients,
-        links=links,
-        neighbors=neighbors,
-    )
+    return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
+
+
+def _by_operators(graph: Graph, everything: Frontier) -> dict[str, Any]:
+    links = count_links_by_operators(graph, everything)
+    neighbors, coefficients = everything.full(0, np.uint32), everything.full(0, np.float64)
+    orders = 1 if graph.is_directed else 2
+    process_vertices(_divide, everything, [everything.csr().indptr, orders, links, neighbors, coefficients])
+    return {"coefficients": coefficients, "links": links, "neighbors": neighbors}
+
+
+def _divide(v: int, indptr: Array, orders: int, links: Array, neighbors: Array, coefficients: Array) -> int:
+    """Divide the number of ordered links by that of ordered pairs of neighbours."""
+    degree = indptr[v + 1] - indptr[v]
+    neighbors[v] = degree
+    if degree > 1:
+        pairs = float(degree) * (degree - 1.0)
+        coefficients[v] = links[v] / pairs
+    links[v] //= orders
+    return 0

@@ -8,16 +8,26 @@ before their batch, so that the result does not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
-from gpu_pregel.algorithms._levels import Objective, Search, search_levels, weight_factor
+from gpu_pregel.algorithms._levels import Device as LevelDevice
+from gpu_pregel.algorithms._levels import Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
+from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.devices.cpu import CpuDevice
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.superstep.phases import Phases
+
+_Close = Callable[[], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
 
 __all__ = ["Communities", "louvain", "modularity"]
 
@@ -88,6 +98,7 @@ def find_communities(
     max_levels: int | None,
     tolerance: float,
     seed: int,
+    iterations: int = 1,
     *,
     device: DeviceName,
     threads: int | None,
@@ -102,14 +113,37 @@ def find_communities(
         max_levels = check_integer("max_levels", max_levels, 1)
     tolerance = check_open_interval("tolerance", tolerance, 0, 1)
     seed = check_integer("seed", seed, 0)
+    iterations = check_integer("iterations", iterations, 1)
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
-    levels: Any = CpuLevels(target, phases, graph.num_vertices)
-    first = levels.first_level(graph, weight_factor(graph, resolution))
-    objective = Objective(int(first.degrees.sum()), resolution)
-    search = Search(objective, tolerance, max_levels, seed, refine=name == "leiden")
-    found = search_levels(levels, first, search)
+    levels, close = _levels_on(target, graph, device, progress)
+    search = Search(resolution, tolerance, max_levels, seed, name == "leiden", iterations)
+
+    def upload(labels: Any) -> Any:
+        return target.upload(labels) if isinstance(labels, np.ndarray) else labels
+
+    found = search_communities(levels, graph, search, upload) if graph.num_vertices else [target.empty(0, np.uint32)]
+    stats, trace = close()
     return Communities(
-        graph=graph, stats=phases.stats(), trace=phases.trace(), labels=found[-1], levels=tuple(found),
-        resolution=resolution,
-    )  # fmt: skip
+        graph=graph, stats=stats, trace=trace, labels=found[-1], levels=tuple(found), resolution=resolution
+    )
+
+
+def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelDevice, _Close]:
+    """Return what searches levels on a device, and a function that returns its statistics and its trace."""
+    if isinstance(target, CpuDevice):
+        phases = Phases(target, shown=progress)
+        return CpuLevels(target, phases, graph.num_vertices), lambda: (phases.stats(), phases.trace())
+    frontier = Frontier(graph, device=device, progress=progress)
+    host = get_device("cpu")
+    assert isinstance(host, CpuDevice)
+    phases = Phases(host, shown=progress)
+    # Few edges occupy a GPU badly; on the device "python", everything is interpreted.
+    cpu = None if target.name == "python" else CpuLevels(host, phases, graph.num_vertices)
+
+    def close() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+        stats, other = frontier.stats(), phases.stats()
+        for key in ("seconds", "compile_seconds"):
+            stats[key] += other[key]
+        return stats, (*frontier.trace(), *phases.trace())
+
+    return OperatorLevels(frontier, cpu), close

@@ -252,12 +252,12 @@ def _apply(value: Any, incoming: Any, ctx: Any) -> Any:
     return score, value.divisor, value.teleport
 
 
-def _share(value: Any, ctx: Any) -> Any:  # noqa: ARG001
+def _share(value: Any, ctx: Any) -> Any:
     """What a vertex sends along each of its edges."""
     return value.score / value.divisor if value.divisor > 0 else 0.0
 
 
-def _weighted_share(value: Any, weight: Any, ctx: Any) -> Any:  # noqa: ARG001
+def _weighted_share(value: Any, weight: Any, ctx: Any) -> Any:
     """What a vertex sends along an edge."""
     return value.score / value.divisor * weight if value.divisor > 0 else 0.0
 

@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected
-from gpu_pregel.algorithms._triangles import count_links
+from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, neighborhoods
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
 
 Array = np.ndarray[Any, Any]
@@ -103,6 +105,17 @@ def triangle_count(
     graph = as_graph(graph)
     check_undirected(graph, "triangle_count")
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
-    counts = count_links(graph, target, phases)
-    return TriangleCounts(graph=graph, stats=phases.stats(), trace=phases.trace(), counts=counts)
+    run: Phases | Frontier
+    if target.name == "cpu":
+        run = Phases(target, shown=progress)
+        counts = count_links(graph, target, run)
+    else:
+        run = Frontier(neighborhoods(graph), device=device, progress=progress)
+        counts = count_links_by_operators(graph, run)
+        process_vertices(_halve, run, [counts])
+    return TriangleCounts(graph=graph, stats=run.stats(), trace=run.trace(), counts=counts)
+
+
+def _halve(v: int, counts: Array) -> int:
+    counts[v] //= 2
+    return 0

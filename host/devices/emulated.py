@@ -39,6 +39,7 @@ def compile_for_emulation(kernel: Kernel) -> CompiledKernel:
             parameters=code.co_varnames[: code.co_argcount],
             argument_types=kernel.signature,
             racy=kernel.racy,
+            relaxed=kernel.relaxed,
             location=(code.co_filename, code.co_firstlineno),
         )
     )

@@ -29,7 +29,7 @@ class VertexSet(Protocol):
 
     count: int
     edges: int
-    """The sum of the vertices' out-degrees."""
+    """The sum of the vertices' out-degrees; of in-degrees, if the set was made by, or last used in, a transpose."""
 
 
 class Operators(Protocol):

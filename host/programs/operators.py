@@ -181,7 +181,7 @@ def process_edges(
     weight = types.float32 if weights is None else from_dtype(weights.dtype)
     push = mode == "push"
     if mode == "auto":
-        edges = run.operators.degree_sum(active, graph.csc) if transpose else active.edges
+        edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
         push = edges * PULL_SHARE < graph.num_edges
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
     result = run.operators.process_edges(bodies, active, arrays, returns, transpose=transpose, push=push)
@@ -202,10 +202,10 @@ def _checked(
         raise ArgumentTypeError(f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}")
     device = frontier.device
     for k, array in enumerate(arrays):
+        if getattr(array, "ndim", 0) > 1:
+            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
         if isinstance(array, np.ndarray) and not device.is_host:
             raise ArgumentTypeError(
                 f"arrays[{k}] is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"
             )
-        if getattr(array, "ndim", 0) > 1:
-            raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
     return tuple(arrays), tuple(kind_of(f"arrays[{k}]", array) for k, array in enumerate(arrays))

@@ -1,12 +1,322 @@
-"""The operators on CUDA devices."""
+"""The operators on CUDA devices: sets of vertices in device memory, and launches over their vertices and edges.
+
+A superstep is at most three launches (clearing storage for its result, the kernel, and the sum of partial sums) and one
+readback of a few bytes, unless a push follows a pull: then two more launches list the vertices of the bitmap.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpu_pregel.errors import DeviceError
+import numba
+import numpy as np
+
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.csr import CSR
+from gpu_pregel.host.graphs.device_graph import DeviceEdges, check_vertices
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
+from gpu_pregel.host.programs.bodies import Bodies, compile_bodies, kernel_of
+from gpu_pregel.host.programs.checks import explaining_compilation
+from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
+from gpu_pregel.kernels.programs import edges_cuda, frontier_cuda, pull_edges_cuda, vertices_cuda
+from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, EDGES, HUBS, LIST_WARPS
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+
+Array = np.ndarray[Any, Any]
+
+MAX_BLOCKS = 1024
+"""Maximum number of blocks that sum over vertices, the same on every chip, so that sums are too."""
+_QUEUE_COST = 8
+"""Clearing a bit by the queue moves as many bytes as clearing this many words."""
+_PIECES = (1 << 32) - 1
 
 
-def CudaOperators(graph: Any, device: Any) -> Any:  # noqa: ARG001, N802
-    """Raise an error."""
-    raise DeviceError("operators run only on devices 'cpu' and 'python' so far")
+class _Storage:
+    """A bitmap, a queue, a list of hubs and figures, which sets of vertices use one after the other."""
+
+    def __init__(self, device: Device, n: int, m: int) -> None:
+        hubs = m // (HUB_EDGES + 1)
+        self.words = device.zeros(-(-n // WARP), np.uint32)
+        self.queue = device.empty(max(1, n), np.uint32)
+        self.hubs, self.firsts = device.empty(hubs, np.uint32), device.empty(hubs, np.uint32)
+        self.control = device.zeros(CONTROL_LENGTH, np.int64)
+
+
+class _Rows(NamedTuple):
+    """The out-edges or in-edges of the graph, in device memory."""
+
+    indptr: Any
+    edges: DeviceEdges
+
+
+class CudaSet:
+    """A set of vertices: a bitmap and, if ``queued``, a queue with the same vertices; None as storage means all.
+
+    Attributes
+    ----------
+    count : int
+    edges : int
+        The sum of their in-degrees if ``transposed``, else of their out-degrees.
+    hubs : int
+        The number of hubs, by the same degrees, * 2**32 + the number of their pieces.
+    transposed, queued : bool
+    ordered : bool
+        Whether the queue ascends.
+    """
+
+    def __init__(self, pool: list[Any], storage: _Storage | None, *, transposed: bool, queued: bool) -> None:
+        self._pool = pool
+        self.storage, self.transposed, self.queued, self.ordered = storage, transposed, queued, False
+        self.count = self.edges = self.hubs = 0
+
+    def measure(self, control: Array) -> None:
+        """Take the figures that a kernel wrote."""
+        self.count, self.edges, self.hubs = (int(control[figure]) for figure in (COUNT, EDGES, HUBS))
+
+    def __del__(self) -> None:
+        if self.storage is not None:
+            self._pool.append((self.storage, self.count if self.queued else None))
+
+
+class CudaOperators:
+    """Runs operators on a CUDA device."""
+
+    def __init__(self, graph: Graph, device: Device) -> None:
+        check_vertices(graph.num_vertices)
+        self._graph, self._device, self._copies = graph, device, graph._on(device)
+        self._n, self._offset = graph.num_vertices, self._copies.offset
+        self._pool: list[tuple[_Storage, int | None]] = []
+        self._rows: dict[bool, _Rows] = {}
+        self._none, self._no_weights = device.empty(0, np.uint32), device.full(1, 1, np.float32)
+        groups = -(-self._n // (WARP * WARP))
+        self._counts = device.zeros(3 * min(LIST_WARPS, -(-max(1, groups) // WARPS) * WARPS), np.int64)
+        self._sums: dict[np.dtype[Any], tuple[Any, Any]] = {}
+
+    def arrays_of(self, csr: CSR) -> CSR:
+        """Return the arrays of the CSR or CSC in the device's memory."""
+        copy = self._copies.copy
+        return CSR(copy(csr.indptr), copy(csr.indices), None if csr.weights is None else copy(csr.weights))
+
+    def everything(self) -> CudaSet:
+        """Return the set of all vertices."""
+        active = CudaSet(self._pool, None, transposed=False, queued=False)
+        active.count, active.edges = self._n, self._graph.num_edges
+        return active
+
+    def chosen(self, flags: Array) -> CudaSet:
+        """Return the set of the vertices with true ``flags``, bool[n]."""
+        storage = self._take()
+        storage.words = self._device.upload(pack_bits(flags).view(np.uint32)[: -(-self._n // WARP)])
+        return self._counted(storage, transposed=False)
+
+    def union(self, one: CudaSet, other: CudaSet) -> CudaSet:
+        """Return the set of the vertices of both."""
+        if one.storage is None or other.storage is None:
+            return self.everything()
+        storage = self._take()
+        words = (one.storage.words, other.storage.words, storage.words)
+        self._launch(frontier_cuda.unite, len(storage.words), *words)
+        return self._counted(storage, transposed=one.transposed)
+
+    def _counted(self, storage: _Storage, *, transposed: bool) -> CudaSet:
+        """Return the set of the vertices of a bitmap."""
+        active = CudaSet(self._pool, storage, transposed=transposed, queued=False)
+        self._list(active, storage, transposed=transposed)
+        return active
+
+    def flags(self, active: CudaSet) -> Array:
+        """Return bool[n]: whether each vertex is in the set."""
+        if active.storage is None:
+            return np.ones(self._n, bool)
+        words = self._device.download(active.storage.words)
+        bits: Array = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+        return bits[: self._n].astype(bool)
+
+    def degree_sum(self, active: CudaSet, csr: CSR) -> int:
+        """Return the sum of the degrees of a set's vertices."""
+        transposed = csr is not self._graph._csr
+        if active.storage is not None and active.transposed != transposed:
+            self._list(active, active.storage, transposed=transposed)
+        return active.edges
+
+    def process_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str) -> Any:
+        """Return the sum of what the body returns, or the set of the vertices for which it returns true."""
+        if returns == "sum":
+            return self._sum_over_vertices(bodies, active, arrays)
+        kind = "filter of queue" if active.queued else "filter of words"
+        kernel, _ = self._kernel(kind, bodies, returns)
+        indptr = self._rows_of(transposed=active.transposed).indptr
+        result, storage = self._result(active.transposed, queued=active.queued)
+        if active.count and active.storage is not None and active.queued:
+            queued = (active.storage.queue, active.count, indptr, arrays)
+            found = (storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
+            self._launch(kernel, active.count, *queued, *found)
+        elif active.count:
+            words = self._words_of(active)
+            self._launch(kernel, self._n, words, indptr, arrays, storage.words, storage.control)
+        return self._measured(result, active)
+
+    def _sum_over_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...]) -> int | float:
+        kernel, total = self._kernel("sum of vertices", bodies, "sum")
+        if not active.count:
+            return 0 if total.kind == "i" else 0.0
+        count, queue, words = self._n, self._none, self._words_of(active)
+        # The order in which a queue was filled would show in a sum of floats.
+        if active.storage is not None and active.queued and (active.ordered or total.kind != "f"):
+            count, queue, words = active.count, active.storage.queue, self._none
+        threads = min(count, MAX_BLOCKS * BLOCK)
+        partials, warps = self._partials(total, -(-threads // BLOCK) * WARPS)
+        self._launch(kernel, threads, queue, count, words, arrays, partials)
+        return self._folded(total, warps)
+
+    def process_edges(
+        self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
+    ) -> Any:
+        """Return the sum of what the body returns, or the set of the receivers for which it returns true."""
+        # A push reads the rows of the senders, a pull those of the receivers.
+        rows = self._rows_of(transposed=transpose == push and self._graph.is_directed)
+        kernel, total = self._kernel("push" if push else "pull", bodies, returns)
+        prepare = self._pushed if push else self._pulled
+        if returns == "sum":
+            if not active.count:
+                return 0 if total.kind == "i" else 0.0
+            warps, given = prepare(active, rows, arrays, bodies, transpose, total)
+            partials, warps = self._partials(total, warps)
+            self._launch(kernel, warps * WARP, *given, partials)
+            return self._folded(total, warps)
+        result, storage = self._result(transpose, queued=push)
+        if active.count:
+            warps, given = prepare(active, rows, arrays, bodies, transpose, total)
+            degrees = self._rows_of(transposed=transpose).indptr
+            found = (storage.queue, storage.hubs, storage.firsts) if push else ()
+            self._launch(kernel, warps * WARP, *given, degrees, storage.words, *found, storage.control)
+        return self._measured(result, active)
+
+    def _pushed(
+        self, active: CudaSet, rows: _Rows, arrays: Any, bodies: Bodies, transpose: bool, total: np.dtype[Any]
+    ) -> tuple[int, tuple[Any, ...]]:
+        """Return the number of warps of a push, and its arguments up to those for the result."""
+        edges, storage = rows.edges, active.storage
+        if storage is None:
+            # An empty queue stands for all vertices.
+            count, queue, hubs, firsts = self._n, self._none, edges.hubs, edges.hub_firsts
+            hub_count, pieces = len(edges.hubs), len(edges.piece_vertices)
+        else:
+            is_listed = active.queued and active.transposed == transpose
+            if not is_listed or (total.kind == "f" and not active.ordered):
+                self._list(active, storage, transposed=transpose)
+            count, queue, hubs, firsts = active.count, storage.queue, storage.hubs, storage.firsts
+            hub_count, pieces = active.hubs >> 32, active.hubs & _PIECES
+        given = (queue, count, hubs, firsts, hub_count, pieces)
+        rest = (rows.indptr, edges.indices, self._weights(edges, bodies), arrays)
+        return -(-count // WARP) + pieces, (*given, *rest)
+
+    def _pulled(
+        self, active: CudaSet, rows: _Rows, arrays: Any, bodies: Bodies, _transpose: bool, _total: Any
+    ) -> tuple[int, tuple[Any, ...]]:
+        """Return the number of warps of a pull, and its arguments up to those for the result."""
+        edges = rows.edges
+        pieces = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
+        given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies), arrays)
+        return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), *given)
+
+    def _weights(self, edges: DeviceEdges, bodies: Bodies) -> Any:
+        return edges.weights if bodies.has_weights else self._no_weights
+
+    def _words_of(self, active: CudaSet) -> Any:
+        """Return the bitmap of a set; empty if it has all vertices."""
+        return self._none if active.storage is None else active.storage.words
+
+    def _list(self, active: CudaSet, storage: _Storage, *, transposed: bool) -> None:
+        """Fill the queue of a set and its list of hubs in ascending order, from its bitmap, and read its figures."""
+        indptr, warps = self._rows_of(transposed=transposed).indptr, len(self._counts) // 3
+        self._launch(frontier_cuda.count_words, warps, storage.words, indptr, self._counts)
+        self._launch(
+            *(frontier_cuda.list_words, warps, storage.words, indptr, self._counts),
+            *(storage.queue, storage.hubs, storage.firsts, storage.control),
+        )
+        active.transposed, active.queued, active.ordered = transposed, True, True
+        active.measure(self._device.download(storage.control))
+
+    def _result(self, transposed: bool, *, queued: bool) -> tuple[CudaSet, _Storage]:
+        """Return an empty set for the result of an operator."""
+        storage = self._take()
+        return CudaSet(self._pool, storage, transposed=transposed, queued=queued), storage
+
+    def _measured(self, result: CudaSet, active: CudaSet) -> CudaSet:
+        """Return the result after reading its figures: the one readback of a superstep."""
+        if active.count and result.storage is not None:
+            result.measure(self._device.download(result.storage.control))
+        return result
+
+    def _take(self) -> _Storage:
+        """Return storage for a set, with no bit set."""
+        if not self._pool:
+            return _Storage(self._device, self._n, self._graph.num_edges)
+        storage, queued = self._pool.pop()
+        by_queue = queued is not None and queued * _QUEUE_COST < len(storage.words)
+        size = max(CONTROL_LENGTH, queued if by_queue and queued is not None else len(storage.words))
+        given = (by_queue, storage.queue, queued or 0, storage.words, storage.control)
+        self._launch(frontier_cuda.clear, size, *given)
+        return storage
+
+    def _partials(self, total: np.dtype[Any], warps: int) -> tuple[Any, int]:
+        """Return an array for the sums of that many warps, and their number."""
+        kept = self._sums.get(total)
+        if kept is None or len(kept[0]) < warps:
+            self._sums[total] = kept = self._device.empty(warps, total), self._device.empty(1, total)
+        return kept[0], warps
+
+    def _folded(self, total: np.dtype[Any], warps: int) -> int | float:
+        """Return the sum of the partial sums of all warps."""
+        partials, result = self._sums[total]
+        self._launch(frontier_cuda.make_fold(total), BLOCK, partials, warps, result)
+        number: int | float = self._device.download(result)[0].item()
+        return number
+
+    def _rows_of(self, *, transposed: bool) -> _Rows:
+        """Return the rows of the out-edges, or of the in-edges, in device memory."""
+        transposed = transposed and self._graph.is_directed
+        if transposed not in self._rows:
+            csr, copies = self._graph.csc if transposed else self._graph._csr, self._copies
+            edges = self._graph._fact(
+                f"rows {transposed}",
+                lambda: PartitionEdges(None, csr.indptr[:-1], csr.indptr[1:], csr.indices, csr.weights),
+            )
+            self._rows[transposed] = _Rows(copies.offsets(csr.indptr), copies.edges(edges, HUB_EDGES, sparse=False))
+        return self._rows[transposed]
+
+    def _kernel(self, kind: str, bodies: Bodies, returns: str) -> tuple[Any, np.dtype[Any]]:
+        """Return the kernel of a kind for these bodies, and the dtype of sums of what they return."""
+        key = ("cuda", kind, returns, self._offset)
+        found: tuple[Any, np.dtype[Any]] = kernel_of(
+            key, bodies, lambda: make_kernel(kind, bodies, returns, self._offset)
+        )
+        return found
+
+    def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
+        with explaining_compilation(self._device.name):
+            self._device.launch(kernel, size, *arguments)
+
+
+def make_kernel(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
+    """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
+    one = compile_bodies(bodies, returns, jit_cuda.device)
+    arrays, offsets = numba.types.Tuple(bodies.kinds), numba.from_dtype(offset)[::1]
+    if kind == "sum of vertices":
+        return vertices_cuda.make_sum(one.body, arrays, one.total), one.total
+    if kind == "filter of queue":
+        return vertices_cuda.make_filter_of_queue(one.body, arrays, offsets), one.total
+    if kind == "filter of words":
+        return vertices_cuda.make_filter_of_words(one.body, arrays, offsets), one.total
+    functions = edges_cuda.EdgeFunctions(
+        body=one.body,
+        receives=None if bodies.receives is None else one.receives,
+        arrays=arrays,
+        offset=offset,
+        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
+        total=one.total if returns == "sum" else None,
+    )
+    return (edges_cuda.make_push if kind == "push" else pull_edges_cuda.make_pull)(functions), one.total

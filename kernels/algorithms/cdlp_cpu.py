@@ -53,7 +53,7 @@ def propagate(
     mine = fetch_and_add(slots, 0, 1)
     table = tables[mine]
     seen = found[mine]
-    changed = 0
+    changed = np.int64(0)
     changed_edges = np.int64(0)
     first, last = claim(work)
     while first < last:

@@ -228,11 +228,12 @@ def move_serially(
         n = len(labels)
         table = tables[0]
         candidates = found[0]
-        for _ in range(rounds):
+        for turn in range(rounds):
             total = np.int64(0)
-            u = start
+            following = start
             for _ in range(n):
-                u = u + step if u + step < n else u + step - n
+                u = following
+                following = u + step if u + step < n else u + step - n
                 if active[u] == 0:
                     continue
                 active[u] = 0
@@ -244,10 +245,13 @@ def move_serially(
                     totals[to] += degrees[u]
                     labels[u] = to
                     total += gain
-                    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                        v = indices[e]
-                        if labels[v] != to:
-                            active[v] = 1
+                    if turn > 0:
+                        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                            v = indices[e]
+                            if labels[v] != to:
+                                active[v] = 1
+            if turn == 0:
+                active[:] = 1
             if total <= enough:
                 break
         first, last = claim(work)
@@ -273,7 +277,7 @@ def count_smallest(work: Any, block: Any, labels: Any, smallest: Any, counts: An
     first, last = claim(work)
     while first < last:
         for b in range(first, last):
-            count = 0
+            count = np.int64(0)
             for v in range(b * block, min((b + 1) * block, n)):
                 count += np.int64(smallest[labels[v]] == np.uint32(v))
             counts[b] = count

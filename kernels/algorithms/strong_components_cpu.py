@@ -16,7 +16,8 @@ from gpu_pregel.kernels.library.work_cpu import CHUNK, SIZE, claim
 
 FORWARD, BACKWARD, PIVOT, DONE = 1, 2, 3, 4
 """PIVOT: both bits, the component of the pivot."""
-SERIAL_LEVEL = 1 << 12
+QUEUE_LENGTH = 2
+SERIAL_LEVEL = 1 << 10
 """Levels of at most this many vertices are processed on one thread, several within a launch."""
 ROWS_AHEAD = 32
 VERTICES_AHEAD = 16
@@ -46,7 +47,8 @@ def initialise(work: Any, indptr: Any, in_indptr: Any, states: Any, labels: Any,
 def push(work: Any, indptr: Any, indices: Any, bit: Any, begin: Any, states: Any, queue: Any, tail: Any) -> None:
     """Mark the neighbours of the vertices in ``queue`` from position ``begin``, and append them at ``tail[0]``.
 
-    A single thread goes on with them while they are few. ``tail[8]`` is the position of the first vertex not processed.
+    A single thread goes on with these while they are few. ``tail[1]`` becomes the position of
+    the first of them that has not been processed.
     """
     word = np.uint8(bit)
     first, last = claim(work)
@@ -64,9 +66,9 @@ def push(work: Any, indptr: Any, indices: Any, bit: Any, begin: Any, states: Any
                     queue[fetch_and_add(tail, 0, 1)] = v
             position += 1
             if alone and position == stop and tail[0] - stop <= SERIAL_LEVEL:
-                stop = tail[0]
-        if alone:
-            tail[8] = stop
+                stop = np.int64(tail[0])
+        if last == work[SIZE]:
+            tail[1] = stop
         first, last = claim(work)
 
 

@@ -110,3 +110,45 @@ def load_bits(typingctx: Any, array: Any, index: Any) -> Any:
         return builder.load(_element(context, builder, signature, arguments))
 
     return bits(array, index), codegen
+
+
+def _relaxed(kind: str, array: Any) -> tuple[str, Any]:
+    """Return a relaxed load or store instruction and the operand's constraint; LLVM IR for NVVM has neither."""
+    width = array.dtype.bitwidth
+    constraint = "l" if width == 64 else "r"
+    if kind == "load":
+        return f"ld.relaxed.gpu.u{width} $0, [$1];", f"={constraint},l"
+    return f"st.relaxed.gpu.u{width} [$0], $1;", f"l,{constraint}"
+
+
+@intrinsic
+def load_relaxed(typingctx: Any, array: Any, index: Any) -> Any:
+    """Return ``array[index]``, which other threads may write by atomic operations."""
+    if _bits_of(array) is None:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element(context, builder, signature, arguments)
+        text, constraints = _relaxed("load", array)
+        kind = ir.FunctionType(pointer.type.pointee, [pointer.type])
+        bits = builder.asm(kind, text, constraints, [pointer], True)
+        return builder.bitcast(bits, context.get_value_type(array.dtype))
+
+    return array.dtype(array, index), codegen
+
+
+@intrinsic
+def store_relaxed(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
+    """Set ``array[index]``, which other threads may read or write by atomic operations."""
+    if _bits_of(array) is None:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _element(context, builder, signature, arguments)
+        number = context.cast(builder, arguments[2], signature.args[2], array.dtype)
+        text, constraints = _relaxed("store", array)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, pointer.type.pointee])
+        builder.asm(kind, text, constraints, [pointer, builder.bitcast(number, pointer.type.pointee)], True)
+        return context.get_dummy_value()
+
+    return types.void(array, index, value), codegen

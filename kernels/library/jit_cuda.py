@@ -35,6 +35,9 @@ class Kernel:
         The Numba types of its arguments.
     racy : frozenset of str
         Array arguments on which threads race intentionally. The emulator reports races on all others.
+    relaxed : frozenset of str
+        Array arguments that some threads read plainly while others write them by atomic operations, which the emulator
+        does not report; it reports plain writes that race.
     block : int
         Threads per block.
     items : int
@@ -44,6 +47,7 @@ class Kernel:
     function: Callable[..., Any]
     signature: tuple[Any, ...]
     racy: frozenset[str]
+    relaxed: frozenset[str]
     block: int
     items: int
 
@@ -66,12 +70,16 @@ class Kernel:
 
 
 def kernel(
-    *signature: Any, racy: tuple[str, ...] = (), block: int = BLOCK, items: int | None = None
+    *signature: Any,
+    racy: tuple[str, ...] = (),
+    relaxed: tuple[str, ...] = (),
+    block: int = BLOCK,
+    items: int | None = None,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel by the types of its arguments; each thread has one work item unless ``items`` is given."""
 
     def declare(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, signature, frozenset(racy), block, items or block)
+        return Kernel(function, signature, frozenset(racy), frozenset(relaxed), block, items or block)
 
     return declare
 

@@ -1,31 +1,100 @@
-"""The kernel of ``process_vertices`` on CUDA."""
+"""The kernels of ``process_vertices`` on CUDA."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.bits_cuda import get_bit
-from gpu_pregel.kernels.library.jit_cuda import Kernel, kernel
-from gpu_pregel.kernels.library.warps_cuda import lane_number, sum_of_warp
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, sum_of_warp
+from gpu_pregel.kernels.programs.frontier_cuda import EDGES, append, count_word
+from gpu_pregel.kernels.programs.rows_cuda import warp_number
 
-_WORDS = types.uint32[::1]
+_VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
-def make_process_vertices(function: Any, arrays: Any, sums: Any) -> Kernel:
-    """Return a kernel that sums ``function(vertex, *arrays)`` over a bitmap's vertices, for each warp."""
-    total = sums.dtype
+def make_sum(body: Any, arrays: Any, total: np.dtype[Any]) -> Kernel:
+    """Return the kernel that sums ``body(v, *arrays)`` over the vertices of a queue or a bitmap, for each warp.
 
-    @kernel(_WORDS, arrays, sums)
-    def process_vertices(frontier: Any, arrays: Any, sums: Any) -> None:
-        v = np.uint32(cuda.grid(1))
-        result = total(0)
-        if v >> np.uint32(5) < np.uint32(len(frontier)) and get_bit(frontier, v):
-            result = total(function(np.int64(v), *arrays))
-        result = sum_of_warp(result)
-        if lane_number() == np.uint32(0) and v >> np.uint32(5) < np.uint32(len(sums)):
-            sums[v >> np.uint32(5)] = result
+    The vertices are the first ``count`` of the queue; of all, if the queue is empty, those with a bit in ``words``; and
+    all, if both are empty. ``arrays`` is the Numba type of the tuple, ``total`` the dtype of the sum.
+    """
+    number = numba.from_dtype(total)
 
-    return process_vertices
+    @kernel(_VERTICES, types.uint32, _VERTICES, arrays, number[::1], relaxed=("arrays",))
+    def sum_over_vertices(queue: Any, count: Any, words: Any, arrays: Any, partials: Any) -> None:
+        own = number(0)
+        stride = np.uint32(np.uint32(cuda.gridDim.x) * np.uint32(cuda.blockDim.x))
+        i = np.uint32(cuda.grid(1))
+        while i < count:
+            v = i
+            if len(queue) > 0:
+                v = queue[i]
+            if len(words) == 0 or get_bit(words, v):
+                own += number(body(np.int64(v), *arrays))
+            i = np.uint32(i + stride)
+        own, warp = sum_of_warp(own), warp_number()
+        if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
+            partials[warp] = own
+
+    return sum_over_vertices
+
+
+def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
+    """Return the kernel that keeps those of a queue's vertices for which ``body(v, *arrays)`` returns true.
+
+    ``offsets`` is the Numba type of ``indptr``.
+    """
+
+    @kernel(
+        *(_VERTICES, types.uint32, offsets, arrays, _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL),
+        relaxed=("arrays",),
+    )
+    def filter_queue(
+        queue: Any,
+        count: Any,
+        indptr: Any,
+        arrays: Any,
+        found: Any,
+        found_queue: Any,
+        found_hubs: Any,
+        found_firsts: Any,
+        control: Any,
+    ) -> None:
+        i, v, is_kept = np.uint32(cuda.grid(1)), np.uint32(0), False
+        if i < count:
+            v = queue[i]
+            is_kept = body(np.int64(v), *arrays) != 0
+            if is_kept:
+                fetch_and_or(found, v >> np.uint32(5), bit(v))
+        edges = append(is_kept, v, indptr, found_queue, found_hubs, found_firsts, control)
+        edges = sum_of_warp(edges)
+        if lane_number() == np.uint32(0) and edges > np.int64(0):
+            fetch_and_add(control, EDGES, edges)
+
+    return filter_queue
+
+
+def make_filter_of_words(body: Any, arrays: Any, offsets: Any) -> Kernel:
+    """Return the kernel that keeps those of a bitmap's vertices for which ``body(v, *arrays)`` returns true.
+
+    An empty bitmap stands for all vertices.
+    """
+
+    @kernel(_VERTICES, offsets, arrays, _VERTICES, _CONTROL, relaxed=("arrays",))
+    def filter_words(words: Any, indptr: Any, arrays: Any, found: Any, control: Any) -> None:
+        n, v, is_kept = np.uint32(len(indptr)) - np.uint32(1), np.uint32(cuda.grid(1)), False
+        if v < n and (len(words) == 0 or get_bit(words, v)):
+            is_kept = body(np.int64(v), *arrays) != 0
+        bits, word = np.uint32(cuda.ballot_sync(ALL, is_kept)), np.uint32(v // np.uint32(WARP))
+        if bits != np.uint32(0):
+            if lane_number() == np.uint32(0):
+                found[word] = bits
+            count_word(bits, word, indptr, control)
+
+    return filter_words

@@ -14,7 +14,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, Prog
 from tests.devices import examples, on, threads_of
 from tests.graphs import arrays, edge_lists
 
-OPERATOR_DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "python")])
+OPERATOR_DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", "python")])
 
 
 def visit(u: Any, v: Any, weight: Any, hops: Any, superstep: Any) -> Any:
@@ -109,15 +109,16 @@ def test_process_vertices_visits_each_vertex_of_the_frontier_once(device: str, n
 @OPERATOR_DEVICES
 def test_a_queue_has_the_vertices_of_its_bitmap(device: str) -> None:
     star = gp.Graph.from_edgelist(np.zeros(300, int), np.arange(1, 301), num_vertices=400, directed=True)
-    seen = np.full(400, -1)
-    pushed = gp.process_edges(visit, gp.Frontier(star, [0], device=device), [seen, 3], mode="push")
+    hub = gp.Frontier(star, [0], device=device)
+    seen = hub.full(-1, np.int64)
+    pushed = gp.process_edges(visit, hub, [seen, 3], mode="push")
     assert pushed.vertices().tolist() == list(range(1, 301))
     odd = gp.process_vertices(lambda v: v % 2 == 1, pushed, returns="frontier")
     assert odd.vertices().tolist() == list(range(1, 301, 2))
     assert gp.process_vertices(lambda v: v, odd) == sum(range(1, 301, 2))
     assert gp.process_vertices(lambda v: 1 / v, odd) == pytest.approx(sum(1 / v for v in range(1, 301, 2)))
     assert gp.process_vertices(lambda v: v, pushed.chosen([7, 9])) == 16
-    assert (seen == 3).sum() == 300
+    assert (hub.download(seen) == 3).sum() == 300
 
 
 @pytest.mark.parametrize("mode", ["push", "pull", "auto"])
@@ -273,7 +274,8 @@ def test_frontiers() -> None:
 @OPERATOR_DEVICES
 def test_invalid_arguments_are_rejected(device: str) -> None:
     graph = gp.grid(3)
-    frontier, values = gp.Frontier(graph, device=device), np.zeros(9, np.int64)
+    frontier = gp.Frontier(graph, device=device)
+    values = frontier.full(0, np.int64)
     with pytest.raises(GraphError, match="no vertex 9 in a graph of 9 vertices: use numbers below 9"):
         gp.Frontier(graph, [2, 9])
     with pytest.raises(ArgumentTypeError, match="vertices must be vertex numbers, not float64"):
@@ -284,10 +286,10 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.process_vertices(lambda v: None, frontier)
     with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be an array on the frontier's device or a number"):
         gp.process_vertices(count_even, frontier, ["a"])
-    with pytest.raises(ArgumentTypeError, match="arrays must be a list or tuple of arrays and numbers, not ndarray"):
-        gp.process_vertices(count_even, frontier, values)  # type: ignore[call-overload]
+    with pytest.raises(ArgumentTypeError, match="arrays must be a list or tuple of arrays and numbers, not"):
+        gp.process_vertices(count_even, frontier, values)
     with pytest.raises(ArgumentError, match=r"arrays\[0\] has 2 dimensions"):
-        gp.process_vertices(count_even, frontier, [values.reshape(3, 3)])
+        gp.process_vertices(count_even, frontier, [np.zeros((3, 3))])
     with pytest.raises(ArgumentError, match="mode must be"):
         gp.process_edges(visit, frontier, [values, 1], mode="both")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="returns must be"):

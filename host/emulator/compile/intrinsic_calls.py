@@ -11,7 +11,7 @@ from collections.abc import Callable
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.compile import intrinsics
 from gpu_pregel.host.emulator.compile.device_library import HOST
-from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, split, typed_value
+from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, size_and_alignment, split, typed_value
 from gpu_pregel.host.emulator.compile.locations import Locations
 from gpu_pregel.host.emulator.compile.translate import CHECK, DYNAMIC_SHARED, SHARED
 from gpu_pregel.host.emulator.machine.compiled_kernel import Site
@@ -262,10 +262,12 @@ class IntrinsicRewriter:
             self._hook(call, "emu_fence", effect.code, self._site("fence", call))
         elif effect.kind == "load":
             # Volatile, so that LLVM neither removes nor duplicates the access.
-            self._emit(f"{call.result} = load volatile {kind}, ptr {call.arguments[0][1]}", call)
+            order = _order(kind, effect.code)
+            self._emit(f"{call.result} = load{order[0]} volatile {kind}, ptr {call.arguments[0][1]}{order[1]}", call)
         elif effect.kind == "store":
             stored, value = call.arguments[1]
-            self._emit(f"store volatile {stored} {value}, ptr {call.arguments[0][1]}", call)
+            order = _order(stored, effect.code)
+            self._emit(f"store{order[0]} volatile {stored} {value}, ptr {call.arguments[0][1]}{order[1]}", call)
 
     def _check(self, call: _Call, name: str) -> None:
         checked = name.removeprefix(CHECK)
@@ -274,6 +276,11 @@ class IntrinsicRewriter:
         self._emit(
             f'call void @"emu.checked.{checked}"(i64 {STATE}, {arguments}, i64 {self._site("check", call)})', call
         )
+
+
+def _order(kind: str, is_atomic: int) -> tuple[str, str]:
+    """Return the words of an atomic access before and after its operands; empty unless ``is_atomic``."""
+    return (" atomic", f" monotonic, align {size_and_alignment(kind)[0]}") if is_atomic else ("", "")
 
 
 def _plain_name(mangled: str) -> str:

@@ -73,7 +73,7 @@ class Assembly:
     ----------
     kind : {"register", "fence", "load", "store", "nothing"}
     code : int
-        Code of the special register, or level of the fence.
+        Code of the special register, or level of the fence; for a load or store, whether it is atomic.
     """
 
     kind: str
@@ -87,8 +87,7 @@ def parse_assembly(text: str) -> Assembly | None:
         return Assembly("register", _ASSEMBLY_REGISTERS[text])
     if match := _ASSEMBLY_FENCES.fullmatch(text):
         return Assembly("fence", _FENCE_LEVELS[match[1] or match[2]])
-    if _ASSEMBLY_LOAD.fullmatch(text):
-        return Assembly("load")
-    if _ASSEMBLY_STORE.fullmatch(text):
-        return Assembly("store")
+    for kind, pattern in (("load", _ASSEMBLY_LOAD), ("store", _ASSEMBLY_STORE)):
+        if match := pattern.fullmatch(text):
+            return Assembly(kind, int(".relaxed" in text and match[1] in ("32", "64")))
     return Assembly("nothing") if text in _ASSEMBLY_NOTHING else None

@@ -43,6 +43,8 @@ class LoweredKernel:
         Numba types of the parameters.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
+    relaxed : frozenset of str
+        Array parameters of which plain reads count as atomic.
     location : (str, int)
         File and first line of the kernel's source.
     """
@@ -53,6 +55,7 @@ class LoweredKernel:
     parameters: tuple[str, ...]
     argument_types: tuple[Any, ...]
     racy: frozenset[str]
+    relaxed: frozenset[str]
     location: tuple[str, int]
 
 
@@ -99,6 +102,7 @@ def _compile(kernel: LoweredKernel) -> CompiledKernel:
         parameters=kernel.parameters,
         argument_types=kernel.argument_types,
         racy=kernel.racy,
+        relaxed=kernel.relaxed,
         _engine=engine,
     )
 

@@ -18,7 +18,7 @@ from gpu_pregel.host.emulator.machine.store_buffers import (
 )
 from gpu_pregel.host.emulator.machine.words import add_float32, add_float64, less_unsigned, set_word, word
 
-_READ, _WRITE, _ATOMIC = 0, 1, 3
+_READ, _WRITE, _ATOMIC_READ, _ATOMIC = 0, 1, 2, 3
 _YIELD_MASK, _LOAD_YIELD_MASK = 7, 63
 """One store or atomic in 8, and one load in 64, yields to another thread first."""
 
@@ -69,6 +69,8 @@ def _check_access(state: int, address: int, size: int, site: int, access: int) -
     if word(state, at.COUNTING) and flags & at.CONSTANT == 0:
         count_access(state, flags, address, size, site)
     if flags & (at.RACY | at.CONSTANT) == 0:
+        if flags & at.RELAXED and access == _READ:
+            access = _ATOMIC_READ
         check_race(state, region, address, size, access, site)
     return region
 

@@ -48,6 +48,8 @@ class CompiledKernel:
         Numba types of the parameters.
     racy : frozenset of str
         Array parameters that are exempt from race detection.
+    relaxed : frozenset of str
+        Array parameters of which plain reads count as atomic.
     """
 
     name: str
@@ -60,4 +62,5 @@ class CompiledKernel:
     parameters: tuple[str, ...] = ()
     argument_types: tuple[Any, ...] = ()
     racy: frozenset[str] = frozenset()
+    relaxed: frozenset[str] = frozenset()
     _engine: Any = field(repr=False, default=None)

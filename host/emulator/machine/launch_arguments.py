@@ -30,7 +30,7 @@ def flatten(kernel: CompiledKernel, arguments: Sequence[Any]) -> tuple[Words, li
         )
     flat = _ArgumentWords(kernel.name)
     for name, kind, argument in zip(kernel.parameters, kernel.argument_types, arguments, strict=True):
-        flat.racy = name in kernel.racy
+        flat.racy, flat.relaxed = name in kernel.racy, name in kernel.relaxed
         flat.add(name, kind, argument)
     return np.array(flat.words, np.int64), flat.regions
 
@@ -41,7 +41,7 @@ class _ArgumentWords:
     def __init__(self, kernel: str) -> None:
         self.words: list[int] = []
         self.regions: list[Region] = []
-        self.racy = False
+        self.racy = self.relaxed = False
         self._kernel = kernel
 
     def add(self, name: str, kind: Any, argument: Any) -> None:
@@ -82,7 +82,10 @@ class _ArgumentWords:
             strides.insert(0, strides[0] * size)
         self.words += strides
         self.regions.append(
-            Region(name, argument.address, argument.nbytes, dtype.itemsize, self.racy, argument.allocation)
+            Region(
+                *(name, argument.address, argument.nbytes, dtype.itemsize, self.racy, argument.allocation),
+                relaxed=self.relaxed,
+            )
         )
 
     def _add_number(self, name: str, kind: Any, argument: Any) -> None:

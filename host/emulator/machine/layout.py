@@ -98,7 +98,7 @@ WARP_WORDS = 232 + 32 * 32
 BASE, NBYTES, WRITTEN, RACES, SHIFT, FLAGS, REGION_INDEX, SHADOW_BASE = 0, 1, 2, 3, 4, 5, 6, 7
 """WRITTEN: shadow of the region's first byte. RACES: shadow of address SHADOW_BASE, one entry per 2**SHIFT bytes."""
 REGION_WORDS = 8
-RACY, CONSTANT, SHARED = 1, 2, 4
+RACY, CONSTANT, SHARED, RELAXED = 1, 2, 4, 8
 """Bits of FLAGS."""
 LAST_WRITE, LAST_READ, EARLIER_READ, RACE_WORDS = 0, 2, 4, 6
 """A granule's shadow: three accesses of two words, (stamp, thread) and (site, atomic, block epoch, lane epoch)."""

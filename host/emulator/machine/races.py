@@ -51,7 +51,7 @@ def _check_against(
     if not _is_ordered(state, me, thread_key & 0xFFFFFFFF, access_key, shared):
         thread = word(me, at.IDENTITY)
         other_site = (access_key >> _SITE_SHIFT) & ((1 << _SITE_BITS) - 1)
-        both = access | (_WRITE | _ATOMIC if access_key & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
+        both = access | (kind | _ATOMIC if access_key & _ATOMIC_BIT else kind) << at.OTHER_ACCESS
         fail_thread(state, at.RACE, site, thread, address, size, both, thread_key & 0xFFFFFFFF, other_site)
 
 

@@ -27,6 +27,8 @@ class Region:
         Whether the region is exempt from race detection.
     allocation : Allocation, optional
         The memory that contains the region; None for read-only constants.
+    relaxed : bool
+        Whether plain reads of the region count as atomic.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Region:
     itemsize: int
     racy: bool = False
     allocation: Allocation | None = None
+    relaxed: bool = False
 
     @property
     def end(self) -> int:
@@ -56,6 +59,7 @@ def merge_regions(regions: Sequence[Region]) -> list[Region]:
             nbytes=max(last.end, region.end) - last.address,
             itemsize=math.gcd(last.itemsize, region.itemsize),
             racy=last.racy or region.racy,
+            relaxed=last.relaxed or region.relaxed,
         )
     return result
 
@@ -74,6 +78,7 @@ def region_table(regions: Sequence[Region]) -> np.ndarray[Any, np.dtype[np.int64
         if region.racy:
             record[at.FLAGS] = at.RACY
         else:
+            record[at.FLAGS] = at.RELAXED if region.relaxed else 0
             granule = math.gcd(region.itemsize, 8)
             record[at.SHIFT] = granule.bit_length() - 1
             record[at.RACES] = region.allocation.races(granule).ctypes.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, Option
-from gpu_pregel.cli import _arguments, _common, make_parser
+from gpu_pregel.cli import _arguments, _common, main, make_parser
 from gpu_pregel.errors import ArgumentError
 
 ENTRY = Algorithm(
@@ -103,3 +104,12 @@ def test_the_example_has_every_required_option() -> None:
 def test_options_do_not_clash_with_those_of_all_commands(entry: Algorithm) -> None:
     """Argparse refuses an option that exists already, when the parser is built."""
     assert make_parser().parse_args(shlex.split(_arguments.example(entry))).command == entry.command
+
+
+def test_algorithms_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["algorithms"]) == 0
+    out = capsys.readouterr().out
+    assert "gpu-pregel cc           gp.connected_components: the connected components (weak if the graph" in out
+    assert main(["algorithms", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["algorithms"]
+    assert [row["function"] for row in rows] == [f"gp.{entry.name}" for entry in ALGORITHMS]

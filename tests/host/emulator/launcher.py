@@ -32,10 +32,13 @@ def on_device(values: Any, dtype: Any = None) -> DeviceArray:
 
 @functools.cache
 def compile_cached(
-    function: Callable[..., Any], signature: tuple[Any, ...], racy: tuple[str, ...] = ()
+    function: Callable[..., Any],
+    signature: tuple[Any, ...],
+    racy: tuple[str, ...] = (),
+    relaxed: tuple[str, ...] = (),
 ) -> CompiledKernel:
     """Compile a kernel once for all tests."""
-    return compile_for_emulation(Kernel(function, signature, frozenset(racy), BLOCK, BLOCK))
+    return compile_for_emulation(Kernel(function, signature, frozenset(racy), frozenset(relaxed), BLOCK, BLOCK))
 
 
 def signature_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -59,12 +62,13 @@ def launch(
     grid: int | tuple[int, int, int] = 1,
     block: int | tuple[int, int, int] = 32,
     racy: tuple[str, ...] = (),
+    relaxed: tuple[str, ...] = (),
     seed: int = 0,
     cooperative: bool = False,
     counts: bool = False,
 ) -> tuple[CompiledKernel, AccessCounts | None]:
     """Compile a kernel for the types of its arguments, device arrays and scalars, and run it."""
-    kernel = compile_cached(function, signature_of(arguments), racy)
+    kernel = compile_cached(function, signature_of(arguments), racy, relaxed)
     words, regions = flatten(kernel, arguments)
     counted = AccessCounts(len(kernel.sites)) if counts else None
     run(

@@ -1,0 +1,73 @@
+"""The base class of the results of searches, which form a tree of shortest paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
+from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.results import VertexResult
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class PathResult(VertexResult):
+    """A result with one shortest path to each vertex that the search reached.
+
+    Attributes
+    ----------
+    sources : int64[k]
+        The numbers of the vertices where paths begin, in ascending order.
+    """
+
+    sources: Array
+
+    @property
+    def _predecessors(self) -> Array:
+        """The vertex before each one on its path: itself for a source, -1 if there is no path; in host memory."""
+        raise NotImplementedError
+
+    def path(self, target: Any) -> list[Any]:
+        """Return the ids of the vertices on a shortest path from a source to ``target``, both included.
+
+        Raises
+        ------
+        UnknownVertexError
+            No vertex has this id.
+        ArgumentError
+            The search did not reach the vertex.
+        """
+        v = self.graph.vertex(target)
+        before = self._predecessors
+        if before[v] < 0:
+            raise ArgumentError(f"there is no path to {target!r}: the search did not reach it")
+        numbers = [v]
+        while before[v] != v:
+            v = int(before[v])
+            numbers.append(v)
+        ids: list[Any] = self.graph.to_ids(np.array(numbers[::-1], np.int64)).tolist()
+        return ids
+
+    def _predecessor_ids(self) -> Array:
+        """Return the predecessors as ids of the user; without a table of ids -1, otherwise None where there is none."""
+        before = self._predecessors
+        if self.graph.ids is None:
+            return before
+        found = before >= 0
+        if found.all():
+            return self.graph.to_ids(before)
+        ids = np.full(len(before), None, object)
+        ids[found] = self.graph.to_ids(before[found]).tolist()
+        return ids
+
+
+def source_numbers(graph: Graph, source: Any) -> Array:
+    """Return the distinct numbers of one source or of a list or array of several, in ascending order."""
+    if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
+        return np.unique(vertex_numbers(graph, "source", source))
+    return np.array([vertex_number(graph, "source", source)], np.int64)

@@ -1,0 +1,229 @@
+"""Breadth-first search from one or several vertices.
+
+Scott Beamer, Krste Asanović, David Patterson: Direction-Optimizing Breadth-First Search, SC 2012. While the frontier has
+few edges, its vertices look for vertices not yet reached; when it has many, those look for a vertex of the frontier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._paths import PathResult, source_numbers
+from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import to_host
+from gpu_pregel.host.superstep.phases import Phases
+
+Array = np.ndarray[Any, Any]
+
+_MAX_HOPS = (1 << 31) - 1
+_ALPHA = 15
+"""Pull if the frontier has more than one in so many of the edges not yet scanned, as in the paper."""
+_WORD_BITS = 64
+_PUSH_EDGES = (1 << 10, 1 << 14)
+_PULL_WORDS = (16, 256)
+_CHUNKS_PER_THREAD = 8
+
+
+@dataclass(frozen=True, repr=False)
+class Hops(PathResult):
+    """The number of edges on a shortest path to each vertex.
+
+    Attributes
+    ----------
+    sources : int64[k]
+        The numbers of the vertices where the search began, in ascending order.
+    max_hops : int or None
+        The limit of the search.
+    hops : int32[n]
+        The number of edges from the nearest source, -1 for vertices that were not reached; in device memory.
+    parents : int32[n]
+        The vertex before each one on a shortest path: the smallest one of the level before, itself for a source, -1 for
+        vertices that were not reached; in device memory. int64 if the graph has 2**31 vertices or more.
+    """
+
+    max_hops: int | None
+    hops: Any
+    parents: Any
+
+    value_name = "hops"
+
+    @property
+    def _values(self) -> Array:
+        return to_host(self.hops)
+
+    @property
+    def _device_values(self) -> Any:
+        return self.hops
+
+    @property
+    def _predecessors(self) -> Array:
+        return to_host(self.parents)
+
+    def _columns(self) -> dict[str, Array]:
+        return {**super()._columns(), "parent": self._predecessor_ids()}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of vertices reached and the largest number of hops."""
+        hops = self._values
+        return {"reached": int(np.count_nonzero(hops >= 0)), "max_hops": int(hops.max(initial=-1))}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        found = self.summary()
+        return f"{found['reached']:,} of {len(self):,} vertices reached in up to {found['max_hops']:,} hops"
+
+    def __repr__(self) -> str:
+        return f"<Hops: {self.describe()}>"
+
+
+def bfs(
+    graph: GraphLike,
+    source: Any,
+    *,
+    max_hops: int | None = None,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Hops:
+    """Find the number of edges on a shortest path from a source, or from the nearest of several, to each vertex.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+        Edges of a directed graph are followed in their direction; weights are ignored.
+    source : id, or list or array of ids
+    max_hops : int, optional
+        Vertices with more hops count as not reached. Default: no limit.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Hops
+        With ``hops``, ``parents`` and ``path(target)``. Every run, device and number of threads gives the same.
+
+    Raises
+    ------
+    ArgumentError
+        No vertex has the id ``source``, or ``max_hops`` is negative.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    References
+    ----------
+    Scott Beamer, Krste Asanović, David Patterson: Direction-Optimizing Breadth-First Search, SC 2012.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> graph = gp.Graph.from_edgelist(["ann", "bob", "cid", "x"], ["bob", "cid", "dan", "y"])
+    >>> found = gp.bfs(graph, "bob")
+    >>> found.to_dict()
+    {'ann': 1, 'bob': 0, 'cid': 1, 'dan': 2, 'x': -1, 'y': -1}
+    >>> found.path("dan")
+    ['bob', 'cid', 'dan']
+    """
+    graph = as_graph(graph)
+    sources = source_numbers(graph, source)
+    limit = _MAX_HOPS if max_hops is None else check_integer("max_hops", max_hops, 0, _MAX_HOPS)
+    target = get_device(device, threads=threads)
+    phases = Phases(target, shown=progress)
+    hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
+    found = (phases.stats(), phases.trace())
+    return Hops(graph, *found, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
+
+
+class _CpuSearch:
+    """A search on the CPU: levels with few edges in one thread, others by a push or a pull of all threads."""
+
+    def __init__(self, graph: Graph, target: Device, phases: Phases) -> None:
+        self._graph, self._target, self._phases = graph, target, phases
+        self._kernels: Any = target.kernels("bfs")
+        n = graph.num_vertices
+        self._words = -(-n // _WORD_BITS)
+        self._hops, self._parents = target.empty(n, np.int32), target.empty(n, np.uint32)
+        self._queue = target.empty(n, np.uint32)
+        self._state = target.zeros(self._kernels.STATE_LENGTH, np.int64)
+
+    def run(self, sources: Array, limit: int) -> tuple[Array, Array]:
+        """Return the hops and the parents."""
+        graph, kernels, state = self._graph, self._kernels, self._state
+        n, m = graph.num_vertices, graph.num_edges
+        rows, found = (graph.indptr, graph.indices), (self._hops, self._parents)
+        self._phases.run("reset", kernels.reset, n, *found)
+        self._hops[sources], self._parents[sources] = 0, sources
+        self._queue[: len(sources)] = sources
+        state[kernels.END] = len(sources)
+        while True:
+            self._phases.run("search levels", kernels.search_levels, 1, *rows, limit, *found, self._queue, state)
+            level, begin, end, edges, scanned, without = state[: kernels.WITHOUT + 1].tolist()
+            if level > without:
+                back = graph.csc
+                in_rows = (back.indptr, back.indices)
+                self._phases.run("find parents", kernels.find_parents, n, *in_rows, without + 1, level, *found)
+            if begin == end or level == limit:
+                break
+            frontier = self._queue[begin:end]
+            if edges * _ALPHA > m - scanned and edges > self._words:
+                self._pull_levels(level, frontier, limit)
+            else:
+                self._push(level + 1, frontier)
+        parents = self._parents.view(np.int32) if n <= _MAX_HOPS else _widen(self._parents)
+        return self._hops, parents
+
+    def _push(self, level: int, frontier: Array) -> None:
+        """Reach one level from the frontier, the last part of the queue."""
+        graph, kernels, state = self._graph, self._kernels, self._state
+        ends = self._target.empty(len(frontier), np.int64)
+        self._phases.run("count edges", kernels.count_edges, len(frontier), graph.indptr, frontier, ends)
+        np.cumsum(ends, out=ends)
+        edges = int(ends[-1])
+        state[kernels.LEVEL], state[kernels.BEGIN] = level, state[kernels.END]
+        state[kernels.SCANNED] += edges
+        arguments = (graph.indptr, graph.indices, level, frontier, ends, self._hops, self._parents, self._queue, state)
+        self._phases.run("push", kernels.push, edges, *arguments, chunk=self._chunk(edges, _PUSH_EDGES))
+
+    def _pull_levels(self, level: int, frontier: Array, limit: int) -> None:
+        """Reach level after level until the frontier has few edges again, and make it the whole queue."""
+        graph, kernels, state, words = self._graph, self._kernels, self._state, self._words
+        n, m = graph.num_vertices, graph.num_edges
+        edges = graph.csc
+        visited, active, reached = (self._target.empty(words, np.uint64) for _ in range(3))
+        chunk = self._chunk(words, _PULL_WORDS)
+        self._phases.run("make bitmaps", kernels.make_bitmaps, words, level, self._hops, visited, active, chunk=chunk)
+        arrays = (self._hops, self._parents, visited)
+        while True:
+            level += 1
+            figures = np.zeros(2, np.int64)
+            rows = (edges.indptr, edges.indices, level, active)
+            self._phases.run("pull", kernels.pull, words, *rows, *arrays, reached, figures, chunk=chunk)
+            active, reached = reached, active
+            found, left = figures.tolist()
+            if left == 0 or found == 0 or level == limit or found * m < n * (words / 4 + left):
+                break
+        state[kernels.LEVEL], state[kernels.BEGIN], state[kernels.END] = level, 0, 0
+        state[kernels.SCANNED] = m - left * m // n
+        if left > 0 and found > 0:
+            self._phases.run("collect", kernels.collect, words, active, self._queue, state, chunk=chunk)
+
+    def _chunk(self, size: int, limits: tuple[int, int]) -> int:
+        share = -(-size // (_CHUNKS_PER_THREAD * (self._target.threads or 1)))
+        return max(limits[0], min(limits[1], share))
+
+
+def _widen(parents: Array) -> Array:
+    """Return uint32 parents as int64, with -1 for none."""
+    wide: Array = parents.astype(np.int64)
+    wide[parents == np.iinfo(np.uint32).max] = -1
+    return wide

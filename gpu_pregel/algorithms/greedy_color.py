@@ -1,0 +1,226 @@
+"""Greedy colouring: each vertex gets the smallest colour that no neighbour before it in an order has.
+
+Mark Jones, Paul Plassmann: A parallel graph coloring heuristic, SIAM Journal on Scientific Computing 14(3), 1993. The
+orders are those of William Hasenplaugh, Tim Kaler, Tao Schardl, Charles Leiserson: Ordering heuristics for parallel
+graph coloring, SPAA 2014. The colours are those of the sequential algorithm in this order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._random_order import check_seed, random_keys
+from gpu_pregel.host.arguments import check_choice
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import VertexResult
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
+
+Array = np.ndarray[Any, Any]
+
+_ORDERS = ("log_degree", "degree", "random")
+_BLOCK_BITS = 6
+"""Ties are broken by the random key of a block of 64 vertices, then by number: rows read in turn are close."""
+_SERIAL_EDGES = 1 << 14
+_FIRST, _CHUNK = 1 << 12, 64
+"""The first vertices have long rows and depend on each other: threads claim them one by one, the others in chunks."""
+_WINDOW = 62
+"""Number of colours for which a body of the operators has a bit."""
+
+
+@dataclass(frozen=True, repr=False)
+class Coloring(VertexResult):
+    """A colouring of a graph: no two neighbours have the same colour.
+
+    Attributes
+    ----------
+    colors : uint32[n]
+        The colour of each vertex, from 0, in host memory.
+    order : str
+    seed : int
+    """
+
+    colors: Array
+    order: str
+    seed: int
+
+    value_name = "color"
+
+    @property
+    def _values(self) -> Array:
+        return self.colors
+
+    @cached_property
+    def count(self) -> int:
+        """Number of colours."""
+        return int(self.colors.max()) + 1 if len(self.colors) else 0
+
+    def sizes(self) -> Array:
+        """Return the number of vertices of each colour; int64[count]."""
+        return np.bincount(self.colors, minlength=self.count)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of colours."""
+        return {"colors": self.count}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"{self.count:,} colors for {len(self.colors):,} vertices"
+
+    def __repr__(self) -> str:
+        return f"<Coloring: {self.count:,} colors of {len(self.colors):,} vertices>"
+
+
+def greedy_color(
+    graph: GraphLike,
+    *,
+    order: str = "log_degree",
+    seed: int = 0,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Coloring:
+    """Color the vertices of an undirected graph so that no two neighbours have the same color; ignores self-loops.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+    order : {"log_degree", "degree", "random"}
+        The order in which the greedy algorithm colors the vertices: by descending degree, by the number of binary
+        digits of the degree, which leaves more vertices to be colored at the same time, or at random.
+    seed : int, default 0
+        The seed of the random order of blocks of 64 vertices that breaks ties.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Coloring
+        With ``colors``, ``count`` and ``sizes()``. Every run, device and number of threads gives the same colors for
+        the same order and seed. There are at most as many colors as the largest degree plus one.
+
+    Raises
+    ------
+    ArgumentError
+        ``order`` is not one of these, or ``seed`` is negative or has more than 64 bits.
+    ArgumentTypeError
+        ``graph`` is not a graph, or ``seed`` is not a whole number.
+    GraphError
+        The graph is directed.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> coloring = gp.greedy_color(gp.Graph.from_edgelist([0, 0, 0, 1], [1, 2, 3, 2]))
+    >>> coloring.count, coloring[0], coloring[3] in (1, 2), coloring.sizes().sum().item()
+    (3, 0, True, 4)
+    """
+    graph = as_graph(graph)
+    check_undirected(graph, "greedy_color")
+    order = check_choice("order", order, _ORDERS)
+    seed = check_seed(seed)
+    target = get_device(device, threads=threads)
+    if target.name == "cpu":
+        colors, stats, trace = _on_cpu(graph, target, order, seed, progress)
+    else:
+        colors, stats, trace = _by_operators(graph, device, order, seed, progress)
+    return Coloring(graph=graph, stats=stats, trace=trace, colors=colors, order=order, seed=seed)
+
+
+def _block_order(n: int, seed: int) -> Array:
+    """Return the blocks of vertices in a random order."""
+    return np.argsort(random_keys(-(-n >> _BLOCK_BITS), seed)).astype(np.uint32)
+
+
+def _vertex_order(graph: Graph, order: str, seed: int) -> Array:
+    """Return the vertices in an order; uint32[n]."""
+    blocks = _block_order(graph.num_vertices, seed).astype(np.int64)
+    vertices = ((blocks[:, None] << _BLOCK_BITS) + np.arange(1 << _BLOCK_BITS)).ravel()
+    vertices = vertices[vertices < graph.num_vertices]
+    degrees = graph.out_degrees[vertices]
+    if order == "log_degree":
+        degrees = np.frexp(degrees)[1]
+    ranks = np.zeros(len(vertices)) if order == "random" else -degrees
+    return vertices[np.argsort(ranks, kind="stable")].astype(np.uint32)
+
+
+def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool) -> tuple[Array, Any, Any]:
+    kernels = target.kernels("coloring")
+    n = graph.num_vertices
+    phases = Phases(target, shown=progress)
+    if order == "log_degree":
+        vertices, states, widest = _sorted_by_class(phases, kernels, graph, target, seed)
+    else:
+        vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
+        states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
+        widest = int(graph.out_degrees.max(initial=0))
+    rows = graph.indptr, graph.indices, vertices
+    first = n if graph.num_edges <= _SERIAL_EDGES else min(n, _FIRST)
+    rest = states, widest, target.threads
+    phases.run("color first", kernels.color, first, *rows, 0, *rest, chunk=1 if first < n else n)
+    phases.run("color", kernels.color, n - first, *rows, first, *rest, chunk=_CHUNK)
+    # The colour from 1 is in the lower half of a state.
+    return (states & np.uint64(kernels.MAX_COLOR)).astype(np.uint32) - np.uint32(1), phases.stats(), phases.trace()
+
+
+def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device, seed: int) -> tuple[Array, Array, int]:
+    """Return the vertices by class of degree, their states, and a bound of the degrees: a counting sort."""
+    n = graph.num_vertices
+    blocks = _block_order(n, seed)
+    parts = min(len(blocks), kernels.CLASSES)
+    counts = target.zeros(parts * kernels.CLASSES, np.int64).reshape(parts, kernels.CLASSES)
+    phases.run("count classes", kernels.count_classes, parts, graph.indptr, blocks, counts, chunk=1)
+    ends = np.cumsum(counts.T.ravel()).reshape(kernels.CLASSES, parts).T
+    positions = np.ascontiguousarray(ends - counts)
+    vertices, states = target.empty(n, np.uint32), target.empty(n, np.uint64)
+    sizes = graph.indptr, blocks, positions, vertices, states
+    phases.run("sort by class", kernels.sort_by_class, parts, *sizes, chunk=1)
+    largest = int(counts.any(axis=0).argmax())
+    return vertices, states, min(n, 1 << (kernels.CLASSES - 1 - largest))
+
+
+def _by_operators(graph: Graph, device: DeviceName, order: str, seed: int, progress: bool) -> tuple[Array, Any, Any]:
+    n = graph.num_vertices
+    active = Frontier(graph, device=device, progress=progress)
+    indptr, indices, _ = active.csr()
+    ranks = np.empty(n, np.uint32)
+    ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)
+    colors = active.full(0, np.uint32)
+    arrays = indptr, indices, active.upload(ranks), colors
+    while active:
+        active = process_vertices(_color, active, arrays, returns="frontier")
+    return active.download(colors) - np.uint32(1), active.stats(), active.trace()
+
+
+def _color(v: Any, indptr: Any, indices: Any, ranks: Any, colors: Any) -> bool:
+    """Give v the smallest colour from 1 that no neighbour before it has, or return whether one has no colour yet."""
+    lowest = 1
+    while True:
+        taken = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            if ranks[u] < ranks[v]:
+                color = int(atomics.load(colors, u))
+                if color == 0:
+                    return True
+                if lowest <= color < lowest + _WINDOW:
+                    taken |= 1 << (color - lowest)
+        for bit in range(_WINDOW):
+            if (taken >> bit) & 1 == 0:
+                atomics.store(colors, v, lowest + bit)
+                return False
+        lowest += _WINDOW

@@ -1,0 +1,252 @@
+"""Minimum and maximum spanning forests.
+
+Otakar Borůvka: O jistém problému minimálním, 1926, with lock-free unions and shrinking lists of edges as in Alex
+Fallin, Andres Gonzalez, Jarim Seo, Martin Burtscher: A high-performance MST implementation for GPUs (ECL-MST), SC 2023.
+First a forest of the lightest edges is found; of the others, only those that join two of its trees remain: Vitaly
+Osipov, Peter Sanders, Johannes Singler: The filter-Kruskal minimum spanning tree algorithm, ALENEX 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import check_undirected
+from gpu_pregel.algorithms._boruvka_cpu import find_forest
+from gpu_pregel.errors import GraphError
+from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import Result
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.kernels.library import atomics
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Array = np.ndarray[Any, Any]
+
+_NO_EDGE = np.iinfo(np.int64).max
+_MAX_VERTICES = 1 << 31
+
+
+@dataclass(frozen=True, repr=False)
+class SpanningForest(Result):
+    """A minimum or maximum spanning forest: one tree for each component of the graph.
+
+    Attributes
+    ----------
+    edges : uint32[k, 2]
+        The vertices that each edge joins, the smaller one first, in ascending order, in host memory.
+    weights : [k] or None
+        The weight of each edge, in the type of the graph's weights; None if it has none.
+    labels : uint32[n]
+        The smallest vertex of each vertex's component, in host memory.
+    maximum : bool
+        Whether the total weight is the largest one instead of the smallest.
+    """
+
+    edges: npt.NDArray[np.uint32]
+    weights: Array | None
+    labels: npt.NDArray[np.uint32]
+    maximum: bool
+
+    @property
+    def _values(self) -> Array:
+        return self.edges
+
+    def _columns(self) -> dict[str, Array]:
+        ends = {"source": self.graph.to_ids(self.edges[:, 0]), "target": self.graph.to_ids(self.edges[:, 1])}
+        return ends if self.weights is None else {**ends, "weight": self.weights}
+
+    def __len__(self) -> int:
+        """Return the number of edges."""
+        return len(self.edges)
+
+    @cached_property
+    def total_weight(self) -> int | float:
+        """The sum of the weights; without weights, the number of edges. Floats are added in double precision."""
+        if self.weights is None:
+            return len(self.edges)
+        if self.weights.dtype.kind == "f":
+            return float(self.weights.sum(dtype=np.float64))
+        if self.weights.itemsize < 8:
+            return int(self.weights.sum(dtype=np.int64))
+        # The sums of the halves cannot overflow.
+        high, low = self.weights >> 32, self.weights & 0xFFFFFFFF
+        return (int(high.sum(dtype=np.int64)) << 32) + int(low.sum(dtype=np.int64))
+
+    @property
+    def count(self) -> int:
+        """Number of trees, isolated vertices included: that of the graph's components."""
+        return self.graph.num_vertices - len(self.edges)
+
+    def tree(self) -> Graph:
+        """Return the forest as a graph with the same vertices and ids.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> triangle = gp.Graph.from_edgelist(["a", "b", "a"], ["b", "c", "c"], [1, 2, 3])
+        >>> gp.minimum_spanning_forest(triangle).tree().neighbors("b").tolist()
+        ['a', 'c']
+        """
+        u, v = self.edges[:, 0].astype(np.int64), self.edges[:, 1].astype(np.int64)
+        built = Graph.from_edgelist(u, v, self.weights, num_vertices=self.graph.num_vertices)
+        return built if self.graph.ids is None else Graph(built.to_csr(), directed=False, ids=self.graph.ids)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of edges and trees, and the total weight."""
+        return {"edges": len(self.edges), "trees": self.count, "weight": self.total_weight}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"{len(self.edges):,} edges of total weight {self.total_weight:,} in {self.count:,} trees"
+
+    def __repr__(self) -> str:
+        return f"<SpanningForest: {len(self.edges):,} edges in {self.count:,} trees>"
+
+
+def minimum_spanning_forest(
+    graph: GraphLike,
+    *,
+    maximum: bool = False,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> SpanningForest:
+    """Find the spanning forest of an undirected graph with the smallest total weight.
+
+    Of edges with equal weights, the one that comes first by its smaller vertex number, then by its larger one, is
+    preferred: the forest is unique. Self-loops are ignored; without weights, all edges have the same weight.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+    maximum : bool, default False
+        Find the forest with the largest total weight instead.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    SpanningForest
+        With ``edges``, ``weights``, ``total_weight``, ``labels`` and ``tree()``. Every run, device and number of
+        threads gives the same forest.
+
+    Raises
+    ------
+    ArgumentTypeError
+        ``graph`` is not a graph, or ``maximum`` is not a bool.
+    GraphError
+        The graph is directed, or has more than 2^31 vertices and the device is not the CPU.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> forest = gp.minimum_spanning_forest(gp.Graph.from_edgelist([0, 1, 0, 5], [1, 2, 2, 6], [4.0, 2.0, 1.0, 7.0]))
+    >>> forest.to_pandas().values.tolist(), forest.total_weight
+    ([[0.0, 2.0, 1.0], [1.0, 2.0, 2.0], [5.0, 6.0, 7.0]], 10.0)
+    """
+    graph = as_graph(graph)
+    check_undirected(graph, "minimum_spanning_forest")
+    maximum = check_flag("maximum", maximum)
+    target = get_device(device, threads=threads)
+    if target.name == "cpu":
+        edges, weights, labels, stats, trace = find_forest(graph, target, maximum, progress)
+    else:
+        edges, weights, labels, stats, trace = _by_operators(graph, device, maximum, progress)
+    return SpanningForest(
+        graph=graph, stats=stats, trace=trace, edges=edges, weights=weights, labels=labels, maximum=maximum
+    )
+
+
+def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: bool) -> tuple[Any, ...]:
+    n = graph.num_vertices
+    if n > _MAX_VERTICES:
+        raise GraphError(f"minimum_spanning_forest takes at most 2^31 vertices on {device}: pass device='cpu'")
+    everything = Frontier(graph, device=device, progress=progress)
+    indptr, indices, _ = everything.csr()
+    weights = np.zeros(graph.num_edges, np.int32) if graph.weights is None else graph.weights
+    keys = everything.upload(_reversed(weights) if maximum else weights)
+    heaviest = np.inf if weights.dtype.kind == "f" else np.iinfo(weights.dtype).max
+    labels, parents = (everything.upload(np.arange(n)) for _ in range(2))
+    chosen, chosen_keys = everything.full(-1, np.int64), everything.full(0, weights.dtype)
+    rows = indptr, indices, keys, labels
+    while True:
+        lightest, pairs = everything.full(heaviest, weights.dtype), everything.full(_NO_EDGE, np.int64)
+        process_vertices(_find_lightest, everything, (*rows, lightest))
+        process_vertices(_find_first, everything, (*rows, lightest, pairs))
+        hooks = labels, parents, lightest, pairs, chosen, chosen_keys
+        if not process_vertices(_hook, everything, hooks):
+            break
+        process_vertices(_flatten, everything, (labels, parents))
+    edges, edge_keys, roots = map(everything.download, (chosen, chosen_keys, labels))
+    taken = np.flatnonzero(edges >= 0)
+    taken = taken[np.argsort(edges[taken])]
+    ends = np.stack([edges[taken] >> 32, edges[taken] & 0xFFFFFFFF], axis=1).astype(np.uint32)
+    found = None if graph.weights is None else _reversed(edge_keys[taken]) if maximum else edge_keys[taken]
+    _, first, ranks = np.unique(roots, return_index=True, return_inverse=True)
+    return ends, found, first.astype(np.uint32)[ranks], everything.stats(), everything.trace()
+
+
+def _reversed(weights: Array) -> Array:
+    """Return numbers of the same type in the opposite order; applied twice, the weights again."""
+    return -weights if weights.dtype.kind == "f" else ~weights
+
+
+def _find_lightest(v: Any, indptr: Any, indices: Any, keys: Any, labels: Any, lightest: Any) -> int:
+    """Find the smallest weight of an edge that leaves the tree of v."""
+    tree = labels[v]
+    for e in range(indptr[v], indptr[v + 1]):
+        if labels[indices[e]] != tree:
+            atomics.min(lightest, tree, keys[e])
+    return 0
+
+
+def _find_first(v: Any, indptr: Any, indices: Any, keys: Any, labels: Any, lightest: Any, pairs: Any) -> int:
+    """Of the edges with this weight, find the first one."""
+    tree = labels[v]
+    for e in range(indptr[v], indptr[v + 1]):
+        u = int(indices[e])
+        if labels[u] != tree and keys[e] == lightest[tree]:
+            atomics.min(pairs, tree, (min(u, v) << 32) | max(u, v))
+    return 0
+
+
+def _hook(v: Any, labels: Any, parents: Any, lightest: Any, pairs: Any, chosen: Any, chosen_keys: Any) -> int:
+    """Make the root v a child of the tree that its edge leads to; return whether it is one now.
+
+    Of two trees that have chosen the same edge, the smaller root stays.
+    """
+    pair = pairs[v]
+    if pair == _NO_EDGE:
+        return 0
+    other = labels[pair >> 32]
+    if other == v:
+        other = labels[pair & 0xFFFFFFFF]
+    if pairs[other] == pair and v < other:
+        return 0
+    parents[v] = other
+    chosen[v] = pair
+    chosen_keys[v] = lightest[v]
+    return 1
+
+
+def _flatten(v: Any, labels: Any, parents: Any) -> int:
+    """Set the label of v to its root."""
+    root = atomics.load(parents, v)
+    while atomics.load(parents, root) != root:
+        root = atomics.load(parents, root)
+    atomics.store(parents, v, root)
+    labels[v] = root
+    return 0

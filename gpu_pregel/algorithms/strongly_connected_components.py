@@ -1,0 +1,228 @@
+"""Strongly connected components: the largest sets of vertices of which each reaches every other.
+
+Lisa Fleischer, Bruce Hendrickson, Ali Pinar: On identifying strongly connected components in parallel, IPDPS 2000
+workshops. The steps are those of George Slota, Sivasankaran Rajamanickam, Kamesh Madduri: BFS and coloring-based
+parallel algorithms for strongly connected components and related problems (Multistep), IPDPS 2014. The serial search is
+by Robert Tarjan: Depth-first search and linear graph algorithms, SIAM Journal on Computing 1(2), 1972.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms.connected_components import Components
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
+
+Array = np.ndarray[Any, Any]
+
+_SERIAL_EDGES = 1 << 15
+"""On graphs of at most this many edges, the serial search takes less time than the parallel steps."""
+_DENSE = 32
+"""Pull if more than this fraction of the vertices is new."""
+_TRIMS = 2
+_NONE = -1
+
+
+@dataclass(frozen=True, repr=False)
+class StrongComponents(Components):
+    """The strongly connected components of a graph; see :class:`Components` for what it offers.
+
+    Attributes
+    ----------
+    labels : uint32[n]
+        The smallest vertex of each vertex's component, in device memory; ``to_numpy()`` copies it to the host.
+    """
+
+    def condensation(self) -> Graph:
+        """Return the graph of the components, which has no cycle: its ids are those of their smallest vertices.
+
+        It has one edge from a component to another if the graph has any, and no weights.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> graph = gp.Graph.from_edgelist([0, 1, 1, 2, 3], [1, 0, 2, 3, 2], directed=True)
+        >>> condensed = gp.strongly_connected_components(graph).condensation()
+        >>> condensed.ids.tolist(), condensed.to_pandas().values.tolist()
+        ([0, 2], [[0, 2]])
+        """
+        ranks = self.relabel().astype(np.int64)
+        sources = np.repeat(ranks, self.graph.out_degrees)
+        targets = ranks[self.graph.indices]
+        between = sources != targets
+        built = Graph.from_edgelist(
+            sources[between], targets[between], num_vertices=self.count, directed=True, duplicates="drop"
+        )
+        if self.graph.ids is None and self.count == self.graph.num_vertices:
+            return built
+        return Graph(built.to_csr(), directed=True, ids=self.graph.to_ids(np.flatnonzero(self._roots)))
+
+    def __repr__(self) -> str:
+        return f"<StrongComponents: {self.count:,} of {len(self.labels):,} vertices>"
+
+
+def strongly_connected_components(
+    graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
+) -> StrongComponents:
+    """Find the strongly connected components of a graph; the connected components if it is undirected.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    StrongComponents
+        With ``labels``, ``count``, ``sizes()``, ``relabel()`` and ``condensation()``. Every run, device and number of
+        threads gives the same labels.
+
+    Raises
+    ------
+    ArgumentTypeError
+        ``graph`` is not a graph.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> graph = gp.Graph.from_edgelist([0, 1, 2, 2], [1, 2, 1, 3], directed=True)
+    >>> gp.strongly_connected_components(graph).labels.tolist()
+    [0, 1, 1, 3]
+    """
+    graph = as_graph(graph)
+    target = get_device(device, threads=threads)
+    found = _on_cpu(graph, target, progress) if target.name == "cpu" else _by_operators(graph, device, progress)
+    labels, stats, trace = found
+    return StrongComponents(graph=graph, stats=stats, trace=trace, labels=labels)
+
+
+def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Array, Any, Any]:
+    kernels = target.kernels("strong_components")
+    n = graph.num_vertices
+    phases = Phases(target, shown=progress)
+    labels = target.empty(n, np.uint32)
+    if graph.num_edges <= _SERIAL_EDGES:
+        states, rest = target.zeros(n, np.uint8), np.arange(n, dtype=np.uint32)
+    else:
+        states, rest = _around_pivot(graph, target, kernels, phases, labels)
+    low = target.zeros(n, np.uint32)
+    phases.run("search", kernels.search, 1, graph.indptr, graph.indices, rest, states, labels, low)
+    return labels, phases.stats(), phases.trace()
+
+
+def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, labels: Array) -> tuple[Array, Array]:
+    """Label the component of a vertex of large degree and trim the rest; return the states and the vertices left."""
+    n, csc = graph.num_vertices, graph.csc
+    out_edges, in_edges = (graph.indptr, graph.indices), (csc.indptr, csc.indices)
+    states, queue = target.empty(n, np.uint8), target.empty(n, np.uint32)
+    pivot, tail = target.zeros(1, np.int64), target.zeros(kernels.QUEUE_LENGTH, np.int64)
+    phases.run("initialise", kernels.initialise, n, graph.indptr, csc.indptr, states, labels, pivot)
+    if not pivot[0]:
+        return states, queue[:0]
+    start = int(pivot[0]) & 0xFFFFFFFF
+    for bit, edges, reverse in (
+        (kernels.FORWARD, out_edges, in_edges),
+        (kernels.BACKWARD, in_edges, out_edges),
+    ):
+        states[start] |= bit
+        queue[0], tail[0], head = start, 1, 0
+        while new := int(tail[0]) - head:
+            if new > n // _DENSE:
+                head = int(tail[0])
+                phases.run("pull", kernels.pull, n, *reverse, bit, states, queue, tail)
+            else:
+                chunk = new if new <= kernels.SERIAL_LEVEL // 16 else max(16, min(256, new // 64))
+                phases.run("push", kernels.push, new, *edges, bit, head, states, queue, tail, chunk=chunk)
+                head = int(tail[1])
+    smallest = int((states == kernels.PIVOT).argmax())
+    for _ in range(_TRIMS):
+        tail[0] = 0
+        phases.run("trim", kernels.trim, n, *out_edges, *in_edges, smallest, states, labels, queue, tail)
+    return states, queue[: int(tail[0])]
+
+
+def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any, Any, Any]:
+    """Repeat: trim; propagate the smallest number forwards; the vertices that it reaches backwards are a component."""
+    n = graph.num_vertices
+    live = Frontier(graph, device=device, progress=progress)
+    indptr, indices, _ = live.csr()
+    in_indptr, in_indices, _ = live.csc()
+    labels = live.full(_NONE, np.int64)
+    colors = live.upload(np.arange(n))
+    rows = indptr, indices, in_indptr, in_indices, labels
+    while live:
+        before = n + 1
+        while len(live) < before:
+            before = len(live)
+            live = process_vertices(_has_both, live, rows, returns="frontier")
+        process_vertices(_reset, live, (colors,))
+        front = live
+        while front:
+            front = process_edges(_lower, front, (colors, labels), receives=_is_live)
+        front = process_vertices(_is_root, live, (colors, labels), returns="frontier")
+        while front:
+            front = process_edges(_join, front, (colors, labels), receives=_is_live, transpose=True)
+    found = live.download(labels).astype(np.uint32)
+    return found, live.stats(), live.trace()
+
+
+def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any) -> bool:
+    """Return whether v has a live neighbour on both sides; otherwise it is a component."""
+    if atomics.load(labels, v) >= 0:
+        return False
+    after = False
+    for e in range(indptr[v], indptr[v + 1]):
+        if indices[e] != v and atomics.load(labels, indices[e]) < 0:
+            after = True
+            break
+    before = False
+    for e in range(in_indptr[v], in_indptr[v + 1]):
+        if in_indices[e] != v and atomics.load(labels, in_indices[e]) < 0:
+            before = True
+            break
+    if not (after and before):
+        atomics.store(labels, v, v)
+    return after and before
+
+
+def _reset(v: Any, colors: Any) -> int:
+    colors[v] = v
+    return 0
+
+
+def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
+    """Pass the color of u on to v if it is smaller."""
+    color = atomics.load(colors, u)
+    return atomics.min(colors, v, color) > color
+
+
+def _is_live(v: Any, colors: Any, labels: Any) -> Any:
+    return atomics.load(labels, v) < 0
+
+
+def _is_root(v: Any, colors: Any, labels: Any) -> bool:
+    """Return whether v has its own color: it is the smallest vertex of its component."""
+    if colors[v] == v:
+        atomics.store(labels, v, v)
+        return True
+    return False
+
+
+def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
+    """Add v, which reaches u, to the component of u if both have its color."""
+    return colors[u] == colors[v] and atomics.compare_and_swap(labels, v, _NONE, colors[v])

@@ -1,0 +1,310 @@
+"""Kernels of breadth-first search on the CPU: steps along the frontier's out-edges, and along in-edges towards it.
+
+``hops[v]`` is -1 and ``parents[v]`` is ``NO_PARENT`` until v is reached. Rows are sorted, and the parent of a vertex is the
+smallest vertex of the level before that has an edge to it, whichever way the vertex is found.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch, store
+from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, get_bit, popcount, trailing_zeros
+from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+NO_PARENT = np.uint32(0xFFFFFFFF)
+LEVEL, BEGIN, END, EDGES, SCANNED, WITHOUT = range(6)
+"""Elements of the state of a search: level and queue range of the frontier, its edges, edges scanned so far."""
+STATE_LENGTH = 8
+SERIAL_EDGES = 1 << 14
+"""One thread takes about as long for so many edges as the others take to start."""
+EDGES_AHEAD = 16
+SAMPLES = 256
+"""Vertices from which the edges of a long frontier are estimated."""
+LEVELS_WITH_PARENTS = 64
+BUFFER = 1 << 10
+"""Vertices that a thread collects before it appends them to the queue."""
+
+
+@jit
+def reset(work: Any, hops: Any, parents: Any) -> None:
+    """Mark every vertex as not reached."""
+    first, last = claim(work)
+    while first < last:
+        hops[first:last] = -1
+        parents[first:last] = NO_PARENT
+        first, last = claim(work)
+
+
+@jit
+def search_levels(
+    work: Any, indptr: Any, indices: Any, last_level: Any, hops: Any, parents: Any, queue: Any, state: Any
+) -> None:
+    """Search level after level while the frontier has few edges; has one work item.
+
+    Ends before a level with more than ``SERIAL_EDGES`` edges, after ``last_level``, or when the frontier is empty. After
+    ``LEVELS_WITH_PARENTS`` levels, the parents are left to ``find_parents``, which reads memory in sequence.
+    """
+    first, last = claim(work)
+    while first < last:
+        level, begin, end, scanned = state[LEVEL], state[BEGIN], state[END], state[SCANNED]
+        without = level + LEVELS_WITH_PARENTS
+        edges = 0
+        while begin < end and level < last_level:
+            # Count the edges of a short frontier; estimate those of a long one.
+            count = end - begin
+            step = 1 if count <= SERIAL_EDGES else count // SAMPLES
+            edges = 0
+            for i in range(begin, end, step):
+                u = queue[i]
+                edges += indptr[u + 1] - indptr[u]
+                prefetch(indices, indptr[u])
+            edges *= step
+            if max(edges, count) > SERIAL_EDGES:
+                break
+            level += 1
+            tail = end
+            if level <= without:
+                for i in range(begin, end):
+                    u = queue[i]
+                    for e in range(indptr[u], indptr[u + 1]):
+                        v = indices[e]
+                        hop = hops[v]
+                        if hop < 0:
+                            hops[v] = level
+                            parents[v] = u
+                            queue[tail] = v
+                            tail += 1
+                        elif hop == level and u < parents[v]:
+                            parents[v] = u
+            else:
+                for i in range(begin, end):
+                    u = queue[i]
+                    for e in range(indptr[u], indptr[u + 1]):
+                        v = indices[e]
+                        if hops[v] < 0:
+                            hops[v] = level
+                            queue[tail] = v
+                            tail += 1
+            scanned += edges
+            begin = end
+            end = tail
+        state[LEVEL], state[BEGIN], state[END], state[EDGES], state[SCANNED] = level, begin, end, edges, scanned
+        state[WITHOUT] = without
+        first, last = claim(work)
+
+
+@jit
+def find_parents(
+    work: Any, indptr: Any, indices: Any, first_level: Any, last_level: Any, hops: Any, parents: Any
+) -> None:
+    """Find the parents of the vertices of some levels."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            hop = hops[v]
+            if first_level <= hop <= last_level:
+                e = indptr[v]
+                while hops[indices[e]] != hop - 1:
+                    e += 1
+                parents[v] = indices[e]
+        first, last = claim(work)
+
+
+@jit
+def count_edges(work: Any, indptr: Any, frontier: Any, ends: Any) -> None:
+    """Write the degree of each vertex of the frontier."""
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            if i + EDGES_AHEAD < last:
+                prefetch(indptr, frontier[i + EDGES_AHEAD])
+            u = frontier[i]
+            ends[i] = indptr[u + 1] - indptr[u]
+        first, last = claim(work)
+
+
+@inline
+def _flush(buffer: Any, filled: Any, queue: Any, state: Any) -> None:
+    """Append the buffer of a thread to the queue."""
+    position = fetch_and_add(state, END, filled)
+    for i in range(filled):
+        queue[position + i] = buffer[i]
+
+
+@inline
+def _find_row(ends: Any, item: Any) -> Any:
+    """Return the first position whose end is above ``item``."""
+    low = 0
+    high = len(ends) - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if ends[middle] > item:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@jit
+def push(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    level: Any,
+    frontier: Any,
+    ends: Any,
+    hops: Any,
+    parents: Any,
+    queue: Any,
+    state: Any,
+) -> None:
+    """Reach the next level along the out-edges of the frontier, which are the work items.
+
+    ``ends[i]`` is the number of edges of the first ``i + 1`` vertices of the frontier.
+    """
+    buffer = np.empty(BUFFER, np.uint32)
+    filled = 0
+    first, last = claim(work)
+    while first < last:
+        i = _find_row(ends, first)
+        while first < last:
+            u = frontier[i]
+            stop = min(ends[i], last)
+            end = indptr[u + 1] - (ends[i] - stop)
+            e = end - (stop - first)
+            if i + 2 < len(ends):
+                prefetch(indices, indptr[frontier[i + 2]])
+            while e < end:
+                if e + EDGES_AHEAD < end:
+                    prefetch(parents, indices[e + EDGES_AHEAD])
+                    prefetch(hops, indices[e + EDGES_AHEAD])
+                v = indices[e]
+                e += 1
+                parent = load(parents, v)
+                while u < parent:
+                    # Another thread may have set the parent already, but not yet the number of hops.
+                    if parent != NO_PARENT:
+                        hop = load(hops, v)
+                        if hop >= 0 and hop != level:
+                            break
+                    if compare_and_swap(parents, v, parent, u):
+                        if parent == NO_PARENT:
+                            store(hops, v, level)
+                            buffer[filled] = v
+                            filled += 1
+                            if filled == BUFFER:
+                                _flush(buffer, filled, queue, state)
+                                filled = 0
+                        break
+                    parent = load(parents, v)
+            first = stop
+            i += 1
+        first, last = claim(work)
+    _flush(buffer, filled, queue, state)
+
+
+@jit
+def make_bitmaps(work: Any, level: Any, hops: Any, visited: Any, frontier: Any) -> None:
+    """Make the bitmaps of the vertices reached, with ones beyond n, and of the last level; the items are words."""
+    first, last = claim(work)
+    while first < last:
+        for word in range(first, last):
+            begin = word * WORD_BITS
+            part = hops[begin : begin + WORD_BITS]
+            seen = np.uint64(0)
+            active = np.uint64(0)
+            if len(part) == WORD_BITS:
+                for k in range(WORD_BITS):  # a constant length, so that LLVM vectorises the loop
+                    seen |= np.uint64(part[k] >= 0) << np.uint64(k)
+                    active |= np.uint64(part[k] == level) << np.uint64(k)
+            else:
+                for k in range(len(part)):
+                    seen |= np.uint64(part[k] >= 0) << np.uint64(k)
+                    active |= np.uint64(part[k] == level) << np.uint64(k)
+                seen |= ~np.uint64(0) << np.uint64(len(part))
+            visited[word] = seen
+            frontier[word] = active
+        first, last = claim(work)
+
+
+@jit
+def pull(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    level: Any,
+    frontier: Any,
+    hops: Any,
+    parents: Any,
+    visited: Any,
+    reached: Any,
+    figures: Any,
+) -> None:
+    """Reach the next level along in-edges: each vertex not yet reached looks for one from the frontier.
+
+    The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number of
+    vertices reached and that of vertices left.
+    """
+    words = len(visited)
+    found = 0
+    left = 0
+    first, last = claim(work)
+    while first < last:
+        for word in range(first, last):
+            # Prefetch the rows of the next word.
+            if word + 1 < words:
+                todo = ~visited[word + 1]
+                while todo != np.uint64(0):
+                    prefetch(indices, indptr[(word + 1) * WORD_BITS + trailing_zeros(todo)])
+                    todo &= todo - np.uint64(1)
+            begin = word * WORD_BITS
+            seen = visited[word]
+            todo = ~seen
+            new = np.uint64(0)
+            while todo != np.uint64(0):
+                v = begin + trailing_zeros(todo)
+                todo &= todo - np.uint64(1)
+                e = indptr[v]
+                end = indptr[v + 1]
+                if e == end:
+                    seen |= bit(v)
+                while e < end:
+                    u = indices[e]
+                    e += 1
+                    if get_bit(frontier, u):
+                        hops[v] = level
+                        parents[v] = u
+                        new |= bit(v)
+                        e = end
+            reached[word] = new
+            seen |= new
+            visited[word] = seen
+            found += popcount(new)
+            left += WORD_BITS - popcount(seen)
+        first, last = claim(work)
+    fetch_and_add(figures, 0, found)
+    fetch_and_add(figures, 1, left)
+
+
+@jit
+def collect(work: Any, frontier: Any, queue: Any, state: Any) -> None:
+    """Append the vertices of a bitmap to the queue; the work items are words."""
+    buffer = np.empty(BUFFER, np.uint32)
+    filled = 0
+    first, last = claim(work)
+    while first < last:
+        for word in range(first, last):
+            if filled + WORD_BITS > BUFFER:
+                _flush(buffer, filled, queue, state)
+                filled = 0
+            bits = frontier[word]
+            while bits != np.uint64(0):
+                buffer[filled] = word * WORD_BITS + trailing_zeros(bits)
+                filled += 1
+                bits &= bits - np.uint64(1)
+        first, last = claim(work)
+    _flush(buffer, filled, queue, state)

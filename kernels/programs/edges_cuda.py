@@ -1,0 +1,232 @@
+"""The kernels of ``process_edges`` on CUDA that push; those that pull are in ``pull_edges_cuda``.
+
+A push reads the rows of a queue's vertices. The lanes of a warp share the edges of 32 rows, and each piece of a hub has
+a warp of its own, as in ``push_cuda``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
+from gpu_pregel.kernels.programs.fields import make_weight
+from gpu_pregel.kernels.programs.frontier_cuda import EDGES, append
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+
+_VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
+
+
+@dataclass(frozen=True)
+class EdgeFunctions:
+    """What the kernels over edges are made from.
+
+    Attributes
+    ----------
+    body, receives : device function
+        ``receives`` is None if every vertex receives.
+    arrays : Numba type
+        Of the tuple of arrays and numbers passed to both.
+    offset : dtype
+        Of edge positions: uint32 or int64.
+    weight : dtype or None
+        Of the weights; None if the graph has none.
+    total : dtype or None
+        Of the sum of what ``body`` returns; None if its results are the next frontier.
+    """
+
+    body: Any
+    receives: Any
+    arrays: Any
+    offset: np.dtype[Any]
+    weight: np.dtype[Any] | None
+    total: np.dtype[Any] | None
+
+    @property
+    def rows(self) -> tuple[Any, Any, Any]:
+        """The types of ``indptr``, ``indices`` and ``weights``."""
+        weight = np.dtype(np.float32) if self.weight is None else self.weight
+        return numba.from_dtype(self.offset)[::1], _VERTICES, numba.from_dtype(weight)[::1]
+
+    @property
+    def position(self) -> Any:
+        """The unsigned type of an edge position."""
+        return types.uint32 if self.offset.itemsize == 4 else types.uint64
+
+
+def make_calls(functions: EdgeFunctions) -> tuple[Any, Any]:
+    """``receives(v, arrays)`` and ``call(u, v, weights, e, arrays)``: the body's result for edge ``e``."""
+    body, chosen = functions.body, functions.receives
+    weight_of = make_weight(device, functions.weight is not None)
+    number = types.boolean if functions.total is None else numba.from_dtype(functions.total)
+
+    def some(v: Any, arrays: Any) -> Any:
+        return chosen(np.int64(v), *arrays) != 0
+
+    def every(v: Any, arrays: Any) -> Any:
+        return True
+
+    @device
+    def call(u: Any, v: Any, weights: Any, e: Any, arrays: Any) -> Any:
+        return number(body(np.int64(u), np.int64(v), weight_of(weights, e), *arrays))
+
+    return device(every if chosen is None else some), call
+
+
+@device
+def _hub_of(firsts: Any, count: Any, piece: Any) -> Any:
+    """Return the last of ``count`` hubs whose first piece is at most ``piece``."""
+    low, high = np.uint32(0), count
+    while np.uint32(low + np.uint32(1)) < high:
+        middle = np.uint32(np.uint32(low + high) >> np.uint32(1))
+        if firsts[middle] <= piece:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _make_sender(functions: EdgeFunctions) -> Any:
+    """``sender(queue, count, hubs, firsts, hub_count, pieces, indptr)``: the row of each lane of a push.
+
+    Returned are the vertex, its first edge, and the number of edges, 0 without a row. The warps after those of the
+    ``count`` rows have one piece of a hub each. An empty queue stands for all vertices.
+    """
+    position = functions.position
+
+    @device
+    def sender(queue: Any, count: Any, hubs: Any, firsts: Any, hub_count: Any, pieces: Any, indptr: Any) -> Any:
+        lane, warp = lane_number(), warp_number()
+        row_warps = np.uint32(np.uint32(count + np.uint32(WARP - 1)) >> np.uint32(5))
+        u, begin, length = np.uint32(0), position(0), np.uint32(0)
+        if warp < row_warps:
+            u = np.uint32(warp * np.uint32(WARP) + lane)
+            if u < count:
+                if len(queue) > 0:
+                    u = queue[u]
+                begin = position(indptr[u])
+                degree = position(position(indptr[np.uint32(u + np.uint32(1))]) - begin)
+                if degree <= position(HUB_EDGES):
+                    length = np.uint32(degree)
+        elif np.uint32(warp - row_warps) < pieces:
+            piece = np.uint32(warp - row_warps)
+            hub = _hub_of(firsts, hub_count, piece)
+            u = hubs[hub]
+            if lane == np.uint32(0):
+                begin = position(indptr[u]) + position(np.uint32(piece - firsts[hub])) * position(HUB_EDGES)
+                left = position(position(indptr[np.uint32(u + np.uint32(1))]) - begin)
+                length = np.uint32(min(left, position(HUB_EDGES)))
+        return u, begin, length
+
+    return sender
+
+
+def make_push(functions: EdgeFunctions) -> Kernel:
+    """Return the kernel that calls the body for the out-edges of a queue's vertices.
+
+    The vertices for which it returns true are set in the bitmap ``found``, and appended to ``found_queue`` by the
+    thread that sets the bit. With ``total``, each warp writes the sum of the results to ``partials`` instead.
+    """
+    return _make_push_sum(functions) if functions.total is not None else _make_push_frontier(functions)
+
+
+def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
+    position, sender = functions.position, _make_sender(functions)
+    receives, call = make_calls(functions)
+
+    @kernel(
+        *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, *functions.rows),
+        *(functions.arrays, functions.rows[0], _VERTICES, _VERTICES, _VERTICES, _VERTICES, _CONTROL),
+        relaxed=("arrays",),
+    )
+    def push(
+        queue: Any,
+        count: Any,
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        indptr: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        degrees: Any,
+        found: Any,
+        found_queue: Any,
+        found_hubs: Any,
+        found_firsts: Any,
+        control: Any,
+    ) -> None:
+        u, begin, length = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        lane = lane_number()
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        before = position(begin - position(upto - length))
+        place, edges = lane, np.int64(0)
+        while place - lane < total:
+            owner = owner_of(place, upto)
+            e = position(shuffle(before, owner) + position(place))
+            source, v, is_new = shuffle(u, owner), np.uint32(0), False
+            if place < total:
+                v = indices[e]
+                if receives(v, arrays) and call(source, v, weights, e, arrays):
+                    was = fetch_and_or(found, v >> np.uint32(5), bit(v))
+                    is_new = was & bit(v) == np.uint32(0)
+            edges += append(is_new, v, degrees, found_queue, found_hubs, found_firsts, control)
+            place = np.uint32(place + np.uint32(WARP))
+        if total > np.uint32(0):
+            edges = sum_of_warp(edges)
+            if lane == np.uint32(0) and edges > np.int64(0):
+                fetch_and_add(control, EDGES, edges)
+
+    return push
+
+
+def _make_push_sum(functions: EdgeFunctions) -> Kernel:
+    position, sender = functions.position, _make_sender(functions)
+    receives, call = make_calls(functions)
+    number = numba.from_dtype(functions.total)
+
+    @kernel(
+        *(_VERTICES, types.uint32, _VERTICES, _VERTICES, types.uint32, types.uint32, *functions.rows),
+        *(functions.arrays, number[::1]),
+        relaxed=("arrays",),
+    )
+    def push_sum(
+        queue: Any,
+        count: Any,
+        hubs: Any,
+        firsts: Any,
+        hub_count: Any,
+        pieces: Any,
+        indptr: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        partials: Any,
+    ) -> None:
+        u, begin, length = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
+        lane, warp = lane_number(), warp_number()
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        before = position(begin - position(upto - length))
+        place, own = lane, number(0)
+        while place - lane < total:
+            owner = owner_of(place, upto)
+            e = position(shuffle(before, owner) + position(place))
+            source = shuffle(u, owner)
+            if place < total and receives(indices[e], arrays):
+                own += call(source, indices[e], weights, e, arrays)
+            place = np.uint32(place + np.uint32(WARP))
+        own = sum_of_warp(own)
+        if lane == np.uint32(0) and warp < np.uint32(len(partials)):
+            partials[warp] = own
+
+    return push_sum

@@ -1,0 +1,242 @@
+"""Sets of active vertices on CUDA: a bitmap and, where few are active, a queue of them.
+
+Beside the queue stands a list of the hubs in it, rows of more than ``HUB_EDGES`` edges. Item ``i`` of that list is the
+vertex ``hubs[i]``, whose pieces have the numbers from ``firsts[i]``, which ascend, up to those of the next hub.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add
+from gpu_pregel.kernels.library.bits_cuda import bit
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+
+COUNT, EDGES, HUBS, CONTROL_LENGTH = 0, 1, 2, 4
+"""Positions in ``control``, int64: active vertices, their edges, and hubs * 2**32 + pieces of hubs."""
+LIST_WARPS = 256
+"""Maximum number of warps that list a bitmap's vertices; each lists a range of its words."""
+_VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
+
+
+@device
+def pieces_of(degree: Any) -> Any:
+    """Return 2**32 plus the number of pieces of a hub of this degree, an int64; 0 if it is no hub."""
+    if degree <= np.int64(HUB_EDGES):
+        return np.int64(0)
+    return (np.int64(1) << np.int64(32)) + (degree + np.int64(HUB_EDGES - 1)) // np.int64(HUB_EDGES)
+
+
+@device
+def degree_of(indptr: Any, v: Any) -> Any:
+    """Return the degree of the uint32 vertex ``v``, an int64."""
+    return np.int64(indptr[np.uint32(v + np.uint32(1))]) - np.int64(indptr[v])
+
+
+@device
+def append(is_new: Any, v: Any, indptr: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
+    """Append the vertices of those lanes for which ``is_new`` holds to a queue; return the lane's number of edges.
+
+    All lanes of the warp must call it.
+    """
+    among = np.uint32(cuda.ballot_sync(ALL, is_new))
+    degree = np.int64(0)
+    if among != np.uint32(0):
+        lane, leader = lane_number(), np.uint32(cuda.ffs(among) - 1)
+        place = np.uint32(0)
+        if lane == leader:
+            place = np.uint32(fetch_and_add(control, COUNT, cuda.popc(among)))
+        place = shuffle(place, leader)
+        if is_new:
+            queue[np.uint32(place + rank_in(among, lane))] = v
+            degree = degree_of(indptr, v)
+            if degree > np.int64(HUB_EDGES):
+                before = fetch_and_add(control, HUBS, pieces_of(degree))
+                hub = np.uint32(before >> np.uint64(32))
+                hubs[hub], firsts[hub] = v, np.uint32(before)
+    return degree
+
+
+@device
+def rank_in(bits: Any, lane: Any) -> Any:
+    """Return the number of bits below that of ``lane``."""
+    return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane) - np.uint32(1)))))
+
+
+@device
+def count_word(bits: Any, word: Any, indptr: Any, control: Any) -> None:
+    """Add the vertices of the set bits of a word to the figures in ``control``; all lanes pass the same bits."""
+    if bits == np.uint32(0):
+        return
+    lane, degree = lane_number(), np.int64(0)
+    if (bits >> lane) & np.uint32(1) != np.uint32(0):
+        degree = degree_of(indptr, np.uint32(word * np.uint32(WARP) + lane))
+        if degree > np.int64(HUB_EDGES):
+            fetch_and_add(control, HUBS, pieces_of(degree))
+    degree = sum_of_warp(degree)
+    if lane == np.uint32(0):
+        fetch_and_add(control, COUNT, cuda.popc(bits))
+        fetch_and_add(control, EDGES, degree)
+
+
+@kernel(types.boolean, _VERTICES, types.uint32, _VERTICES, _CONTROL, racy=("words",))
+def clear(by_queue: Any, queue: Any, count: Any, words: Any, control: Any) -> None:
+    """Clear a bitmap, whose set bits are those of the first ``count`` vertices of the queue if ``by_queue``."""
+    i = np.uint32(cuda.grid(1))
+    if by_queue:
+        if i < count:
+            words[queue[i] >> np.uint32(5)] = 0
+    elif i < np.uint32(len(words)):
+        words[i] = 0
+    if i < np.uint32(len(control)):
+        control[i] = 0
+
+
+@kernel(_VERTICES, _VERTICES, _VERTICES)
+def unite(one: Any, other: Any, found: Any) -> None:
+    """Write the union of two bitmaps to a third."""
+    i = np.uint32(cuda.grid(1))
+    if i < np.uint32(len(found)):
+        found[i] = one[i] | other[i]
+
+
+@device
+def _warps(counts: Any) -> Any:
+    """Return the number of warps that list words."""
+    return np.uint32(np.uint32(len(counts)) // np.uint32(3))
+
+
+@device
+def _words_of(warp: Any, words: Any, counts: Any) -> Any:
+    """Return the range of words that a warp lists."""
+    warps = _warps(counts)
+    groups = np.uint32((words + np.uint32(WARP - 1)) // np.uint32(WARP))
+    share = np.uint32(np.uint32((groups + warps - np.uint32(1)) // warps) * np.uint32(WARP))
+    first = min(np.uint32(min(warp, warps) * share), words)
+    return first, min(np.uint32(first + share), words)
+
+
+@kernel(_VERTICES, OFFSETS, _CONTROL, items=WARPS)
+def count_words(words: Any, indptr: Any, counts: Any) -> None:
+    """Write the figures of the words that each warp lists: as those of ``control``, one triple per warp."""
+    lane, warp = lane_number(), warp_number()
+    first, last = _words_of(warp, np.uint32(len(words)), counts)
+    count, edges, hubs = np.int64(0), np.int64(0), np.int64(0)
+    base = first
+    while base < last:
+        word = np.uint32(0)
+        if base + lane < last:
+            word = words[np.uint32(base + lane)]
+        busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
+        while busy != np.uint32(0):
+            owner = np.uint32(cuda.ffs(busy) - 1)
+            busy = np.uint32(busy & np.uint32(busy - np.uint32(1)))
+            if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
+                v = np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)
+                degree = degree_of(indptr, v)
+                count += np.int64(1)
+                edges += degree
+                hubs += pieces_of(degree)
+        base = np.uint32(base + np.uint32(WARP))
+    count, edges, hubs = sum_of_warp(count), sum_of_warp(edges), sum_of_warp(hubs)
+    place = np.uint32(warp * np.uint32(3))
+    if lane == np.uint32(0) and warp < _warps(counts):
+        counts[place], counts[np.uint32(place + np.uint32(1))] = count, edges
+        counts[np.uint32(place + np.uint32(2))] = hubs
+
+
+@device
+def _sum_before(counts: Any, warp: Any, figure: Any) -> Any:
+    """Return, to all lanes, the sum of a figure over the warps before this one."""
+    total, other = np.int64(0), lane_number()
+    while other < warp:
+        total += counts[np.uint32(np.uint32(other * np.uint32(3)) + np.uint32(figure))]
+        other = np.uint32(other + np.uint32(WARP))
+    return shuffle(sum_of_warp(total), 0)
+
+
+@kernel(_VERTICES, OFFSETS, _CONTROL, _VERTICES, _VERTICES, _VERTICES, _CONTROL, items=WARPS)
+def list_words(words: Any, indptr: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> None:
+    """List the vertices of a bitmap and the hubs among them, in ascending order, after ``count_words``."""
+    lane, warp = lane_number(), warp_number()
+    first, last = _words_of(warp, np.uint32(len(words)), counts)
+    place = np.uint32(_sum_before(counts, warp, COUNT))
+    before = _sum_before(counts, warp, HUBS)
+    base = first
+    while base < last:
+        word = np.uint32(0)
+        if base + lane < last:
+            word = words[np.uint32(base + lane)]
+        busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
+        while busy != np.uint32(0):
+            owner = np.uint32(cuda.ffs(busy) - 1)
+            busy = np.uint32(busy & np.uint32(busy - np.uint32(1)))
+            bits = shuffle(word, owner)
+            v, pieces = np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane), np.int64(0)
+            if (bits >> lane) & np.uint32(1) != np.uint32(0):
+                queue[np.uint32(place + rank_in(bits, lane))] = v
+                pieces = pieces_of(degree_of(indptr, v))
+            place = np.uint32(place + np.uint32(cuda.popc(bits)))
+            if cuda.ballot_sync(ALL, pieces != np.int64(0)) != 0:
+                before = _list_hubs(v, pieces, before, hubs, firsts)
+        base = np.uint32(base + np.uint32(WARP))
+    if warp == np.uint32(0):
+        _sum_figures(counts, control)
+
+
+@device
+def _list_hubs(v: Any, pieces: Any, before: Any, hubs: Any, firsts: Any) -> Any:
+    """List the hubs among the vertices of a warp's lanes; return the hubs and pieces listed so far."""
+    own = np.uint32(pieces)
+    is_hub = np.uint32(own > np.uint32(0))
+    pieces_up_to, hubs_up_to = sum_up_to(own), sum_up_to(is_hub)
+    if own > np.uint32(0):
+        hub = np.uint32(np.uint32(before >> np.int64(32)) + hubs_up_to - np.uint32(1))
+        hubs[hub], firsts[hub] = v, np.uint32(np.uint32(before) + pieces_up_to - own)
+    return before + (np.int64(shuffle(hubs_up_to, 31)) << np.int64(32)) + np.int64(shuffle(pieces_up_to, 31))
+
+
+@device
+def _sum_figures(counts: Any, control: Any) -> None:
+    """Write the figures of all warps to ``control``."""
+    for figure in range(3):
+        total = _sum_before(counts, _warps(counts), figure)
+        if lane_number() == np.uint32(0):
+            control[np.uint32(figure)] = total
+
+
+@functools.cache
+def make_fold(total: Any) -> Kernel:
+    """Return the kernel, of one block, that sums the partial sums of all warps in a fixed order into ``result[0]``.
+
+    ``total`` is the dtype of the sums.
+    """
+    number = numba.from_dtype(total)
+    sums = number[::1]
+
+    @kernel(sums, types.uint32, sums)
+    def fold(partials: Any, count: Any, result: Any) -> None:
+        shared = cuda.shared.array(WARPS, number)
+        thread = np.uint32(cuda.threadIdx.x)
+        own, i = number(0), thread
+        while i < count:
+            own += partials[i]
+            i = np.uint32(i + np.uint32(BLOCK))
+        own = sum_of_warp(own)
+        if lane_number() == np.uint32(0):
+            shared[thread >> np.uint32(5)] = own
+        cuda.syncthreads()
+        if thread == np.uint32(0):
+            own = number(0)
+            for k in range(WARPS):
+                own += shared[np.uint32(k)]
+            result[np.uint32(0)] = own
+
+    return fold

@@ -1,0 +1,226 @@
+"""The kernels of ``process_edges`` on CUDA that pull.
+
+A pull reads the rows of all receivers. The lanes of a warp share the edges of 32 rows, and each piece of a hub has a
+warp of its own, as in ``pull_cuda``. A row ends where its vertex does not receive any more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda, types
+
+from gpu_pregel.kernels.library.atomics_cuda import fetch_and_or
+from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
+from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
+from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
+from gpu_pregel.kernels.programs.frontier_cuda import count_word
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
+
+FIRST_EDGES = 4
+"""Edges of its own row that each lane reads before the warp shares the rest, if rows may end early."""
+_VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
+
+
+def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
+    """``receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)``: the row of each lane of a pull.
+
+    Returned are the vertex, its first edge, and the number of edges, 0 if it does not receive.
+    """
+    position = functions.position
+
+    @device
+    def receiver(indptr: Any, piece_vertices: Any, piece_begins: Any, piece_ends: Any, arrays: Any) -> Any:
+        lane, warp, n = lane_number(), warp_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
+        row_warps = np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
+        v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
+        if warp < row_warps:
+            if v < n:
+                begin = position(indptr[v])
+                degree = position(position(indptr[np.uint32(v + np.uint32(1))]) - begin)
+                if degree <= position(HUB_EDGES):
+                    length = np.uint32(degree)
+        elif np.uint32(warp - row_warps) < np.uint32(len(piece_vertices)):
+            piece = np.uint32(warp - row_warps)
+            v = piece_vertices[piece]
+            if lane == np.uint32(0):
+                begin = position(piece_begins[piece])
+                length = np.uint32(position(piece_ends[piece]) - begin)
+        if length > np.uint32(0) and not receives(v, arrays):
+            length = np.uint32(0)
+        return v, begin, length
+
+    return receiver
+
+
+@device
+def _lanes_of(start: Any, upto: Any, base: Any) -> Any:
+    """Return the lanes that read edges ``start`` to ``upto`` when lane 0 reads edge ``base``, as a mask."""
+    if upto <= base or start >= np.uint32(base + np.uint32(WARP)) or start == upto:
+        return np.uint32(0)
+    lanes = ALL
+    if start > base:
+        lanes = np.uint32(lanes << np.uint32(start - base))
+    if upto < np.uint32(base + np.uint32(WARP)):
+        lanes = np.uint32(lanes & np.uint32(bit(np.uint32(upto - base)) - np.uint32(1)))
+    return lanes
+
+
+def _make_pull_rows(functions: EdgeFunctions) -> Any:
+    """``pull_rows(v, begin, length, words, indices, weights, arrays)``: call the body for the edges of a warp's rows.
+
+    Returned are whether it returned true for an edge of the lane's row, and the sum of its results on this lane. A row
+    ends where ``receives`` fails. ``words`` is the frontier; empty if it has all vertices.
+    """
+    position, can_end = functions.position, functions.receives is not None
+    receives, call = make_calls(functions)
+    sums = functions.total is not None
+    number = numba.from_dtype(functions.total) if sums else types.uint32
+
+    @device
+    def is_active(words: Any, u: Any) -> Any:
+        return len(words) == 0 or get_bit(words, u)
+
+    @device
+    def first_edges(v: Any, begin: Any, length: Any, words: Any, indices: Any, weights: Any, arrays: Any) -> Any:
+        """Each lane reads the first edges of its own row; 0 edges are left if the row has ended."""
+        hit, own, k = False, number(0), np.uint32(0)
+        while k < np.uint32(FIRST_EDGES) and k < length:
+            e = position(begin + position(k))
+            u = indices[e]
+            k = np.uint32(k + np.uint32(1))
+            if is_active(words, u):
+                result = call(u, v, weights, e, arrays)
+                if sums:
+                    own += number(result)
+                else:
+                    hit = hit or result != 0
+                if not receives(v, arrays):
+                    length = k
+        return hit, own, position(begin + position(k)), np.uint32(length - k)
+
+    @device
+    def pull_rows(v: Any, begin: Any, length: Any, words: Any, indices: Any, weights: Any, arrays: Any) -> Any:
+        lane, hit, own = lane_number(), False, number(0)
+        if can_end:
+            hit, own, begin, length = first_edges(v, begin, length, words, indices, weights, arrays)
+        upto = sum_up_to(length)
+        total = shuffle(upto, 31)
+        start, base = np.uint32(upto - length), np.uint32(0)
+        before, is_open = position(begin - position(start)), length > np.uint32(0)
+        while base < total:
+            going = ALL
+            if can_end:
+                # Skip the rows that have ended before the first that has not.
+                is_open = is_open and upto > base
+                going = np.uint32(cuda.ballot_sync(ALL, is_open))
+                if going == np.uint32(0):
+                    total = base
+                else:
+                    base = max(base, shuffle(start, np.uint32(cuda.ffs(going) - 1)))
+            place = np.uint32(base + lane)
+            owner = owner_of(place, upto)
+            e, row = position(shuffle(before, owner) + position(place)), shuffle(v, owner)
+            wanted = place < total and (going >> owner) & np.uint32(1) != np.uint32(0)
+            called, result = False, False
+            if wanted:
+                u = indices[e]
+                if is_active(words, u):
+                    called = True
+                    if sums:
+                        own += number(call(u, row, weights, e, arrays))
+                    else:
+                        result = call(u, row, weights, e, arrays) != 0
+            lanes = _lanes_of(start, upto, base)
+            if not sums:
+                hits = np.uint32(cuda.ballot_sync(ALL, result))
+                hit = hit or hits & lanes != np.uint32(0)
+            if can_end:
+                cuda.syncwarp()
+                if np.uint32(cuda.ballot_sync(ALL, called)) & lanes != np.uint32(0):
+                    is_open = receives(v, arrays)
+            base = np.uint32(base + np.uint32(WARP))
+        return hit, own
+
+    return pull_rows
+
+
+def make_pull(functions: EdgeFunctions) -> Kernel:
+    """Return the kernel that calls the body for the in-edges, from active vertices, of all receivers.
+
+    The vertices for which it returns true are set in the bitmap ``found``, which must be empty. With ``total``, each
+    warp writes the sum of the results to ``partials`` instead.
+    """
+    return _make_pull_sum(functions) if functions.total is not None else _make_pull_frontier(functions)
+
+
+def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
+    receives, _ = make_calls(functions)
+    receiver, pull_rows = _make_receiver(functions, receives), _make_pull_rows(functions)
+    offsets, indices_type, weights_type = functions.rows
+
+    @kernel(
+        *(_VERTICES, offsets, _VERTICES, offsets, offsets, indices_type, weights_type, functions.arrays),
+        *(offsets, _VERTICES, _CONTROL),
+        relaxed=("arrays",),
+    )
+    def pull(
+        words: Any,
+        indptr: Any,
+        piece_vertices: Any,
+        piece_begins: Any,
+        piece_ends: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        degrees: Any,
+        found: Any,
+        control: Any,
+    ) -> None:
+        v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
+        hit, _ = pull_rows(v, begin, length, words, indices, weights, arrays)
+        hits = np.uint32(cuda.ballot_sync(ALL, hit))
+        if hits != np.uint32(0):
+            # The rows of a warp have the bits of one word; of a hub, only lane 0 knows the result.
+            word = np.uint32(shuffle(v, 0) >> np.uint32(5))
+            if warp_number() * np.uint32(WARP) >= np.uint32(len(indptr)) - np.uint32(1):
+                hits = bit(shuffle(v, 0))
+            was = np.uint32(0)
+            if lane_number() == np.uint32(0):
+                was = fetch_and_or(found, word, hits)
+            count_word(np.uint32(hits & ~shuffle(was, 0)), word, degrees, control)
+
+    return pull
+
+
+def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
+    receives, _ = make_calls(functions)
+    receiver, pull_rows = _make_receiver(functions, receives), _make_pull_rows(functions)
+    offsets, indices_type, weights_type = functions.rows
+
+    @kernel(
+        *(_VERTICES, offsets, _VERTICES, offsets, offsets, indices_type, weights_type, functions.arrays),
+        numba.from_dtype(functions.total)[::1],
+        relaxed=("arrays",),
+    )
+    def pull_sum(
+        words: Any,
+        indptr: Any,
+        piece_vertices: Any,
+        piece_begins: Any,
+        piece_ends: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+        partials: Any,
+    ) -> None:
+        v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
+        _, own = pull_rows(v, begin, length, words, indices, weights, arrays)
+        own, warp = sum_of_warp(own), warp_number()
+        if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
+            partials[warp] = own
+
+    return pull_sum
