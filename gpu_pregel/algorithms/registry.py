@@ -294,7 +294,7 @@ ALGORITHMS = (
         checker="checkers.similarity",
         requires=("undirected",),
         options=_SIMILARITY,
-        paper="Szymkiewicz, Simpson: Overlap coefficient, 1934",
+        paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
         devices=("cpu", "python"),
     ),
