@@ -163,6 +163,34 @@ ALGORITHMS = (
         peers=_ALL_PEERS,
     ),
     Algorithm(
+        "bfs",
+        "Hops",
+        "bfs",
+        finds="the number of edges on a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the search begins", required=True),
+            Option("", "max_hops", "integer", "limit of the search (default: none)"),
+        ),
+        paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
+        cost="O(n + m)",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "rustworkx", "cugraph"),
+    ),
+    Algorithm(
+        "sssp",
+        "Distances",
+        "sssp",
+        finds="the length of a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the paths begin", required=True),
+            Option("-d", "delta", "number", "width of a bin (default: from weights and degrees)"),
+        ),
+        paper="Meyer, Sanders: Δ-stepping, 2003",
+        cost="O(n + m) on average",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "cugraph"),
+    ),
+    Algorithm(
         "pagerank",
         "PageRanks",
         "pagerank",
@@ -266,7 +294,7 @@ ALGORITHMS = (
         checker="checkers.similarity",
         requires=("undirected",),
         options=_SIMILARITY,
-        paper="Szymkiewicz, Simpson: Overlap coefficient, 1934",
+        paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
         devices=("cpu", "python"),
     ),
@@ -333,7 +361,6 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx", "cugraph"),
     ),
     Algorithm(
@@ -345,7 +372,6 @@ ALGORITHMS = (
         options=(Option("", "seed", "integer", "seed of the random order (default 0)"),),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit",),
     ),
     Algorithm(
@@ -360,7 +386,6 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("rustworkx",),
     ),
     Algorithm(
@@ -371,7 +396,6 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx"),
     ),
 )
