@@ -348,7 +348,7 @@ ALGORITHMS = (
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
             Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
-            Option("i", "iterations", "integer", "how often all levels are searched (default 2)"),
+            Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
