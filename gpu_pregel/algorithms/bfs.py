@@ -24,6 +24,8 @@ Array = np.ndarray[Any, Any]
 _MAX_HOPS = (1 << 31) - 1
 _ALPHA = 15
 """Pull if the frontier has more than one in so many of the edges not yet scanned, as in the paper."""
+_SERIAL_EDGES = 1 << 14
+"""One thread takes about as long for so many edges as the others take to start."""
 _WORD_BITS = 64
 _PUSH_EDGES = (1 << 10, 1 << 14)
 _PULL_WORDS = (16, 256)
@@ -166,7 +168,8 @@ class _CpuSearch:
         self._queue[: len(sources)] = sources
         state[kernels.END] = len(sources)
         while True:
-            self._phases.run("search levels", kernels.search_levels, 1, *rows, limit, *found, self._queue, state)
+            arguments = (*rows, _SERIAL_EDGES, limit, *found, self._queue, state)
+            self._phases.run("search levels", kernels.search_levels, 1, *arguments)
             level, begin, end, edges, scanned, without = state[: kernels.WITHOUT + 1].tolist()
             if level > without:
                 back = graph.csc

@@ -311,7 +311,8 @@ class _CpuSearch:
         if self._word == np.int64:
             return self._words
         if weights.dtype.kind == "f":
-            return self._words.view(weights.dtype)
+            floats: Array = self._words.view(weights.dtype)
+            return floats
         distances: Array = self._target.empty(len(self._words), np.int64)
         arguments = (self._words, self._unreached, distances)
         self._phases.run("widen", self._kernels.widen, len(self._words), *arguments)
