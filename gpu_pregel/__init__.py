@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from gpu_pregel.algorithms.minimum_spanning_forest import minimum_spanning_forest as minimum_spanning_forest
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.similarity import PairScores as PairScores
+    from gpu_pregel.algorithms.similarity import cosine as cosine
+    from gpu_pregel.algorithms.similarity import jaccard as jaccard
+    from gpu_pregel.algorithms.similarity import overlap as overlap
     from gpu_pregel.algorithms.sssp import Distances as Distances
     from gpu_pregel.algorithms.sssp import sssp as sssp
     from gpu_pregel.algorithms.strongly_connected_components import StrongComponents as StrongComponents
