@@ -20,6 +20,7 @@ from tests.graphs import arrays, edge_lists
 MODULE = "gpu_pregel.algorithms.bfs"
 
 
+@pytest.mark.parametrize("device", ["cpu", "python"])
 @pytest.mark.parametrize(
     ("edges", "directed", "source", "hops", "parents"),
     [
@@ -34,10 +35,10 @@ MODULE = "gpu_pregel.algorithms.bfs"
     ],
 )
 def test_known_answers(
-    edges: list[tuple[int, int]], directed: bool, source: Any, hops: list[int], parents: list[int]
+    edges: list[tuple[int, int]], directed: bool, source: Any, hops: list[int], parents: list[int], device: str
 ) -> None:
     graph = gp.Graph.from_edgelist(*arrays(edges), num_vertices=len(hops), directed=directed)
-    found = gp.bfs(graph, source, device="cpu")
+    found = gp.bfs(graph, source, device=device)
     assert (found.hops.tolist(), found.parents.tolist()) == (hops, parents)
     assert (found.hops.dtype, found.parents.dtype) == (np.int32, np.int32)
 

@@ -17,6 +17,7 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.sssp import check_sssp
 from gpu_pregel.algorithms.sssp import _CpuSearch
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
+from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 MODULE = "gpu_pregel.algorithms.sssp"
@@ -24,6 +25,7 @@ FAR = 2**63 - 1
 INF = np.inf
 
 
+@pytest.mark.parametrize("device", ["cpu", "python"])
 @pytest.mark.parametrize(
     ("edges", "weights", "directed", "source", "distances", "predecessors"),
     [
@@ -47,9 +49,10 @@ def test_known_answers(
     source: Any,
     distances: list[float],
     predecessors: list[int],
+    device: str,
 ) -> None:
     graph = gp.Graph.from_edgelist(*arrays(edges), weights, num_vertices=len(distances), directed=directed)
-    found = gp.sssp(graph, source, device="cpu")
+    found = gp.sssp(graph, source, device=device)
     assert (found.distances.tolist(), found.predecessors.tolist()) == (distances, predecessors)
     check_sssp(graph, found)
 
@@ -91,10 +94,12 @@ def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(f"{MODULE}._SERIAL_EDGES", 0)
     monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 8)
     rng = np.random.default_rng(7)
-    graph = weighted(
-        gp.grid(40, seed=2) if shape == "grid" else gp.kronecker(9),
-        lambda count: (rng.integers(1, 256, count) if dtype == "i4" else rng.random(count) * 255).astype(dtype),
-    )
+
+    def draw(count: int) -> Any:
+        weights: Any = rng.integers(1, 256, count) if dtype == "i4" else rng.random(count) * 255
+        return weights.astype(dtype)
+
+    graph = weighted(gp.grid(40, seed=2) if shape == "grid" else gp.kronecker(9), draw)
     source = int(graph.out_degrees.argmax())
     first = gp.sssp(graph, source, threads=1, device="cpu")
     expected = dijkstra(graph.to_scipy(), indices=source)
@@ -110,6 +115,26 @@ def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.Mon
         assert np.array_equal(again.distances, first.distances)
         assert np.array_equal(again.predecessors, first.predecessors)
         assert any(row["phase"] == "move bins" for row in again.trace) == (delta in (0.01, 1e-300))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype"), [on("emulated", "i4"), on("python", "i4"), on("python", "f8"), on("cuda", "f8")]
+)
+def test_near_and_far_vertices_of_other_devices(device: str, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    graph = weighted(gp.grid(4, holes=0), lambda count: rng.integers(0, 99, count).astype(dtype))
+    expected = gp.sssp(graph, [0, 13], device="cpu")
+    found = gp.sssp(graph, [0, 13], delta=30, device=device)
+    assert found.to_numpy().dtype == expected.distances.dtype
+    assert np.array_equal(found.to_numpy(), expected.distances)
+    assert len(found.trace) > 10
+
+
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+def test_unsigned_weights_of_other_devices(dtype: str) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 2**32 - 1, 5], dtype), num_vertices=5)
+    expected = [0, 7, 2**32 + 6, 2**32 + 11, FAR]
+    assert gp.sssp(graph, 0, device="python").distances.tolist() == expected
 
 
 @pytest.mark.parametrize("threads", [1, 3])
