@@ -173,7 +173,6 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
-        devices=("cpu",),
         peers=("gapbs", "networkit", "scipy", "rustworkx", "cugraph"),
     ),
     Algorithm(
@@ -187,7 +186,6 @@ ALGORITHMS = (
         ),
         paper="Meyer, Sanders: Δ-stepping, 2003",
         cost="O(n + m) on average",
-        devices=("cpu",),
         peers=("gapbs", "networkit", "scipy", "cugraph"),
     ),
     Algorithm(

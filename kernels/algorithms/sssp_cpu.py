@@ -342,7 +342,7 @@ def find_predecessors(
     while first < last:
         for v in range(first, last):
             distance = distances[v]
-            found = np.int64(-1)
+            found: Any = np.int64(-1)
             if distance != unreached:
                 for e in range(indptr[v], indptr[v + 1]):
                     before = distances[indices[e]]
