@@ -20,7 +20,7 @@ from gpu_pregel.kernels.library import atomics
 Array = np.ndarray[Any, Any]
 
 
-def _discover(u: Any, v: Any, weight: Any, seen: Any) -> Any:  # noqa: ARG001
+def _discover(u: Any, v: Any, weight: Any, seen: Any) -> Any:
     """Reach a vertex, once."""
     return atomics.compare_and_swap(seen, v, 0, 1)
 

@@ -80,9 +80,7 @@ def _search_blocks(
 class _Search:
     """Searches from one source after the other; all arrays are described in ``path_counts_cpu``."""
 
-    def __init__(
-        self, out: Any, back: Any, target: Device, phases: Phases, extra: float, *, with_edges: bool
-    ) -> None:
+    def __init__(self, out: Any, back: Any, target: Device, phases: Phases, extra: float, *, with_edges: bool) -> None:
         n = len(out[0]) - 1
         self._launch, self._phases, self._extra = target.launch, phases, extra
         self._out, self._in = out, back

@@ -49,9 +49,7 @@ def discover(work: Any, indptr: Any, indices: Any, queue: Any, offset: Any, seen
 
 
 @jit
-def pull(
-    work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found: Any, paths: Any, sums: Any
-) -> None:
+def pull(work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found: Any, paths: Any, sums: Any) -> None:
     """Count the paths to every unreached vertex and mark those that have any; threads claim whole words."""
     n = len(in_indptr) - 1
     first, last = claim(work)

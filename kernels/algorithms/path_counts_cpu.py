@@ -185,7 +185,9 @@ def return_small(
 
 
 @inline
-def start(indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any) -> None:
+def start(
+    indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any
+) -> None:
     """Make the source the only reached vertex."""
     seen[source >> 6] |= bit(source)
     queue[0] = source
@@ -240,9 +242,7 @@ def search_levels(
     """Search small levels; has one work item."""
     first, last = claim(work)
     while first < last:
-        search_small(
-            indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, sums
-        )
+        search_small(indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, sums)
         first, last = claim(work)
 
 
@@ -297,7 +297,9 @@ def search_blocks(
         for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
             wide = False
             while True:
-                start(indptr, in_indices, sources[k], seen[block], queue[block], levels[block], state[block], paths[block])
+                start(
+                    indptr, in_indices, sources[k], seen[block], queue[block], levels[block], state[block], paths[block]
+                )
                 search_small(
                     indptr,
                     indices,
