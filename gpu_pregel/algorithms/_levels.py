@@ -6,7 +6,6 @@ not depend on the order in which threads add.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -154,8 +153,11 @@ class Search:
 class Device(Protocol):
     """The phases of a level on one kind of device; labels are vertices of the level, in device memory."""
 
-    def first_level(self, graph: Graph, factor: float | None) -> Level:
-        """Return the graph as the first level."""
+    def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
+        """Return the graph as the first level, and the sum of all degrees."""
+
+    def upload(self, labels: Any) -> Any:
+        """Return labels in device memory, wherever they are."""
 
     def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
         """Move vertices from the communities ``starts``, or from their own, while modularity rises."""
@@ -179,19 +181,18 @@ class Device(Protocol):
         """Return for each refined community the smallest one that is in the same community."""
 
 
-def search_communities(device: Device, graph: Graph, search: Search, upload: Callable[[Any], Any]) -> list[Any]:
-    """Return the communities after each level of the last iteration; ``upload`` copies labels to the device."""
-    level = device.first_level(graph, weight_factor(graph, search.resolution))
-    objective = Objective(int(level.degrees.sum()), search.resolution)
+def search_communities(device: Device, graph: Graph, search: Search) -> list[Any]:
+    """Return the communities after each level of the last iteration."""
+    level, total = device.first_level(graph, weight_factor(graph, search.resolution))
+    objective = Objective(total, search.resolution)
     found: list[Any] = []
     starts = None
     for iteration in range(search.iterations):
         if found:
-            starts = device.common_starts(found[-1], upload(np.arange(level.n, dtype=np.uint32)), level.n)
+            starts = device.common_starts(found[-1], device.upload(np.arange(level.n, dtype=np.uint32)), level.n)
+        turn = replace(search, iteration=iteration)
         # The last levels may have been searched on the host.
-        found = list(
-            map(upload, _search_levels(device, level, replace(search, iteration=iteration), objective, starts))
-        )
+        found = [device.upload(labels) for labels in _search_levels(device, level, turn, objective, starts)]
     return found
 
 

@@ -48,7 +48,7 @@ class CpuLevels:
         self._slots[0] = 0
         self._device.launch(kernel, size, *arguments, chunk=chunk)
 
-    def first_level(self, graph: Graph, factor: float | None) -> Level:
+    def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
         indptr, indices = read_only(graph.indptr), read_only(graph.indices)
         n, m = graph.num_vertices, graph.num_edges
         degrees = np.empty(n, np.int64)
@@ -61,7 +61,10 @@ class CpuLevels:
                 given = read_only(graph.weights)  # type: ignore[arg-type]
                 self._launch(communities_cpu.sum_degrees, n, indptr, indices, given, factor, weights, degrees)
                 weights = read_only(weights)
-        return Level(0, indptr, indices, weights, degrees)
+        return Level(0, indptr, indices, weights, degrees), int(degrees.sum())
+
+    def upload(self, labels: Any) -> Any:
+        return labels
 
     def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Array:
         n, kernels = level.n, communities_cpu

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
 from gpu_pregel.algorithms._levels import Device as LevelDevice
 from gpu_pregel.algorithms._levels import Search, search_communities
@@ -117,11 +118,8 @@ def find_communities(
     target = get_device(device, threads=threads)
     levels, close = _levels_on(target, graph, device, progress)
     search = Search(resolution, tolerance, max_levels, seed, name == "leiden", iterations)
-
-    def upload(labels: Any) -> Any:
-        return target.upload(labels) if isinstance(labels, np.ndarray) else labels
-
-    found = search_communities(levels, graph, search, upload) if graph.num_vertices else [target.empty(0, np.uint32)]
+    found = search_communities(levels, graph, search) if graph.num_vertices else [np.empty(0, np.uint32)]
+    found = [target.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found]
     stats, trace = close()
     return Communities(
         graph=graph, stats=stats, trace=trace, labels=found[-1], levels=tuple(found), resolution=resolution
@@ -130,15 +128,16 @@ def find_communities(
 
 def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelDevice, _Close]:
     """Return what searches levels on a device, and a function that returns its statistics and its trace."""
-    if isinstance(target, CpuDevice):
-        phases = Phases(target, shown=progress)
-        return CpuLevels(target, phases, graph.num_vertices), lambda: (phases.stats(), phases.trace())
-    frontier = Frontier(graph, device=device, progress=progress)
-    host = get_device("cpu")
+    host = target if isinstance(target, CpuDevice) else get_device("cpu")
     assert isinstance(host, CpuDevice)
     phases = Phases(host, shown=progress)
-    # Few edges occupy a GPU badly; on the device "python", everything is interpreted.
-    cpu = None if target.name == "python" else CpuLevels(host, phases, graph.num_vertices)
+    interpreted = target.name == "python"
+    # A GPU is slow where there are few edges; on the device "python", everything is interpreted.
+    cpu = None if interpreted else CpuLevels(host, phases, graph.num_vertices)
+    if cpu is not None and (host is target or graph.num_edges <= _levels.SERIAL_EDGES):
+        on_target = {"device": target.name, "threads": target.threads}
+        return cpu, lambda: ({**phases.stats(), **on_target}, phases.trace())
+    frontier = Frontier(graph, device=device, progress=progress)
 
     def close() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
         stats, other = frontier.stats(), phases.stats()

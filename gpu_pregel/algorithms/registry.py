@@ -163,6 +163,34 @@ ALGORITHMS = (
         peers=_ALL_PEERS,
     ),
     Algorithm(
+        "bfs",
+        "Hops",
+        "bfs",
+        finds="the number of edges on a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the search begins", required=True),
+            Option("", "max_hops", "integer", "limit of the search (default: none)"),
+        ),
+        paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
+        cost="O(n + m)",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "rustworkx", "cugraph"),
+    ),
+    Algorithm(
+        "sssp",
+        "Distances",
+        "sssp",
+        finds="the length of a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the paths begin", required=True),
+            Option("-d", "delta", "number", "width of a bin (default: from weights and degrees)"),
+        ),
+        paper="Meyer, Sanders: Δ-stepping, 2003",
+        cost="O(n + m) on average",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "cugraph"),
+    ),
+    Algorithm(
         "pagerank",
         "PageRanks",
         "pagerank",
@@ -224,7 +252,6 @@ ALGORITHMS = (
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
-        devices=("cpu", "python"),
         peers=("gapbs", "networkit"),
     ),
     Algorithm(
@@ -240,7 +267,6 @@ ALGORITHMS = (
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "triangle_count",
@@ -296,7 +322,7 @@ ALGORITHMS = (
         checker="checkers.similarity",
         requires=("undirected",),
         options=_SIMILARITY,
-        paper="Szymkiewicz, Simpson: Overlap coefficient, 1934",
+        paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
         devices=("cpu", "python"),
     ),
@@ -350,7 +376,7 @@ ALGORITHMS = (
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
             Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
-            Option("i", "iterations", "integer", "how often all levels are searched (default 2)"),
+            Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
@@ -363,7 +389,6 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx", "cugraph"),
     ),
     Algorithm(
@@ -375,7 +400,6 @@ ALGORITHMS = (
         options=(Option("", "seed", "integer", "seed of the random order (default 0)"),),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit",),
     ),
     Algorithm(
@@ -390,7 +414,6 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("rustworkx",),
     ),
     Algorithm(
@@ -401,7 +424,6 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx"),
     ),
 )

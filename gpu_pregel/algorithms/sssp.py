@@ -1,8 +1,8 @@
 """Shortest paths from one or several vertices along weighted edges.
 
-On the CPU delta-stepping: Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal of
-Algorithms 49(1), 2003. Threads continue into later bins without waiting for each other, which extends the fusion of bins
-of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020.
+On the CPU delta-stepping: Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal
+of Algorithms 49(1), 2003. Threads continue into later bins without waiting for each other, which extends the fusion of
+bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Distances(PathResult):
         """The vertex before each one on a shortest path; int64[n]: itself for a source, -1 if there is no path.
 
         It is the smallest vertex that leads to the distance from a smaller one. Where only edges of weight 0 (or too
-        small to change a sum) lead to it, it is the smallest vertex that is itself reached by fewer of them. Computed on
-        first use, by the threads of the CPU.
+        small to change a sum) lead to it, it is the smallest vertex that is itself reached by fewer of them. Computed
+        on first use, by the threads of the CPU.
         """
         if self.graph.weights is None:
             ids = self.graph.to_ids(self.sources)
@@ -150,7 +150,8 @@ def sssp(
 
     References
     ----------
-    Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal of Algorithms 49(1), 2003.
+    Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal of Algorithms 49(1),
+    2003.
 
     Examples
     --------
@@ -295,7 +296,7 @@ class _CpuSearch:
         return float(np.floor(least.min()))
 
     def _refill(self, base: float) -> None:
-        """Empty the bins, and insert every vertex reached from bin ``base`` up: at the start, or if the pool is full."""
+        """Empty the bins, and insert every vertex from bin ``base`` up: at the start, or if the pool is full."""
         kernels = self._kernels
         self._bins[:] = 0
         self._common[:] = 0

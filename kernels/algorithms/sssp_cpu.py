@@ -1,10 +1,10 @@
 """Kernels of delta-stepping on the CPU.
 
 Distances are kept as words that atomics can compare: integers as themselves, floats by their bits, whose order is the
-same from 0 up. Vertices wait in bins by distance, ``delta`` wide. Each of several slots, one per thread, has bins of its
-own, and fills them with the vertices whose distance it has improved; only the first bin is shared among the slots in
-each round, after which a slot continues with its own bins up to a limit, without waiting for the others. What was
-improved too early is improved again, so that the distances do not depend on who was first.
+same from 0 up. Vertices wait in bins by distance, ``delta`` wide. Each of several slots, one per thread, has its own
+bins, and fills them with the vertices whose distance it has improved. Each round shares the first bin among the slots;
+then a slot continues with its own bins up to a limit, without waiting for the others. What was improved too early is
+improved again, so that the distances do not depend on who was first.
 
 A bin is a chain of blocks of ``pool``: its tail is the position after the last entry, 0 if it is empty. The first
 word of a block is the number of the block before it; there is no block 0.
@@ -254,7 +254,7 @@ def find_least(
 def move_bins(
     work: Any, weights: Any, inverse: Any, end: Any, base: Any, distances: Any, pool: Any, bins: Any, common: Any
 ) -> None:
-    """Insert the vertices beyond the bins, which ended at position ``end``, into bins from ``base``; items are slots."""
+    """Insert the vertices beyond the bins, which ended at ``end``, into bins from ``base``; the items are slots."""
     first, last = claim(work)
     while first < last:
         for number in range(first, last):

@@ -110,7 +110,7 @@ def test_arguments_that_are_no_pairs_are_rejected(pairs: Any) -> None:
 
 
 def test_invalid_arguments_are_rejected() -> None:
-    with pytest.raises(ArgumentError, match="pairs: no vertex has the id 'x'|pairs.*'x'"):
+    with pytest.raises(ArgumentError, match=r"pairs: .*'x'"):
         gp.overlap(TWO_STARS, pairs=[("a", "x")])
     with pytest.raises(ArgumentError, match="pairs is empty"):
         gp.overlap(TWO_STARS, pairs=[])
