@@ -200,6 +200,7 @@ ALGORITHMS = (
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
+        peers=("gapbs", "networkit"),
     ),
     Algorithm(
         "hits",
@@ -237,6 +238,33 @@ ALGORITHMS = (
         ),
         paper="Katz: A New Status Index, 1953",
         cost="O(n + m) per iteration",
+    ),
+    Algorithm(
+        "betweenness_centrality",
+        "BetweennessScores",
+        "bc",
+        finds="the betweenness centrality of each vertex",
+        options=(
+            Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
+            Option("", "seed", "integer", "seed of the choice (default 0)"),
+        ),
+        paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
+        cost="O(n + m) per source",
+        peers=("gapbs", "networkit"),
+    ),
+    Algorithm(
+        "edge_betweenness_centrality",
+        "EdgeBetweennessScores",
+        "ebc",
+        finds="the betweenness centrality of each edge",
+        module="betweenness_centrality",
+        checker="checkers.betweenness_centrality",
+        options=(
+            Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
+            Option("", "seed", "integer", "seed of the choice (default 0)"),
+        ),
+        paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
+        cost="O(n + m) per source",
     ),
     Algorithm(
         "triangle_count",
