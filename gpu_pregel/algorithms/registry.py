@@ -348,7 +348,7 @@ ALGORITHMS = (
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
             Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
-            Option("i", "iterations", "integer", "how often all levels are searched (default 2)"),
+            Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
@@ -361,7 +361,6 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx", "cugraph"),
     ),
     Algorithm(
@@ -373,7 +372,6 @@ ALGORITHMS = (
         options=(Option("", "seed", "integer", "seed of the random order (default 0)"),),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("networkit",),
     ),
     Algorithm(
@@ -388,7 +386,6 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("rustworkx",),
     ),
     Algorithm(
@@ -399,7 +396,6 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
-        devices=("cpu", "python"),
         peers=("networkit", "scipy", "rustworkx"),
     ),
 )
