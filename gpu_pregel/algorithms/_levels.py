@@ -6,7 +6,7 @@ not depend on the order in which threads add.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -114,13 +114,19 @@ class Search:
     max_levels : int or None
     seed : int
         Selects the order in which vertices move.
+    refine : bool
+        Whether communities are refined, as in Leiden's method.
+    iterations, iteration : int
+        How often all levels are searched, from the communities found so far, and which time it is.
     """
 
-    objective: Objective
+    resolution: float
     tolerance: float
     max_levels: int | None
     seed: int
     refine: bool = False
+    iterations: int = 1
+    iteration: int = 0
 
     rounds = _ROUNDS
 
@@ -135,9 +141,9 @@ class Search:
 
     def order(self, size: int) -> tuple[int, int]:
         """Return ``step, start`` of an order of ``range(size)``: item i is ``(i * step + start) % size``."""
-        if self.seed == 0:
+        if self.seed == 0 and self.iteration == 0:
             return 1, 0
-        random = np.random.default_rng(self.seed)
+        random = np.random.default_rng([self.seed, self.iteration])
         step = int(random.integers(1, max(2, size)))
         while np.gcd(step, size) != 1:
             step += 1
@@ -147,13 +153,16 @@ class Search:
 class Device(Protocol):
     """The phases of a level on one kind of device; labels are vertices of the level, in device memory."""
 
-    def first_level(self, graph: Graph, factor: float | None) -> Level:
-        """Return the graph as the first level."""
+    def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
+        """Return the graph as the first level, and the sum of all degrees."""
 
-    def move(self, level: Level, starts: Any, search: Search) -> Any:
+    def upload(self, labels: Any) -> Any:
+        """Return labels in device memory, wherever they are."""
+
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
         """Move vertices from the communities ``starts``, or from their own, while modularity rises."""
 
-    def refine(self, level: Level, communities: Any, count: int, search: Search) -> Any:
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Any:
         """Return well-connected communities, each of which is part of one of the communities."""
 
     def number(self, labels: Any) -> tuple[Any, int]:
@@ -172,16 +181,31 @@ class Device(Protocol):
         """Return for each refined community the smallest one that is in the same community."""
 
 
-def search_levels(device: Device, level: Level, search: Search) -> list[Any]:
-    """Return the communities of the vertices of the graph after each level, in device memory."""
+def search_communities(device: Device, graph: Graph, search: Search) -> list[Any]:
+    """Return the communities after each level of the last iteration."""
+    level, total = device.first_level(graph, weight_factor(graph, search.resolution))
+    objective = Objective(total, search.resolution)
     found: list[Any] = []
-    device, level, (starts, membership) = device.hand_over(level, [None, None])
+    starts = None
+    for iteration in range(search.iterations):
+        if found:
+            starts = device.common_starts(found[-1], device.upload(np.arange(level.n, dtype=np.uint32)), level.n)
+        turn = replace(search, iteration=iteration)
+        # The last levels may have been searched on the host.
+        found = [device.upload(labels) for labels in _search_levels(device, level, turn, objective, starts)]
+    return found
+
+
+def _search_levels(device: Device, level: Level, search: Search, objective: Objective, starts: Any) -> list[Any]:
+    """Return the communities after each level, from the communities ``starts`` or from single vertices."""
+    found: list[Any] = []
+    device, level, (starts, membership) = device.hand_over(level, [starts, None])
     limit = search.max_levels or 1 << 30
     while True:
-        communities, count = device.number(device.move(level, starts, search))
+        communities, count = device.number(device.move(level, starts, search, objective))
         refined, refined_count = communities, count
         if search.refine and count < level.n:
-            refined, refined_count = device.number(device.refine(level, communities, count, search))
+            refined, refined_count = device.number(device.refine(level, communities, count, objective))
         last = count == level.n or refined_count == level.n or level.number + 1 == limit
         result = refined if last else communities
         found.append(result if membership is None else device.look_up(result, membership))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Device, Level, Search, is_serial
+from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import CSR, build_csr, read_only
 from gpu_pregel.host.graphs.graph import Graph
@@ -48,7 +48,7 @@ class CpuLevels:
         self._slots[0] = 0
         self._device.launch(kernel, size, *arguments, chunk=chunk)
 
-    def first_level(self, graph: Graph, factor: float | None) -> Level:
+    def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
         indptr, indices = read_only(graph.indptr), read_only(graph.indices)
         n, m = graph.num_vertices, graph.num_edges
         degrees = np.empty(n, np.int64)
@@ -61,10 +61,13 @@ class CpuLevels:
                 given = read_only(graph.weights)  # type: ignore[arg-type]
                 self._launch(communities_cpu.sum_degrees, n, indptr, indices, given, factor, weights, degrees)
                 weights = read_only(weights)
-        return Level(0, indptr, indices, weights, degrees)
+        return Level(0, indptr, indices, weights, degrees), int(degrees.sum())
 
-    def move(self, level: Level, starts: Any, search: Search) -> Array:
-        n, kernels, objective = level.n, communities_cpu, search.objective
+    def upload(self, labels: Any) -> Any:
+        return labels
+
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Array:
+        n, kernels = level.n, communities_cpu
         labels = np.arange(n, dtype=np.uint32) if starts is None else starts
         totals = level.degrees.copy() if starts is None else self._sum_totals(level, labels)
         active = np.ones(n, np.uint8)
@@ -173,8 +176,7 @@ class CpuLevels:
             self._launch(kernels.join_pieces, int(cursor[0]), *pieces, *edges, indptr[:-1].copy(), indices, weights)
         return Level(level.number + 1, read_only(indptr), read_only(indices), read_only(weights), degrees)
 
-    def refine(self, level: Level, communities: Any, count: int, search: Search) -> Array:
-        objective = search.objective
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Array:
         graph = (level.indptr, level.indices, level.weights, level.degrees)
         refined, totals = np.arange(level.n, dtype=np.uint32), level.degrees.copy()
         scratch = (self._tables(level), self._found, self._slots)

@@ -6,11 +6,12 @@ weights in its own slice of a hash table, which has the places of its edges.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Device, Level, Search, is_serial
+from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
@@ -133,15 +134,15 @@ def _move(
 def _sum_degree(
     u: Any, indptr: Any, indices: Any, given: Any, step: Any, factor: Any, weights: Any, degrees: Any
 ) -> Any:
-    """Round the weights of u's edges times ``factor`` to whole numbers, and sum them."""
+    """Round the weights of u's edges times ``factor`` to whole numbers; return their sum."""
     degree = np.int64(0)
     for e in range(indptr[u], indptr[u + 1]):
-        weight = np.int64(np.rint(np.float64(given[e * step]) * factor))
+        weight = np.int64(math.floor(np.float64(given[e * step]) * factor + 0.5))
         if step:
             weights[e] = weight
-        degree += weight * (1 + np.int64(indices[e] == u))
+        degree += 2 * weight if indices[e] == u else weight
     degrees[u] = degree
-    return 0
+    return degree
 
 
 def _add_total(v: Any, labels: Any, degrees: Any, totals: Any) -> Any:
@@ -166,7 +167,7 @@ def _pair_edges(
         if other == here or weight == 0:
             continue
         pair = (here << 32) | other
-        slot = (here * 1000003 + other * 7919) % size
+        slot: Any = (here * 1000003 + other * 7919) % size
         while True:
             seen = atomics.load(pairs, slot)
             if seen == pair:
@@ -273,7 +274,7 @@ class OperatorLevels:
             return self._array(1, np.int64, 1), 0
         return level.weights, 1
 
-    def first_level(self, graph: Graph, factor: float | None) -> Level:
+    def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
         frontier, n = self._frontier, graph.num_vertices
         indptr, indices, given = frontier.csr()
         degrees = self._array(n, np.int64)
@@ -282,11 +283,14 @@ class OperatorLevels:
             arrays = (indptr, indices, self._array(1, np.int64, 1), 0, 1.0, weights, degrees)
         else:
             arrays = (indptr, indices, given, 1, factor, weights, degrees)
-        process_vertices(_sum_degree, frontier, arrays)
-        return Level(0, indptr, indices, None if factor is None else weights, degrees)
+        total = int(process_vertices(_sum_degree, frontier, arrays))
+        return Level(0, indptr, indices, None if factor is None else weights, degrees), total
 
-    def move(self, level: Level, starts: Any, search: Search) -> Any:
-        n, frontier, objective = level.n, self._frontier, search.objective
+    def upload(self, labels: Any) -> Any:
+        return self._frontier.upload(labels) if isinstance(labels, np.ndarray) else labels
+
+    def move(self, level: Level, starts: Any, search: Search, objective: Objective) -> Any:
+        n, frontier = level.n, self._frontier
         labels = frontier.upload(np.arange(n, dtype=np.uint32)) if starts is None else starts
         totals = self._sum_totals(level, labels)
         active, targets = self._array(n, np.int32, 1), frontier.upload(frontier.download(labels))
@@ -362,8 +366,8 @@ class OperatorLevels:
         process_vertices(_add_total, vertices, (labels, level.degrees, degrees))
         return Level(level.number + 1, frontier.upload(indptr), indices, weights, degrees)
 
-    def refine(self, level: Level, communities: Any, count: int, search: Search) -> Any:
-        n, frontier, objective = level.n, self._frontier, search.objective
+    def refine(self, level: Level, communities: Any, count: int, objective: Objective) -> Any:
+        n, frontier = level.n, self._frontier
         groups = frontier.download(communities)
         members = frontier.upload(np.argsort(groups, kind="stable").astype(np.uint32))
         starts = frontier.upload(np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=count))]))

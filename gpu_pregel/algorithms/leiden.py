@@ -22,6 +22,7 @@ def leiden(
     max_levels: int | None = None,
     tolerance: float = 0.01,
     seed: int = 0,
+    iterations: int = 2,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
@@ -45,6 +46,8 @@ def leiden(
         each further level. A smaller one takes longer and finds slightly better communities.
     seed : int, default 0
         Selects the order in which vertices move.
+    iterations : int, default 2
+        How often all levels are searched; the second and further times start from the communities found before.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -74,5 +77,14 @@ def leiden(
     ([0, 0, 0, 1, 1, 1], 0.357)
     """
     return find_communities(
-        "leiden", graph, resolution, max_levels, tolerance, seed, device=device, threads=threads, progress=progress
+        "leiden",
+        graph,
+        resolution,
+        max_levels,
+        tolerance,
+        seed,
+        iterations,
+        device=device,
+        threads=threads,
+        progress=progress,
     )

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
 from gpu_pregel.algorithms._levels import Device as LevelDevice
-from gpu_pregel.algorithms._levels import Objective, Search, search_levels, weight_factor
+from gpu_pregel.algorithms._levels import Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
@@ -98,6 +99,7 @@ def find_communities(
     max_levels: int | None,
     tolerance: float,
     seed: int,
+    iterations: int = 1,
     *,
     device: DeviceName,
     threads: int | None,
@@ -112,13 +114,11 @@ def find_communities(
         max_levels = check_integer("max_levels", max_levels, 1)
     tolerance = check_open_interval("tolerance", tolerance, 0, 1)
     seed = check_integer("seed", seed, 0)
+    iterations = check_integer("iterations", iterations, 1)
     target = get_device(device, threads=threads)
     levels, close = _levels_on(target, graph, device, progress)
-    first = levels.first_level(graph, weight_factor(graph, resolution))
-    objective = Objective(int(first.degrees.sum()), resolution)
-    search = Search(objective, tolerance, max_levels, seed, refine=name == "leiden")
-    found = search_levels(levels, first, search) if graph.num_vertices else [target.empty(0, np.uint32)]
-    # The last levels may have been searched on the host.
+    search = Search(resolution, tolerance, max_levels, seed, name == "leiden", iterations)
+    found = search_communities(levels, graph, search) if graph.num_vertices else [np.empty(0, np.uint32)]
     found = [target.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found]
     stats, trace = close()
     return Communities(
@@ -128,15 +128,16 @@ def find_communities(
 
 def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelDevice, _Close]:
     """Return what searches levels on a device, and a function that returns its statistics and its trace."""
-    if isinstance(target, CpuDevice):
-        phases = Phases(target, shown=progress)
-        return CpuLevels(target, phases, graph.num_vertices), lambda: (phases.stats(), phases.trace())
-    frontier = Frontier(graph, device=device, progress=progress)
-    host = get_device("cpu")
+    host = target if isinstance(target, CpuDevice) else get_device("cpu")
     assert isinstance(host, CpuDevice)
     phases = Phases(host, shown=progress)
-    # Few edges occupy a GPU badly; on the device "python", everything is interpreted.
-    cpu = None if target.name == "python" else CpuLevels(host, phases, graph.num_vertices)
+    interpreted = target.name == "python"
+    # A GPU is slow where there are few edges; on the device "python", everything is interpreted.
+    cpu = None if interpreted else CpuLevels(host, phases, graph.num_vertices)
+    if cpu is not None and (host is target or graph.num_edges <= _levels.SERIAL_EDGES):
+        on_target = {"device": target.name, "threads": target.threads}
+        return cpu, lambda: ({**phases.stats(), **on_target}, phases.trace())
+    frontier = Frontier(graph, device=device, progress=progress)
 
     def close() -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
         stats, other = frontier.stats(), phases.stats()

@@ -9,6 +9,7 @@ Each thread counts in its own row of ``table``, which is all zeros between two v
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def sum_degrees(work: Any, indptr: Any, indices: Any, given: Any, factor: Any, w
         for u in range(first, last):
             degree = np.int64(0)
             for e in range(indptr[u], indptr[u + 1]):
-                weight = np.int64(np.rint(np.float64(given[e]) * factor))
+                weight = np.int64(math.floor(np.float64(given[e]) * factor + 0.5))
                 weights[e] = weight
                 degree += weight << np.int64(np.int64(indices[e]) == u)
             degrees[u] = degree
