@@ -24,7 +24,7 @@ SERIAL = 1 << 10
 
 @jit
 def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, state: Any, left: Any) -> None:
-    """Count the neighbours of each vertex: other vertices, each once. List the vertices that have any; rows are sorted."""
+    """Count the neighbours of each vertex, other vertices once each; list the vertices that have any. Rows are sorted."""
     first, last = claim(work)
     while first < last:
         # Equal neighbours, also of two rows: a loop that the compiler vectorises. Then those of two rows are left out.
@@ -106,8 +106,8 @@ def _peel(
                 previous = np.uint32(u)
                 end = indptr[u + 1]
                 for begin in range(indptr[u], end, BLOCK):
-                    # Without branches, because which neighbours are left is hard to predict; unsigned indices need none.
-                    count = 0
+                    # Without branches, because which neighbours are left is hard to predict; unsigned indices save one.
+                    count = np.int64(0)
                     for e in range(begin, min(begin + BLOCK, end)):
                         w = indices[np.uint64(e)]
                         alive[np.uint64(count)] = w
