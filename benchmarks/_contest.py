@@ -87,8 +87,9 @@ def measure_contestants(
     arguments: argparse.Namespace,
     sources: Sequence[int] = (),
     iterations: int = 1,
+    tolerance: float | None = 0.0,
 ) -> list[Entry]:
-    """Load the graph in every contestant, then let them take turns."""
+    """Load the graph in every contestant, then let them take turns; answers may differ by ``tolerance``."""
     entries = {contestant.name: Entry(contestant.name, contestant.version()) for contestant in contestants}
     running: dict[str, Contestant] = {}
     for contestant in contestants:
@@ -114,7 +115,7 @@ def measure_contestants(
             return
         entry.runs.append(result.runs)
         entry.trials.append(median(result.runs))
-        if result.answer != entry.answer:
+        if not agree(result.answer, entry.answer, tolerance):
             entry.error = f"found {format_answer(entry.answer)} at first and {format_answer(result.answer)} later"
 
     progress(files.spec)

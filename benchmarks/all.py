@@ -71,7 +71,7 @@ def measure_task(task: Task, arguments: argparse.Namespace) -> tuple[list[dict[s
         suffixes = {one.suffix for one in contestants}
         files = prepare(spec, arguments.cache, suffixes, directed=task.directed, weighted=task.weighted)
         sources = choose_sources(files.paths[".wsg" if task.weighted else ".sg"], task.sources)
-        entries = measure_contestants(files, contestants, arguments, sources, task.iterations)
+        entries = measure_contestants(files, contestants, arguments, sources, task.iterations, task.tolerance)
         graph = report_graph(files, entries, task.tolerance)
         graphs.append(_per_run(graph, task.divisor))
         name = task.name.replace("_", " ")

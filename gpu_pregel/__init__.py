@@ -16,6 +16,8 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.bfs import Hops as Hops
+    from gpu_pregel.algorithms.bfs import bfs as bfs
     from gpu_pregel.algorithms.cdlp import CommunityLabels as CommunityLabels
     from gpu_pregel.algorithms.cdlp import cdlp as cdlp
     from gpu_pregel.algorithms.connected_components import Components as Components
@@ -43,6 +45,12 @@ if TYPE_CHECKING:
     from gpu_pregel.algorithms.minimum_spanning_forest import minimum_spanning_forest as minimum_spanning_forest
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.similarity import PairScores as PairScores
+    from gpu_pregel.algorithms.similarity import cosine as cosine
+    from gpu_pregel.algorithms.similarity import jaccard as jaccard
+    from gpu_pregel.algorithms.similarity import overlap as overlap
+    from gpu_pregel.algorithms.sssp import Distances as Distances
+    from gpu_pregel.algorithms.sssp import sssp as sssp
     from gpu_pregel.algorithms.strongly_connected_components import StrongComponents as StrongComponents
     from gpu_pregel.algorithms.strongly_connected_components import (
         strongly_connected_components as strongly_connected_components,

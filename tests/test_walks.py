@@ -30,8 +30,9 @@ FLOORS = ("gpu_pregel", "host", "kernels")
 
 COMPONENTS_CPU, COMPONENTS_CUDA = "A component search", "A component search on CUDA"
 PROGRAM_CPU, PROGRAM_CUDA = "A vertex program on the CPU", "A vertex program on CUDA"
+OPERATOR = "An operator on the CPU"
 MESSAGE = "A message between agents"
-WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, MESSAGE)
+WALKS = (COMPONENTS_CPU, COMPONENTS_CUDA, PROGRAM_CPU, PROGRAM_CUDA, OPERATOR, MESSAGE)
 
 MAX_STAYS, MAX_RETURNS = 18, 8
 MAX_MESSAGE_FILES = 14
@@ -147,6 +148,12 @@ def run_components(device: str) -> None:
     gp.connected_components(gp.kronecker(6), device=device)
 
 
+def run_operator() -> None:
+    frontier = gp.Frontier(gp.kronecker(6), [0], device="cpu")
+    # A unique constant, so that no other test has compiled it.
+    gp.process_edges(lambda u, v, weight, added: v + added > 20261123, frontier, [1], mode="push")
+
+
 def run_agents(store: gp.SQLiteStore) -> list[str]:
     """Send a message from ``a`` to ``b`` in a worker; return the functions called there from ``ctx.send`` on."""
     calls: list[tuple[str, str]] = []
@@ -208,7 +215,7 @@ def test_every_function_of_a_walk_exists(title: str) -> None:
         assert not inspect.isclass(found), f"{name}: name the method that is called"
 
 
-@pytest.mark.parametrize("title", [PROGRAM_CPU, PROGRAM_CUDA])
+@pytest.mark.parametrize("title", [PROGRAM_CPU, PROGRAM_CUDA, OPERATOR])
 def test_walk_of_a_program_is_short(title: str) -> None:
     walk = FUNCTIONS[title]
     visits = stays(walk)
@@ -225,6 +232,7 @@ def test_walk_of_a_message_crosses_few_files() -> None:
 def test_walks_on_the_cpu_are_in_the_order_of_calls() -> None:
     check_order(FUNCTIONS[COMPONENTS_CPU], record(lambda: run_components("cpu")))
     check_order(FUNCTIONS[PROGRAM_CPU], record(lambda: run_program("cpu")))
+    check_order(FUNCTIONS[OPERATOR], record(run_operator))
 
 
 def test_walks_on_cuda_are_in_the_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
     phases.run("collect between", kernels.collect_between, n, *rows, forest.parents, *forest.lists, chunk=chunk)
     forest.grow()
     positions = forest.positions()
-    edges = target.empty((len(positions), 2), np.uint32)
+    edges = target.empty(2 * len(positions), np.uint32).reshape(-1, 2)
     ends = edges[:, 0], edges[:, 1]
     phases.run("locate", kernels.locate, len(positions), graph.indptr, graph.indices, positions, *ends)
     weights = None if graph.weights is None else graph.weights[positions]
@@ -92,7 +92,8 @@ class _Forest:
         keys, positions = self._lists[2][:left], self._positions[:left]
         order = np.lexsort((positions, keys))
         keys[order] = np.arange(left, dtype=np.uint64)
-        return positions[order]
+        by_rank: Array = positions[order]
+        return by_rank
 
     def positions(self) -> Array:
         """Return the positions of the edges of the forest in the CSR, in ascending order."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
 from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
@@ -62,3 +64,10 @@ class PathResult(VertexResult):
         ids = np.full(len(before), None, object)
         ids[found] = self.graph.to_ids(before[found]).tolist()
         return ids
+
+
+def source_numbers(graph: Graph, source: Any) -> Array:
+    """Return the distinct numbers of one source or of a list or array of several, in ascending order."""
+    if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
+        return np.unique(vertex_numbers(graph, "source", source))
+    return np.array([vertex_number(graph, "source", source)], np.int64)

@@ -1,7 +1,7 @@
 """Breadth-first search from one or several vertices.
 
-Scott Beamer, Krste Asanović, David Patterson: Direction-Optimizing Breadth-First Search, SC 2012. While the frontier has
-few edges, its vertices look for vertices not yet reached; when it has many, those look for a vertex of the frontier.
+Scott Beamer, Krste Asanović, David Patterson: Direction-Optimizing Breadth-First Search, SC 2012. While the frontier
+has few edges, its vertices look for vertices not yet reached; when it has many, those look for one of the frontier.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
-from gpu_pregel.algorithms._paths import PathResult
+from gpu_pregel.algorithms._paths import PathResult, source_numbers
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -145,13 +144,6 @@ def bfs(
     return Hops(graph, *found, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
 
 
-def source_numbers(graph: Graph, source: Any) -> Array:
-    """Return the distinct numbers of one source or of a list or array of several, in ascending order."""
-    if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
-        return np.unique(vertex_numbers(graph, "source", source))
-    return np.array([vertex_number(graph, "source", source)], np.int64)
-
-
 class _CpuSearch:
     """A search on the CPU: levels with few edges in one thread, others by a push or a pull of all threads."""
 
@@ -184,7 +176,7 @@ class _CpuSearch:
                 break
             frontier = self._queue[begin:end]
             if edges * _ALPHA > m - scanned and edges > self._words:
-                self._pull_levels(level, frontier, limit)
+                self._pull_levels(level, limit)
             else:
                 self._push(level + 1, frontier)
         parents = self._parents.view(np.int32) if n <= _MAX_HOPS else _widen(self._parents)
@@ -202,7 +194,7 @@ class _CpuSearch:
         arguments = (graph.indptr, graph.indices, level, frontier, ends, self._hops, self._parents, self._queue, state)
         self._phases.run("push", kernels.push, edges, *arguments, chunk=self._chunk(edges, _PUSH_EDGES))
 
-    def _pull_levels(self, level: int, frontier: Array, limit: int) -> None:
+    def _pull_levels(self, level: int, limit: int) -> None:
         """Reach level after level until the frontier has few edges again, and make it the whole queue."""
         graph, kernels, state, words = self._graph, self._kernels, self._state, self._words
         n, m = graph.num_vertices, graph.num_edges

@@ -182,7 +182,7 @@ def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device,
     n = graph.num_vertices
     blocks = _block_order(n, seed)
     parts = min(len(blocks), kernels.CLASSES)
-    counts = target.zeros((parts, kernels.CLASSES), np.int64)
+    counts = target.zeros(parts * kernels.CLASSES, np.int64).reshape(parts, kernels.CLASSES)
     phases.run("count classes", kernels.count_classes, parts, graph.indptr, blocks, counts, chunk=1)
     ends = np.cumsum(counts.T.ravel()).reshape(kernels.CLASSES, parts).T
     positions = np.ascontiguousarray(ends - counts)

@@ -1,9 +1,9 @@
 """Minimum and maximum spanning forests.
 
-Otakar Borůvka: O jistém problému minimálním, 1926, with lock-free unions and shrinking lists of edges as in Alex Fallin,
-Andres Gonzalez, Jarim Seo, Martin Burtscher: A high-performance MST implementation for GPUs (ECL-MST), SC 2023. First a
-forest of the lightest edges is found; of the others, only those that join two of its trees remain: Vitaly Osipov, Peter
-Sanders, Johannes Singler: The filter-Kruskal minimum spanning tree algorithm, ALENEX 2009.
+Otakar Borůvka: O jistém problému minimálním, 1926, with lock-free unions and shrinking lists of edges as in Alex
+Fallin, Andres Gonzalez, Jarim Seo, Martin Burtscher: A high-performance MST implementation for GPUs (ECL-MST), SC 2023.
+First a forest of the lightest edges is found; of the others, only those that join two of its trees remain: Vitaly
+Osipov, Peter Sanders, Johannes Singler: The filter-Kruskal minimum spanning tree algorithm, ALENEX 2009.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ def minimum_spanning_forest(
     Returns
     -------
     SpanningForest
-        With ``edges``, ``weights``, ``total_weight``, ``labels`` and ``tree()``. Every run, device and number of threads
-        gives the same forest.
+        With ``edges``, ``weights``, ``total_weight``, ``labels`` and ``tree()``. Every run, device and number of
+        threads gives the same forest.
 
     Raises
     ------

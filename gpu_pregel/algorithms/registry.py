@@ -146,6 +146,11 @@ class Algorithm(NamedTuple):
 
 _ALL_PEERS = ("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph")
 
+_SIMILARITY = (
+    Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
+    Option("", "weighted", "flag", "take the weights of edges into account"),
+)
+
 ALGORITHMS = (
     Algorithm(
         "connected_components",
@@ -157,6 +162,34 @@ ALGORITHMS = (
         cost="O(n + m)",
         devices=("cpu", "cuda", "emulated"),
         peers=_ALL_PEERS,
+    ),
+    Algorithm(
+        "bfs",
+        "Hops",
+        "bfs",
+        finds="the number of edges on a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the search begins", required=True),
+            Option("", "max_hops", "integer", "limit of the search (default: none)"),
+        ),
+        paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
+        cost="O(n + m)",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "rustworkx", "cugraph"),
+    ),
+    Algorithm(
+        "sssp",
+        "Distances",
+        "sssp",
+        finds="the length of a shortest path to each vertex",
+        options=(
+            Option("-r", "source", "vertex", "vertex where the paths begin", required=True),
+            Option("-d", "delta", "number", "width of a bin (default: from weights and degrees)"),
+        ),
+        paper="Meyer, Sanders: Δ-stepping, 2003",
+        cost="O(n + m) on average",
+        devices=("cpu",),
+        peers=("gapbs", "networkit", "scipy", "cugraph"),
     ),
     Algorithm(
         "pagerank",
@@ -241,6 +274,45 @@ ALGORITHMS = (
         devices=("cpu", "python"),
     ),
     Algorithm(
+        "jaccard",
+        "PairScores",
+        "jaccard",
+        finds="the Jaccard coefficients of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
+        cost="O(d) per pair of degrees up to d",
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
+        "overlap",
+        "PairScores",
+        "overlap",
+        finds="the overlap coefficients of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Simpson: Mammals and the nature of continents, 1943",
+        cost="O(d) per pair of degrees up to d",
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
+        "cosine",
+        "PairScores",
+        "cosine",
+        finds="the cosine similarities of pairs of vertices",
+        module="similarity",
+        checker="checkers.similarity",
+        requires=("undirected",),
+        options=_SIMILARITY,
+        paper="Salton, McGill: Introduction to modern information retrieval, 1983",
+        cost="O(d) per pair of degrees up to d",
+        devices=("cpu", "python"),
+    ),
+    Algorithm(
         "cdlp",
         "CommunityLabels",
         "cdlp",
@@ -277,7 +349,7 @@ ALGORITHMS = (
             Option("", "resolution", "number", "resolution of the modularity (default 1)"),
             Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
             Option("", "max_levels", "integer", "number of levels at most"),
-            Option("i", "iterations", "integer", "how often all levels are searched (default 2)"),
+            Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
             Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
@@ -313,7 +385,7 @@ ALGORITHMS = (
             Option("", "order", "log_degree,degree,random", "order of the vertices (default log_degree)"),
             Option("", "seed", "integer", "seed of the random order that breaks ties (default 0)"),
         ),
-        paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al.: Ordering heuristics, 2014",
+        paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
         peers=("rustworkx",),
     ),

@@ -157,7 +157,7 @@ def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, la
 
 
 def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any, Any, Any]:
-    """Repeat: trim; propagate the smallest vertex number forwards; the part that it reaches backwards is a component."""
+    """Repeat: trim; propagate the smallest number forwards; the vertices that it reaches backwards are a component."""
     n = graph.num_vertices
     live = Frontier(graph, device=device, progress=progress)
     indptr, indices, _ = live.csr()
@@ -205,13 +205,13 @@ def _reset(v: Any, colors: Any) -> int:
     return 0
 
 
-def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> bool:
+def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
     """Pass the color of u on to v if it is smaller."""
     color = atomics.load(colors, u)
     return atomics.min(colors, v, color) > color
 
 
-def _is_live(v: Any, colors: Any, labels: Any) -> bool:
+def _is_live(v: Any, colors: Any, labels: Any) -> Any:
     return atomics.load(labels, v) < 0
 
 
@@ -223,6 +223,6 @@ def _is_root(v: Any, colors: Any, labels: Any) -> bool:
     return False
 
 
-def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> bool:
+def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
     """Add v, which reaches u, to the component of u if both have its color."""
     return colors[u] == colors[v] and atomics.compare_and_swap(labels, v, _NONE, colors[v])

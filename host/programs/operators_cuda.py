@@ -291,7 +291,9 @@ class CudaOperators:
     def _kernel(self, kind: str, bodies: Bodies, returns: str) -> tuple[Any, np.dtype[Any]]:
         """Return the kernel of a kind for these bodies, and the dtype of sums of what they return."""
         key = ("cuda", kind, returns, self._offset)
-        found: tuple[Any, np.dtype[Any]] = kernel_of(key, bodies, lambda: _make(kind, bodies, returns, self._offset))
+        found: tuple[Any, np.dtype[Any]] = kernel_of(
+            key, bodies, lambda: make_kernel(kind, bodies, returns, self._offset)
+        )
         return found
 
     def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
@@ -299,7 +301,7 @@ class CudaOperators:
             self._device.launch(kernel, size, *arguments)
 
 
-def _make(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
+def make_kernel(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
     """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
     one = compile_bodies(bodies, returns, jit_cuda.device)
     arrays, offsets = numba.types.Tuple(bodies.kinds), numba.from_dtype(offset)[::1]

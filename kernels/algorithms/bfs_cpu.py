@@ -1,7 +1,7 @@
 """Kernels of breadth-first search on the CPU: steps along the frontier's out-edges, and along in-edges towards it.
 
-``hops[v]`` is -1 and ``parents[v]`` is ``NO_PARENT`` until v is reached. Rows are sorted, and the parent of a vertex is the
-smallest vertex of the level before that has an edge to it, whichever way the vertex is found.
+``hops[v]`` is -1 and ``parents[v]`` is ``NO_PARENT`` until v is reached. Rows are sorted, and the parent of a vertex is
+the smallest vertex of the level before that has an edge to it, whichever way the vertex is found.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def search_levels(
 ) -> None:
     """Search level after level while the frontier has few edges; has one work item.
 
-    Ends before a level with more than ``SERIAL_EDGES`` edges, after ``last_level``, or when the frontier is empty. After
-    ``LEVELS_WITH_PARENTS`` levels, the parents are left to ``find_parents``, which reads memory in sequence.
+    Ends before a level with more than ``SERIAL_EDGES`` edges, after ``last_level``, or when the frontier is empty.
+    After ``LEVELS_WITH_PARENTS`` levels, the parents are left to ``find_parents``, which reads memory in sequence.
     """
     first, last = claim(work)
     while first < last:
@@ -246,8 +246,8 @@ def pull(
 ) -> None:
     """Reach the next level along in-edges: each vertex not yet reached looks for one from the frontier.
 
-    The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number of
-    vertices reached and that of vertices left.
+    The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number
+    of vertices reached and that of vertices left.
     """
     words = len(visited)
     found = 0

@@ -41,7 +41,7 @@ def count_classes(work: Any, indptr: Any, blocks: Any, counts: Any) -> None:
     while part < last:
         row = counts[part]
         for b in range(len(blocks) * part // parts, len(blocks) * (part + 1) // parts):
-            begin = np.int64(blocks[b]) << BLOCK_BITS
+            begin: Any = np.int64(blocks[b]) << BLOCK_BITS
             for v in range(begin, min(begin + (1 << BLOCK_BITS), n)):
                 row[_log_class(indptr[v + 1] - indptr[v])] += 1
         part, last = claim(work)
@@ -56,7 +56,7 @@ def sort_by_class(work: Any, indptr: Any, blocks: Any, positions: Any, order: An
     while part < last:
         row = positions[part]
         for b in range(len(blocks) * part // parts, len(blocks) * (part + 1) // parts):
-            begin = np.int64(blocks[b]) << BLOCK_BITS
+            begin: Any = np.int64(blocks[b]) << BLOCK_BITS
             for v in range(begin, min(begin + (1 << BLOCK_BITS), n)):
                 c = _log_class(indptr[v + 1] - indptr[v])
                 position = row[c]

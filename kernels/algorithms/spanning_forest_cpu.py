@@ -81,7 +81,7 @@ def collect_light(
             e = _after(indices, indptr[u], end, u)
             while e < end:
                 # Which edges are light is unpredictable: the positions are kept without a branch.
-                found = k
+                found: Any = k
                 stop = min(end, e + BUFFER - k)
                 for position in range(e, stop):
                     word = _ordered(np.uint64(words[position]), rule)

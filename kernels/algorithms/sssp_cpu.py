@@ -1,10 +1,10 @@
 """Kernels of delta-stepping on the CPU.
 
 Distances are kept as words that atomics can compare: integers as themselves, floats by their bits, whose order is the
-same from 0 up. Vertices wait in bins by distance, ``delta`` wide. Each of several slots, one per thread, has bins of its
-own, and fills them with the vertices whose distance it has improved; only the first bin is shared among the slots in
-each round, after which a slot continues with its own bins up to a limit, without waiting for the others. What was
-improved too early is improved again, so that the distances do not depend on who was first.
+same from 0 up. Vertices wait in bins by distance, ``delta`` wide. Each of several slots, one per thread, has its own
+bins, and fills them with the vertices whose distance it has improved. Each round shares the first bin among the slots;
+then a slot continues with its own bins up to a limit, without waiting for the others. What was improved too early is
+improved again, so that the distances do not depend on who was first.
 
 A bin is a chain of blocks of ``pool``: its tail is the position after the last entry, 0 if it is empty. The first
 word of a block is the number of the block before it; there is no block 0.
@@ -22,6 +22,7 @@ from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_a
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
+_INT64_MAX = np.iinfo(np.int64).max
 BINS = 1024
 """Bins of a slot; one more takes the vertices beyond them."""
 FREE, FRESH, FRESH_END, FIRST, EDGES = range(BINS + 1, BINS + 6)
@@ -32,7 +33,7 @@ CURSOR, NEXT_BLOCK, FULL, SHARED, PARTS, CURRENT = 0, 16, 17, 18, 19, 20
 COMMON_LENGTH = 32
 BLOCK_BITS = 6
 BLOCK = 1 << BLOCK_BITS
-_FRESH_BLOCKS = 16
+FRESH_BLOCKS = 16
 _EDGES_AHEAD = 16
 _ROWS_AHEAD, _VERTICES_AHEAD = 4, 8
 
@@ -75,11 +76,11 @@ def _start_block(slot: Any, tail: Any, pool: Any, bins: Any, common: Any) -> Any
     else:
         block = bins[slot + FRESH]
         if block == bins[slot + FRESH_END]:
-            block = fetch_and_add(common, NEXT_BLOCK, _FRESH_BLOCKS)
-            if (block + _FRESH_BLOCKS) << BLOCK_BITS > len(pool):
+            block = fetch_and_add(common, NEXT_BLOCK, FRESH_BLOCKS)
+            if (block + FRESH_BLOCKS) << BLOCK_BITS > len(pool):
                 common[FULL] = 1
                 return np.int64(0)
-            bins[slot + FRESH_END] = block + _FRESH_BLOCKS
+            bins[slot + FRESH_END] = block + FRESH_BLOCKS
         bins[slot + FRESH] = block + 1
     pool[block << BLOCK_BITS] = (tail >> BLOCK_BITS) - 1 if tail > 0 else 0
     return (block << BLOCK_BITS) + 1
@@ -253,7 +254,7 @@ def find_least(
 def move_bins(
     work: Any, weights: Any, inverse: Any, end: Any, base: Any, distances: Any, pool: Any, bins: Any, common: Any
 ) -> None:
-    """Insert the vertices beyond the bins, which ended at position ``end``, into bins from ``base``; items are slots."""
+    """Insert the vertices beyond the bins, which ended at ``end``, into bins from ``base``; the items are slots."""
     first, last = claim(work)
     while first < last:
         for number in range(first, last):
@@ -279,4 +280,120 @@ def move_bins(
             while current < BINS and bins[slot + current] == 0:
                 current += 1
             bins[slot + FIRST] = current
+        first, last = claim(work)
+
+
+@jit
+def refill(
+    work: Any, weights: Any, inverse: Any, base: Any, unreached: Any, distances: Any, pool: Any, bins: Any, common: Any
+) -> None:
+    """Insert every vertex at the position ``base`` or later; the items are slots, with a range of vertices each."""
+    first, last = claim(work)
+    while first < last:
+        slots = len(bins) // SLOT_LENGTH
+        for number in range(first, last):
+            slot = number * SLOT_LENGTH
+            for v in range(len(distances) * number // slots, len(distances) * (number + 1) // slots):
+                position = as_float(distances[v], weights[0]) * inverse - base
+                if distances[v] == unreached or position < 0:
+                    continue
+                place = slot + (np.int64(position) if position < BINS else BINS)
+                free = bins[place]
+                if free & (BLOCK - 1) == 0:
+                    free = _start_block(slot, free, pool, bins, common)
+                pool[free] = v
+                bins[place] = free + 1
+            current = np.int64(0)
+            while current < BINS and bins[slot + current] == 0:
+                current += 1
+            bins[slot + FIRST] = current
+        first, last = claim(work)
+
+
+@jit
+def fill(work: Any, value: Any, words: Any) -> None:
+    """Set all elements."""
+    first, last = claim(work)
+    while first < last:
+        words[first:last] = value
+        first, last = claim(work)
+
+
+@jit
+def widen(work: Any, words: Any, unreached: Any, distances: Any) -> None:
+    """Write uint32 distances as int64, with the largest integer for vertices that were not reached."""
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            distances[v] = _INT64_MAX if words[v] == unreached else np.int64(words[v])
+        first, last = claim(work)
+
+
+@jit
+def find_predecessors(
+    work: Any, indptr: Any, indices: Any, weights: Any, unreached: Any, distances: Any, predecessors: Any, figures: Any
+) -> None:
+    """Find the smallest predecessor at a smaller distance of every vertex reached; count those that have none.
+
+    ``indptr`` and ``indices`` are the in-edges. Vertices without a predecessor get -1.
+    """
+    left = 0
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            distance = distances[v]
+            found = np.int64(-1)
+            if distance != unreached:
+                for e in range(indptr[v], indptr[v + 1]):
+                    before = distances[indices[e]]
+                    if before < distance and add_weight(before, weights[e]) == distance:
+                        found = np.int64(indices[e])
+                        break
+                left += found < 0
+            predecessors[v] = found
+        first, last = claim(work)
+    fetch_and_add(figures, 0, left)
+
+
+@jit
+def settle_plateaus(
+    work: Any, rows: Any, in_rows: Any, unreached: Any, distances: Any, predecessors: Any, levels: Any, queue: Any
+) -> None:
+    """Find predecessors at the same distance, by breadth-first search from the vertices that have one.
+
+    Only edges of weight 0, or too small to change a sum, lead there. ``rows`` and ``in_rows`` are indptr, indices and
+    weights of the out-edges and the in-edges; ``levels`` is 0 at first. Has one work item.
+    """
+    indptr, indices, weights = rows
+    in_indptr, in_indices, in_weights = in_rows
+    first, last = claim(work)
+    while first < last:
+        tail = 0
+        for v in range(len(distances)):
+            if predecessors[v] < 0 and distances[v] != unreached:
+                for e in range(in_indptr[v], in_indptr[v + 1]):
+                    u = in_indices[e]
+                    is_tight = distances[u] == distances[v] and add_weight(distances[u], in_weights[e]) == distances[v]
+                    # Level 1 has its predecessor from level 0, where levels is still 0.
+                    if is_tight and predecessors[u] >= 0 and levels[u] == 0:
+                        predecessors[v] = u
+                        levels[v] = 1
+                        queue[tail] = v
+                        tail += 1
+                        break
+        i = 0
+        while i < tail:
+            u = queue[i]
+            i += 1
+            for e in range(indptr[u], indptr[u + 1]):
+                v = indices[e]
+                if distances[v] != distances[u] or add_weight(distances[u], weights[e]) != distances[v]:
+                    continue
+                if predecessors[v] < 0:
+                    predecessors[v] = u
+                    levels[v] = levels[u] + 1
+                    queue[tail] = v
+                    tail += 1
+                elif levels[v] == levels[u] + 1 and u < predecessors[v]:
+                    predecessors[v] = u
         first, last = claim(work)

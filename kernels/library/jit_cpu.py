@@ -63,6 +63,11 @@ def inline(function: Function) -> Function:
     return cast(Function, _njit(function, _OPTIONS))
 
 
+def always_inline(function: Function) -> Function:
+    """Compile like ``inline``, and expand every call: for loops over rows so short that a call would cost too much."""
+    return cast(Function, _njit(function, {**_OPTIONS, "forceinline": True}))
+
+
 def device(function: Function) -> Function:
     """Compile a function of a program, or a helper made for one, that only kernels call; Python cannot call it."""
     return cast(Function, _njit(function, {**_OPTIONS, "no_cpython_wrapper": True}))

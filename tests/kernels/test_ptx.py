@@ -190,6 +190,42 @@ def test_fences_order_the_figures_of_all_blocks(name: str) -> None:
     assert "bar.warp.sync" in ptx
 
 
+def nearer(u: Any, v: Any, weight: Any, distances: Any, parents: Any, limit: Any) -> Any:
+    distance = gp.atomics.load(distances, u) + weight
+    if distance < limit and gp.atomics.min(distances, v, distance) > distance:
+        gp.atomics.store(parents, v, u)
+        return True
+    return False
+
+
+def operator_kernels(offset: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the kernels of operators for a body with atomics, ``receives`` and weights, and for sums of floats."""
+    from numba import types
+
+    from gpu_pregel.host.programs.bodies import Bodies
+    from gpu_pregel.host.programs.operators_cuda import make_kernel
+
+    kinds = (types.float32[::1], types.int64[::1], types.float64)
+    search = Bodies(nearer, lambda v, distances, *rest: distances[v] > 0, kinds, types.float32, True)
+    sums = Bodies(lambda u, v, weight, *arrays: weight * arrays[0][u], None, kinds, types.float64, True)
+    vertex = Bodies(lambda v, distances, parents, limit: distances[v] < limit, None, kinds)
+    for kind in ("push", "pull"):
+        yield kind, make_kernel(kind, search, "frontier", np.dtype(offset))[0]
+        if offset is np.uint32:
+            yield f"{kind} sum", make_kernel(kind, sums, "sum", np.dtype(offset))[0]
+    if offset is not np.uint32:
+        return
+    for kind, returns in (("sum of vertices", "sum"), ("filter of queue", "frontier"), ("filter of words", "frontier")):
+        yield kind, make_kernel(kind, vertex, returns, np.dtype(offset))[0]
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_the_kernels_of_operators(offset: Any) -> None:
+    for_chips = SOME_CHIPS if offset is np.uint32 else SOME_CHIPS[-1:]
+    found = dict(operator_kernels(offset))
+    assert [problem for name, one in found.items() for problem in problems_of(name, one, for_chips)] == []
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_device_links_the_same_code(chip: str) -> None:
     """The device links from LTO-IR instead of PTX."""

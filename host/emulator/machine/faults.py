@@ -159,9 +159,11 @@ def _race(launch: FaultyLaunch) -> str:
     region = _nearest(launch, launch.get(at.FAULT_ADDRESS))
     name = region.name if region else "the array"
     element = _element(region, launch.get(at.FAULT_ADDRESS)) if region else name
-    advice = (
-        "put a barrier between them" if name == "shared memory" else f"use atomics or a barrier, or declare {name} racy"
-    )
+    advice = f"use atomics or a barrier, or declare {name} racy"
+    if name == "shared memory":
+        advice = "put a barrier between them"
+    elif region and region.relaxed:
+        advice = "write it by the functions of gp.atomics"
     return (
         f"data race: {_verb(here)} {element}, which {_other(launch)} {_verb(there)} at {_other_line(launch)}, and the "
         f"two accesses are unordered: {advice}"

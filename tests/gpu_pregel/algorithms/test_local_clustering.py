@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.local_clustering import check_local_clustering
 from gpu_pregel.errors import VerificationError
+from tests.devices import threads_of
 from tests.graphs import arrays, edge_lists
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
@@ -67,8 +68,7 @@ def test_follows_the_definition_of_ldbc_on_directed_graphs(device: str) -> None:
     def check(graph: Any, threads: int) -> None:
         n, edges = graph
         proper = {(u, v) for u, v in edges if u != v}
-        options = {"threads": threads} if device == "cpu" else {}
-        found = gp.local_clustering(built(n, edges, directed=True), device=device, **options)
+        found = gp.local_clustering(built(n, edges, directed=True), device=device, **threads_of(device, threads))
         for v, value in enumerate(found.to_numpy().tolist()):
             around = {b for a, b in proper if a == v} | {a for a, b in proper if b == v}
             links = sum(a in around and b in around for a, b in proper)

@@ -13,6 +13,7 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
+from gpu_pregel.kernels.library.atomics_cuda import load_relaxed, store_relaxed
 from tests.host.emulator.launcher import SEEDS, launch, memory, on_device
 
 LANES = np.arange(32)
@@ -210,6 +211,19 @@ def test_registers_read_by_inline_assembly(register: str, expected: Callable[[in
     out = memory.empty(32, np.uint32)
     launch(kernel, out)
     assert out.get().tolist() == [expected(lane) for lane in range(32)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_relaxed_accesses_by_inline_assembly_are_atomic(seed: int) -> None:
+    def kernel(numbers: Any, out: Any) -> None:
+        t = cuda.grid(1)
+        store_relaxed(numbers, 0, t % 2)
+        out[t] = load_relaxed(numbers, 0)
+
+    for dtype in (np.uint32, np.float64):
+        out = memory.empty(64, dtype)
+        launch(kernel, on_device([0], dtype), out, grid=2, block=32, seed=seed)
+        assert set(out.get().tolist()) == {0, 1}
 
 
 def test_syncwarp_and_fences() -> None:

@@ -170,8 +170,8 @@ class LoadedKernel:
         self.compiled = CompiledKernel("trial", entry, code.sites)
 
 
-def region(array: DeviceArray, name: str, racy: bool = False) -> Region:
-    return Region(name, array.address, array.nbytes, array.itemsize, racy, array.allocation)
+def region(array: DeviceArray, name: str, racy: bool = False, relaxed: bool = False) -> Region:
+    return Region(name, array.address, array.nbytes, array.itemsize, racy, array.allocation, relaxed)
 
 
 def launch(
@@ -180,6 +180,7 @@ def launch(
     grid: int | tuple[int, int, int] = 1,
     block: int | tuple[int, int, int] = 32,
     racy: Sequence[int] = (),
+    relaxed: Sequence[int] = (),
     numbers: Sequence[int] = (),
     regions: Sequence[Region] = (),
     shared_bytes: int = 0,
@@ -187,9 +188,9 @@ def launch(
     grid_barrier: bool = False,
     **options: Any,
 ) -> None:
-    """Launch with arrays named a, b, c…, of which those at the positions ``racy`` are racy, followed by ``numbers``."""
+    """Launch with arrays named a, b, c…, racy or relaxed at the positions of that name, followed by ``numbers``."""
     kernel = LoadedKernel(kernel) if isinstance(kernel, Code) else kernel
-    named = [region(array, "abcdefgh"[place], place in racy) for place, array in enumerate(arrays)]
+    named = [region(array, "abcdefgh"[place], place in racy, place in relaxed) for place, array in enumerate(arrays)]
     runtime.run(
         replace(
             kernel.compiled,

@@ -30,6 +30,20 @@ def test_unordered_updates_of_one_element(memory: EmulatedMemory) -> None:
         launch(code, memory.zeros(1, np.int32), block=1, seed=seed)
 
 
+def test_plain_reads_of_a_relaxed_array_race_with_plain_writes_only(memory: EmulatedMemory) -> None:
+    atomic, plain = Code(), Code()
+    for code in (atomic, plain):
+        code.load(code.argument(0))
+    atomic.atomic(at.ADD, atomic.argument(0), 1)
+    plain.store(plain.argument(0), 1)
+    for seed in range(3):
+        launch(atomic, memory.zeros(1, np.int32), grid=2, seed=seed, relaxed=(0,))
+        with expect_fault("data race", "a[0]", "use atomics or a barrier"):
+            launch(atomic, memory.zeros(1, np.int32), grid=2, seed=seed)
+        with expect_fault("data race", "a[0]", "write it by the functions of gp.atomics"):
+            launch(plain, memory.zeros(1, np.int32), grid=2, seed=seed, relaxed=(0,))
+
+
 def test_a_race_names_both_threads_and_lines(memory: EmulatedMemory) -> None:
     code = Code()
     with code.when(code.compare("eq", code.everyone(), 70)):

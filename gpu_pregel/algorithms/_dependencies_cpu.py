@@ -1,0 +1,169 @@
+"""Betweenness on the CPU: the dependencies of sources on all vertices, by Brandes's algorithm.
+
+Few sources are searched one after the other, and the threads share their levels; many are divided into blocks, each
+of which a thread searches. Both add the dependencies in an order that does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms import betweenness_cpu as large
+from gpu_pregel.kernels.algorithms import path_counts_cpu as small
+
+Array = np.ndarray[Any, Any]
+
+_SMALL_EDGES, _SMALL_LEVEL = 1 << 14, 1 << 12
+"""Levels of at most this many edges, on the way back of this many vertices, take one thread less time than all."""
+_CHUNK, _WORDS = 1 << 8, 1 << 8
+"""Vertices of a level, and words of a bitmap, that a thread claims at a time."""
+_MIN_RENUMBERED = 4
+"""Sources for which it pays to renumber the vertices by degree."""
+_MIN_BLOCKS, _MAX_BLOCKS = 8, 64
+_BLOCK_MEMORY = 1 << 28
+"""Bytes for the arrays of all blocks."""
+
+
+def add_dependencies(
+    graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
+) -> tuple[Array, Array | None]:
+    """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
+    n, m = graph.num_vertices, graph.num_edges
+    size = 45 * n + (8 * m if with_edges else 0)
+    blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
+    if blocks >= _MIN_BLOCKS:
+        target.require(blocks * size, "betweenness centrality of blocks of sources")
+        return _search_blocks(graph, sources, blocks, phases, extra, with_edges=with_edges)
+    target.require(size, "betweenness centrality")
+    worth = len(sources) >= _MIN_RENUMBERED and not graph.is_directed and not with_edges
+    ordered = order_by_out_degree(graph, phases, target) if worth else None
+    if ordered is None:
+        search = _Search(graph._csr[:2], graph.csc[:2], target, phases, extra, with_edges=with_edges)
+        for source in sources.tolist():
+            search.run(source)
+        return search.scores, search.edges
+    search = _Search(ordered[1:], ordered[1:], target, phases, extra, with_edges=False)
+    numbers = np.empty(n, np.int64)
+    numbers[ordered.order] = np.arange(n)
+    for source in numbers[sources].tolist():
+        search.run(source)
+    return search.scores[numbers], None
+
+
+def _search_blocks(
+    graph: Graph, sources: Array, blocks: int, phases: Phases, extra: float, *, with_edges: bool
+) -> tuple[Array, Array | None]:
+    n = graph.num_vertices
+    paths, ratios, sums, scores = (np.zeros((blocks, n)) for _ in range(4))
+    edges = np.zeros((blocks, graph.num_edges)) if with_edges else None
+    phases.run(
+        "search all sources",
+        small.search_blocks,
+        blocks,
+        *(*graph._csr[:2], *graph.csc[:2], sources, blocks),
+        np.zeros((blocks, (n + 63) // 64), np.uint64),
+        np.empty((blocks, n), np.uint32),
+        np.empty((blocks, n + 2), np.int64),
+        np.empty((blocks, small.STATE), np.int64),
+        *(paths, ratios, sums, extra, scores, edges),
+        chunk=1,
+    )
+    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+
+
+class _Search:
+    """Searches from one source after the other; all arrays are described in ``path_counts_cpu``."""
+
+    def __init__(self, out: Any, back: Any, target: Device, phases: Phases, extra: float, *, with_edges: bool) -> None:
+        n = len(out[0]) - 1
+        self._launch, self._phases, self._extra = target.launch, phases, extra
+        self._out, self._in = out, back
+        self._words = (n + 63) // 64
+        self._seen, self._found = (np.zeros(self._words, np.uint64) for _ in range(2))
+        self._queue, self._levels = np.empty(n, np.uint32), np.empty(n + 2, np.int64)
+        self._state = np.zeros(small.STATE, np.int64)
+        self._paths, self._ratios, self.scores = (np.zeros(n) for _ in range(3))
+        self._sums = np.empty(n)
+        self.edges = np.zeros(len(out[1])) if with_edges else None
+
+    def run(self, source: int) -> None:
+        """Search from a source and go back, again with logarithms if the paths are too many for float64."""
+        for wide in (False, True):
+            with self._phases.measure("search"):
+                self._search(source, wide)
+            is_exact = wide or not self._state[small.OVERFLOW]
+            if is_exact:
+                with self._phases.measure("return"):
+                    self._return(wide)
+            n = len(self._paths)
+            self._phases.run("forget", large.forget, n, self._seen, self._paths, self._ratios, chunk=1 << 14)
+            if is_exact:
+                return
+
+    def _search(self, source: int, wide: bool) -> None:
+        """Find the levels and count the paths."""
+        queue, levels, state = self._queue, self._levels, self._state
+        here = (self._seen, queue, levels, state, self._paths)
+        self._launch(small.begin_search, 1, self._out[0], self._in[1], source, *here)
+        while True:
+            self._launch(small.search_levels, 1, *self._out, *self._in, wide, _SMALL_EDGES, *here, self._sums)
+            depth = int(state[small.DEPTH])
+            if state[small.IN_EDGES]:
+                self._count(depth, wide)
+            elif levels[depth] == levels[depth + 1] or (state[small.OVERFLOW] and not wide):
+                return
+            else:
+                self._advance(depth, wide)
+
+    def _advance(self, depth: int, wide: bool) -> None:
+        """Find the level after a large one, by pulling if that reads fewer edges."""
+        state, levels = self._state, self._levels
+        pulls = 2 * state[small.OUT_EDGES] > state[small.UNSEEN]
+        if pulls:
+            found = (self._seen, self._found, self._paths, self._sums)
+            self._launch(large.pull, self._words, *self._in, wide, *found, chunk=_WORDS)
+        else:
+            begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
+            self._launch(large.discover, size, *self._out, self._queue, begin, self._seen, self._found, chunk=_CHUNK)
+        state[small.OUT_EDGES] = 0
+        degrees = (self._out[0], self._in[0])
+        self._launch(large.collect, self._words, *degrees, self._seen, self._found, self._queue, state, chunk=_WORDS)
+        levels[depth + 2] = state[small.TAIL]
+        state[small.DEPTH] = depth + 1
+        state[small.UNSEEN] -= state[small.IN_EDGES]
+        self._count(depth + 1, wide, counted=bool(pulls))
+
+    def _count(self, depth: int, wide: bool, *, counted: bool = False) -> None:
+        """Settle the numbers of paths to a level; first compute them unless they have been ``counted``."""
+        begin, size = int(self._levels[depth]), int(self._levels[depth + 1] - self._levels[depth])
+        if not counted:
+            arrays = (self._queue, begin, self._paths, self._sums)
+            self._launch(large.count_paths, size, *self._in, wide, *arrays, chunk=_CHUNK)
+        self._launch(
+            large.settle_paths, size, self._queue, begin, self._paths, self._sums, self._state, chunk=4 * _CHUNK
+        )
+        self._state[small.IN_EDGES] = 0
+
+    def _return(self, wide: bool) -> None:
+        """Go back from the last level to the source."""
+        queue, levels, state = self._queue, self._levels, self._state
+        arrays = (self._paths, self._ratios, self._sums)
+        results = (self._extra, self.scores)
+        while True:
+            options = (wide, _SMALL_LEVEL)
+            self._launch(
+                small.return_levels, 1, *self._out, *options, queue, levels, state, *arrays, *results, self.edges
+            )
+            depth = int(state[small.DEPTH])
+            if depth == 0:
+                return
+            begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
+            self._launch(large.depend, size, *self._out, wide, queue, begin, *arrays, self.edges, chunk=_CHUNK)
+            self._launch(large.settle_ratios, size, wide, queue, begin, *arrays, *results, chunk=4 * _CHUNK)
+            state[small.DEPTH] = depth - 1

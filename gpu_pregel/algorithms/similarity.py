@@ -1,0 +1,348 @@
+"""Similarity of pairs of vertices by their neighbours: Jaccard, overlap and cosine coefficients.
+
+Paul Jaccard: The distribution of the flora in the alpine zone, New Phytologist 11(2), 1912; the names and the weighted
+forms of the first two are cuGraph's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import (
+    check_undirected,
+    check_weights_nonnegative,
+    vertex_numbers,
+    weights_required,
+)
+from gpu_pregel.algorithms._triangles import without_repetitions
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs import csr as host_csr
+from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import Result, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.kernels.library.sorted_rows import count_common, find
+
+Array = np.ndarray[Any, Any]
+
+_JACCARD, _OVERLAP, _COSINE = 0, 1, 2
+
+
+@dataclass(frozen=True, repr=False)
+class PairScores(Result):
+    """A coefficient of similarity for each of some pairs of vertices.
+
+    Attributes
+    ----------
+    first, second : uint32[k]
+        The vertex numbers of each pair, in host memory. In files and tables they are the user's ids.
+    scores : float64[k]
+        The coefficient of each pair, 0 to 1, in device memory; ``to_numpy()`` copies it to the host.
+    adjacent : bool
+        Whether the pairs are those of all adjacent vertices.
+    weighted : bool
+        Whether the weights of edges were taken into account.
+    """
+
+    first: Array
+    second: Array
+    scores: Any
+    adjacent: bool
+    weighted: bool
+
+    @cached_property
+    def _values(self) -> Array:
+        return to_host(self.scores)
+
+    @property
+    def _device_values(self) -> Any:
+        return self.scores
+
+    def _columns(self) -> dict[str, Array]:
+        ids = self.graph.to_ids
+        return {"first": ids(self.first), "second": ids(self.second), "score": self._values}
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.first)
+
+    def to_dict(self) -> dict[tuple[Any, Any], float]:
+        """Return a dict from pairs of ids to scores."""
+        first, second, scores = (column.tolist() for column in self._columns().values())
+        return dict(zip(zip(first, second, strict=True), scores, strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of pairs, and the mean and the largest score."""
+        scores = self._values
+        mean = float(scores.mean()) if len(scores) else 0.0
+        return {"pairs": len(scores), "mean": mean, "largest": float(scores.max(initial=0.0))}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        figures = self.summary()
+        return f"{figures['pairs']:,} pairs, scores up to {figures['largest']:.6f}, {figures['mean']:.6f} on average"
+
+    def __repr__(self) -> str:
+        return f"<PairScores: {len(self):,} pairs>"
+
+
+def jaccard(
+    graph: GraphLike,
+    *,
+    pairs: Any = None,
+    weighted: bool = False,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> PairScores:
+    """Compute the Jaccard coefficient of pairs of vertices: the share of their neighbours that both have.
+
+    It is the number of common neighbours divided by that of vertices which are a neighbour of one or both; 0 if there
+    are none. Self-loops are ignored; of repeated edges only the one of smallest weight counts.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+        Undirected.
+    pairs : array_like [k, 2], or data frame of two columns, optional
+        The ids of the two vertices of each pair. Default: all pairs of adjacent vertices, each once, by vertex number.
+    weighted : bool, default False
+        Divide the sum of the smaller of the two weights of each common neighbour by the sum of the larger ones over all
+        neighbours, taking 0 for a missing edge.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show the progress on stderr.
+
+    Returns
+    -------
+    PairScores
+        With ``first``, ``second`` and ``scores``, float64[k].
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError
+        ``pairs`` are not pairs of ids of vertices.
+    GraphError
+        The graph is directed; with ``weighted``, it has no weights, or negative ones.
+    DeviceError
+        The device is unknown or cannot be used.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> graph = gp.Graph.from_edgelist(["a", "a", "b", "b"], ["c", "d", "c", "e"])
+    >>> gp.jaccard(graph, pairs=[("a", "b")]).to_dict()
+    {('a', 'b'): 0.3333333333333333}
+    """
+    return _similarity("jaccard", _JACCARD, graph, pairs, weighted, device, threads, progress)
+
+
+def overlap(
+    graph: GraphLike,
+    *,
+    pairs: Any = None,
+    weighted: bool = False,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> PairScores:
+    """Compute the overlap coefficient of pairs of vertices: the share of the neighbours of one that both have.
+
+    It is the number of common neighbours divided by the smaller of the two degrees. With ``weighted``, it is the sum of
+    the smaller of the two weights of each common neighbour, divided by the smaller of the two sums of weights.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+        Undirected.
+    pairs : array_like [k, 2], or data frame of two columns, optional
+        The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
+    weighted : bool, default False
+        Whether to use the weights of the edges.
+    device, threads, progress
+        As for :func:`jaccard`.
+
+    Returns
+    -------
+    PairScores
+        With ``first``, ``second`` and ``scores``, float64[k].
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError, GraphError, DeviceError
+        As for :func:`jaccard`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> graph = gp.Graph.from_edgelist(["a", "a", "b", "b"], ["c", "d", "c", "e"])
+    >>> gp.overlap(graph, pairs=[("a", "b")]).scores.tolist()
+    [0.5]
+    """
+    return _similarity("overlap", _OVERLAP, graph, pairs, weighted, device, threads, progress)
+
+
+def cosine(
+    graph: GraphLike,
+    *,
+    pairs: Any = None,
+    weighted: bool = False,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> PairScores:
+    """Compute the cosine similarity of pairs of vertices: that of their rows of the adjacency matrix.
+
+    It is the number of common neighbours divided by the geometric mean of the two degrees. With ``weighted``, the
+    elements of the matrix are the weights, otherwise 1.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+        Undirected.
+    pairs : array_like [k, 2], or data frame of two columns, optional
+        The ids of the two vertices of each pair. Default: all pairs of adjacent vertices.
+    weighted : bool, default False
+        Whether to use the weights of the edges.
+    device, threads, progress
+        As for :func:`jaccard`.
+
+    Returns
+    -------
+    PairScores
+        With ``first``, ``second`` and ``scores``, float64[k].
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError, GraphError, DeviceError
+        As for :func:`jaccard`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> graph = gp.Graph.from_edgelist(["a", "a", "b", "b"], ["c", "d", "c", "e"], [3.0, 4.0, 5.0, 12.0])
+    >>> gp.cosine(graph, pairs=[("a", "b")], weighted=True).scores.round(4).tolist()
+    [0.2308]
+    """
+    return _similarity("cosine", _COSINE, graph, pairs, weighted, device, threads, progress)
+
+
+def _similarity(
+    name: str,
+    kind: int,
+    graph: GraphLike,
+    pairs: Any,
+    weighted: bool,
+    device: DeviceName,
+    threads: int | None,
+    progress: bool,
+) -> PairScores:
+    graph = as_graph(graph)
+    check_undirected(graph, name)
+    if check_flag("weighted", weighted):
+        weights_required(graph, name)
+        check_weights_nonnegative(graph, name)
+    given = None if pairs is None else _pair_numbers(graph, pairs)
+    target = get_device(device, threads=threads)
+    simple = without_repetitions(graph)
+    first, second = _adjacent_pairs(simple, target.threads or 1) if given is None else given
+    # The operators run over pairs: the vertices of a graph without edges.
+    numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
+    every_pair = Frontier(numbers, device=device, threads=threads, progress=progress)
+    rows = Frontier(simple, device=device, threads=threads).csr()
+    scores = every_pair.full(0, np.float64)
+    arrays = [every_pair.upload(first), every_pair.upload(second), *rows[: 3 if weighted else 2], kind, scores]
+    process_vertices(_score_by_weights if weighted else _score, every_pair, arrays)
+    return PairScores(
+        graph=graph,
+        stats=every_pair.stats(),
+        trace=every_pair.trace(),
+        first=first,
+        second=second,
+        scores=scores,
+        adjacent=given is None,
+        weighted=weighted,
+    )
+
+
+def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:
+    """Return the vertex numbers of pairs of ids."""
+    if hasattr(pairs, "columns"):
+        columns = [pairs[name] for name in pairs.columns]
+    elif isinstance(pairs, np.ndarray):
+        columns = list(pairs.T) if pairs.ndim == 2 else []
+    else:
+        rows = list(pairs) if isinstance(pairs, Iterable) else [pairs]
+        is_paired = all(isinstance(row, Sequence) and not isinstance(row, str) and len(row) == 2 for row in rows)
+        columns = [[row[place] for row in rows] for place in range(2)] if is_paired else []
+    if len(columns) != 2:
+        raise ArgumentTypeError(
+            "pairs must be an array of two columns, a list of pairs of ids or a data frame of two columns"
+        )
+    if len(columns[0]) == 0:
+        raise ArgumentError("pairs is empty: give at least one pair of ids, or None for all adjacent vertices")
+    first, second = (vertex_numbers(graph, "pairs", column).astype(INDEX_DTYPE) for column in columns)
+    return first, second
+
+
+def _adjacent_pairs(graph: Graph, threads: int) -> tuple[Array, Array]:
+    sources = host_csr.sources(graph.to_csr(), threads=threads)
+    ascending = sources < graph.indices
+    return sources[ascending], graph.indices[ascending]
+
+
+def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, kind: int, scores: Array) -> int:
+    u, v = first[i], second[i]
+    begin, end = indptr[u], indptr[u + 1]
+    other, other_end = indptr[v], indptr[v + 1]
+    common = count_common(indices, begin, end, indices, other, other_end)
+    scores[i] = _ratio(kind, float(common), float(end - begin), float(other_end - other))
+    return 0
+
+
+def _score_by_weights(
+    i: int, first: Array, second: Array, indptr: Array, indices: Array, weights: Array, kind: int, scores: Array
+) -> int:
+    u, v = first[i], second[i]
+    begin, end = indptr[u], indptr[u + 1]
+    other, other_end = indptr[v], indptr[v + 1]
+    common = 0.0
+    place = other
+    for e in range(begin, end):
+        place = find(indices, place, other_end, indices[e])
+        if place < other_end and indices[place] == indices[e]:
+            one, two = float(weights[e]), float(weights[place])
+            common += one * two if kind == _COSINE else min(one, two)
+    scores[i] = _ratio(kind, common, _volume(kind, weights, begin, end), _volume(kind, weights, other, other_end))
+    return 0
+
+
+def _volume(kind: int, weights: Array, begin: int, end: int) -> float:
+    """Return the sum of the weights of a row, or of their squares."""
+    total = 0.0
+    for e in range(begin, end):
+        weight = float(weights[e])
+        total += weight * weight if kind == _COSINE else weight
+    return total
+
+
+def _ratio(kind: int, common: float, one: float, other: float) -> float:
+    """Return the coefficient of two sets of these volumes that have ``common`` in common."""
+    if common <= 0.0:
+        return 0.0
+    if kind == _JACCARD:
+        return common / (one + other - common)
+    if kind == _OVERLAP:
+        return common / min(one, other)
+    return common / (math.sqrt(one) * math.sqrt(other))

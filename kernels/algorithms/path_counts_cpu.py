@@ -1,0 +1,341 @@
+"""Searches of betweenness centrality in one thread on the CPU, level by level, from a source and back.
+
+All sums are pulled in the order of rows, so that they do not depend on threads. They need no distances: ``paths`` is 0
+for vertices that are not reached yet, and so is ``ratios``, (1 + dependency) / paths, for those that the way back has
+not reached. A level is therefore summed first, into ``sums``, and settled afterwards.
+
+``queue`` has the reached vertices in the order of their levels; level d is ``queue[levels[d]:levels[d + 1]]``.
+``state`` is described by its indices below. If ``wide``, counts of paths exceed the range of float64: ``paths`` are
+1 + ln(count), and ``ratios`` 1 + dependency.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.algorithms.blocks_cpu import EDGES_AHEAD
+from gpu_pregel.kernels.library.atomics_cpu import load, prefetch
+from gpu_pregel.kernels.library.bits_cpu import bit
+from gpu_pregel.kernels.library.jit_cpu import always_inline, inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+DEPTH, TAIL, OUT_EDGES, IN_EDGES, UNSEEN, OVERFLOW, STATE = 0, 1, 2, 3, 4, 5, 8
+"""The last level; the length of the queue; that level's out-edges and in-edges; the in-edges of unreached vertices;
+whether a count of paths exceeded ``LIMIT``; the length of ``state``."""
+LIMIT = 1e290
+
+
+@always_inline
+def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, wide: Any, v: Any) -> Any:
+    """Return the number of shortest paths to v, the sum of those to the in-neighbours that are reached."""
+    begin = in_indptr[v]
+    end = in_indptr[v + 1]
+    sum0 = sum1 = sum2 = sum3 = 0.0
+    if wide:
+        highest = 0.0
+        for e in range(begin, end):
+            highest = max(highest, paths[load(in_indices, e)])
+        if highest == 0.0:
+            return 0.0
+        for e in range(begin, end):
+            count = paths[load(in_indices, e)]
+            if count > 0.0:
+                sum0 += math.exp(count - highest)
+        return highest + math.log(sum0)
+    stop = end - ((end - begin) & 3)
+    while begin < stop:
+        prefetch(in_indices, begin + EDGES_AHEAD)
+        sum0 += paths[load(in_indices, begin)]
+        sum1 += paths[load(in_indices, begin + 1)]
+        sum2 += paths[load(in_indices, begin + 2)]
+        sum3 += paths[load(in_indices, begin + 3)]
+        begin += 4
+    while begin < end:
+        sum0 += paths[load(in_indices, begin)]
+        begin += 1
+    return (sum0 + sum1) + (sum2 + sum3)
+
+
+@always_inline
+def sum_ratios(indptr: Any, indices: Any, paths: Any, ratios: Any, edges: Any, wide: Any, u: Any) -> Any:
+    """Return the dependency of the source on u: over its out-edges, paths of u / paths of v * (1 + dependency of v).
+
+    Unless ``edges`` is None, each summand is added to that of its edge.
+    """
+    begin = indptr[u]
+    end = indptr[u + 1]
+    own = paths[u]
+    sum0 = sum1 = sum2 = sum3 = 0.0
+    if wide or edges is not None:
+        for e in range(begin, end):
+            v = load(indices, e)
+            ratio = ratios[v]
+            if ratio > 0.0:
+                part = ratio * math.exp(own - paths[v]) if wide else ratio * own
+                if edges is not None:
+                    edges[e] += part
+                sum0 += part
+        return sum0
+    stop = end - ((end - begin) & 3)
+    while begin < stop:
+        prefetch(indices, begin + EDGES_AHEAD)
+        sum0 += ratios[load(indices, begin)]
+        sum1 += ratios[load(indices, begin + 1)]
+        sum2 += ratios[load(indices, begin + 2)]
+        sum3 += ratios[load(indices, begin + 3)]
+        begin += 4
+    while begin < end:
+        sum0 += ratios[load(indices, begin)]
+        begin += 1
+    return own * ((sum0 + sum1) + (sum2 + sum3))
+
+
+# Levels of few edges, in a single thread.
+
+
+@inline
+def search_small(
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    wide: Any,
+    limit: Any,
+    seen: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    sums: Any,
+) -> None:
+    """Search level after level until one has more than ``limit`` edges, no vertex is found or a count overflows."""
+    depth = state[DEPTH]
+    while levels[depth] < levels[depth + 1] and state[OUT_EDGES] <= limit and (wide or state[OVERFLOW] == 0):
+        found = levels[depth + 1]
+        tail = found
+        out_edges = 0
+        in_edges = 0
+        for i in range(levels[depth], found):
+            u = queue[i]
+            for e in range(indptr[u], indptr[u + 1]):
+                v = np.int64(indices[e])
+                if seen[v >> 6] & bit(v) == np.uint64(0):
+                    seen[v >> 6] |= bit(v)
+                    queue[tail] = v
+                    tail += 1
+                    out_edges += indptr[v + 1] - indptr[v]
+                    in_edges += in_indptr[v + 1] - in_indptr[v]
+        depth += 1
+        levels[depth + 1] = tail
+        state[DEPTH] = depth
+        state[TAIL] = tail
+        state[OUT_EDGES] = out_edges
+        state[IN_EDGES] = in_edges
+        state[UNSEEN] -= in_edges
+        if in_edges > limit:
+            return
+        for i in range(found, tail):
+            sums[queue[i]] = sum_paths(in_indptr, in_indices, paths, wide, np.int64(queue[i]))
+        for i in range(found, tail):
+            v = queue[i]
+            paths[v] = sums[v]
+            if sums[v] > LIMIT:
+                state[OVERFLOW] = 1
+        state[IN_EDGES] = 0
+
+
+@inline
+def return_small(
+    indptr: Any,
+    indices: Any,
+    wide: Any,
+    limit: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    ratios: Any,
+    sums: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+) -> None:
+    """Go back level after level, to the source, until one has more than ``limit`` vertices.
+
+    A reached vertex scores its dependency plus ``extra``, the source ``extra`` for each other vertex.
+    """
+    depth = state[DEPTH]
+    while depth > 0 and levels[depth + 1] - levels[depth] <= limit:
+        for i in range(levels[depth], levels[depth + 1]):
+            sums[queue[i]] = sum_ratios(indptr, indices, paths, ratios, edges, wide, np.int64(queue[i]))
+        for i in range(levels[depth], levels[depth + 1]):
+            u = queue[i]
+            ratios[u] = (1.0 + sums[u]) / (1.0 if wide else paths[u])
+            scores[u] += sums[u] + extra
+        depth -= 1
+    if depth == 0:
+        source = np.int64(queue[0])
+        scores[source] += extra * (state[TAIL] - 1)
+        if edges is not None:
+            sum_ratios(indptr, indices, paths, ratios, edges, wide, source)
+    state[DEPTH] = depth
+
+
+@inline
+def start(
+    indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any
+) -> None:
+    """Make the source the only reached vertex."""
+    seen[source >> 6] |= bit(source)
+    queue[0] = source
+    levels[0] = 0
+    levels[1] = 1
+    state[DEPTH] = 0
+    state[TAIL] = 1
+    state[OUT_EDGES] = indptr[source + 1] - indptr[source]
+    state[IN_EDGES] = 0
+    state[UNSEEN] = len(in_indices)
+    state[OVERFLOW] = 0
+    paths[source] = 1.0
+
+
+@inline
+def clear(seen: Any, queue: Any, state: Any, paths: Any, ratios: Any) -> None:
+    """Forget the reached vertices."""
+    for i in range(state[TAIL]):
+        v = np.int64(queue[i])
+        seen[v >> 6] = np.uint64(0)
+        paths[v] = 0.0
+        ratios[v] = 0.0
+
+
+@jit
+def begin_search(
+    work: Any, indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any
+) -> None:
+    """Start from a source; has one work item."""
+    first, last = claim(work)
+    while first < last:
+        start(indptr, in_indices, source, seen, queue, levels, state, paths)
+        first, last = claim(work)
+
+
+@jit
+def search_levels(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    wide: Any,
+    limit: Any,
+    seen: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    sums: Any,
+) -> None:
+    """Search small levels; has one work item."""
+    first, last = claim(work)
+    while first < last:
+        search_small(indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, sums)
+        first, last = claim(work)
+
+
+@jit
+def return_levels(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    wide: Any,
+    limit: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    ratios: Any,
+    sums: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+) -> None:
+    """Go back through small levels; has one work item."""
+    first, last = claim(work)
+    while first < last:
+        return_small(indptr, indices, wide, limit, queue, levels, state, paths, ratios, sums, extra, scores, edges)
+        first, last = claim(work)
+
+
+@jit
+def search_blocks(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    sources: Any,
+    blocks: Any,
+    seen: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    ratios: Any,
+    sums: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+) -> None:
+    """Search from all sources; each item is a block of them, which has its row of every array."""
+    limit = np.int64(1) << 62
+    block, last_block = claim(work)
+    while block < last_block:
+        for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
+            wide = False
+            while True:
+                start(
+                    indptr, in_indices, sources[k], seen[block], queue[block], levels[block], state[block], paths[block]
+                )
+                search_small(
+                    indptr,
+                    indices,
+                    in_indptr,
+                    in_indices,
+                    wide,
+                    limit,
+                    seen[block],
+                    queue[block],
+                    levels[block],
+                    state[block],
+                    paths[block],
+                    sums[block],
+                )
+                if wide or state[block, OVERFLOW] == 0:
+                    break
+                clear(seen[block], queue[block], state[block], paths[block], ratios[block])
+                wide = True
+            if edges is None:
+                edge_scores = None
+            else:
+                edge_scores = edges[block]
+            return_small(
+                indptr,
+                indices,
+                wide,
+                limit,
+                queue[block],
+                levels[block],
+                state[block],
+                paths[block],
+                ratios[block],
+                sums[block],
+                extra,
+                scores[block],
+                edge_scores,
+            )
+            clear(seen[block], queue[block], state[block], paths[block], ratios[block])
+        block, last_block = claim(work)

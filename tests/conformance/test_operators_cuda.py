@@ -1,0 +1,311 @@
+"""Operators on CUDA: rows of hubs, forms of frontiers, portable atomics, races, launches and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csgraph
+
+import gpu_pregel as gp
+from gpu_pregel.errors import ArgumentTypeError, EmulationError, ProgramError
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.kernels.library import atomics
+from tests.devices import EMULATED, EMULATED_DEVICES
+from tests.graphs import arrays, edge_lists
+
+pytestmark = EMULATED
+HUB = 1_100
+"""More neighbours than the edges that a warp reads at a time."""
+
+
+def with_hubs(*, directed: bool, weight: Any = None, **options: Any) -> gp.Graph:
+    """Return a graph in which vertices 0 and 7 have so many neighbours that their rows are cut into pieces."""
+    n = 2 * HUB + 17
+    src = np.concatenate([np.zeros(2 * HUB, int), np.full(HUB, 7), np.arange(n - 1), np.arange(0, n, 3)])
+    dst = np.concatenate([np.arange(1, 2 * HUB + 1), np.arange(9, HUB + 9), np.arange(1, n), np.arange(0, n, 3)[::-1]])
+    weights = None if weight is None else (np.arange(len(src)) % 13 + 1).astype(weight)
+    return gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=directed, **options)
+
+
+def take(u: Any, v: Any, weight: Any, calls: Any, sums: Any) -> Any:
+    atomics.add(calls, v, 1)
+    atomics.add(sums, v, np.int64(weight) + u)
+    return v % 3 != 0
+
+
+def count_by_hand(graph: gp.Graph, flags: Any, *, transpose: bool) -> tuple[Any, Any]:
+    """Return how often ``take`` is called for each vertex, and the sums."""
+    indptr, indices, weights = graph.to_csr()
+    src, dst = np.repeat(np.arange(graph.num_vertices), np.diff(indptr)), indices.astype(np.int64)
+    weights = np.ones(len(src)) if weights is None else weights
+    if transpose:
+        src, dst = dst, src
+    sent = flags[src]
+    calls = np.bincount(dst[sent], minlength=graph.num_vertices)
+    sums = np.bincount(dst[sent], (weights + src)[sent], minlength=graph.num_vertices)
+    return calls, sums.astype(np.int64)
+
+
+def frontiers(graph: gp.Graph, device: str) -> dict[str, gp.Frontier]:
+    """Return frontiers of the same and of other vertices in every form."""
+    n = graph.num_vertices
+    every = gp.Frontier(graph, device=device)
+    queue = gp.process_vertices(lambda v: v % 5 < 2, every.chosen(np.arange(n)), returns="frontier")
+    words = gp.process_vertices(lambda v: v % 5 < 2, every, returns="frontier")
+    return {"all": every, "queue": queue, "words": words, "hubs": every.chosen([0, 7]), "none": every.chosen([])}
+
+
+@pytest.mark.parametrize("weight", [None, np.int64])
+@pytest.mark.parametrize("directed", [True, False])
+@EMULATED_DEVICES
+def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool, weight: Any) -> None:
+    graph = with_hubs(directed=directed, weight=weight)
+    for name, frontier in frontiers(graph, device).items():
+        flags = frontier.flags()
+        for transpose in (False, True) if directed else (False,):
+            expected = count_by_hand(graph, flags, transpose=transpose)
+            reached = np.flatnonzero((expected[0] > 0) & (np.arange(graph.num_vertices) % 3 != 0))
+            for mode in ("push", "pull"):
+                found = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
+                following = gp.process_edges(take, frontier, found, mode=mode, transpose=transpose)
+                for got, right in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(frontier.download(got), right, err_msg=f"{name} {mode} {transpose}")
+                assert following.vertices().tolist() == reached.tolist()
+                assert len(following) == len(reached)
+                assert following._active.edges == (graph.in_degrees if transpose else graph.out_degrees)[reached].sum()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_weights_of_each_type_arrive_as_they_are(dtype: Any) -> None:
+    weight = np.array([0.1, 2.5, 7, 1 << 20]).astype(dtype)
+    graph = gp.Graph.from_edgelist([0, 0, 1, 3], [1, 2, 2, 0], weight, directed=True)
+    frontier = gp.Frontier(graph, device="emulated")
+    total = gp.process_edges(lambda u, v, w: w, frontier, returns="sum", mode="pull")
+    assert total == weight.astype(np.float64).sum()
+    assert isinstance(total, int if dtype == np.int32 else float)
+
+
+def limited(u: Any, v: Any, weight: Any, taken: Any, limit: Any) -> Any:
+    atomics.add(taken, v, 1)
+    return True
+
+
+def below_limit(v: Any, taken: Any, limit: Any) -> Any:
+    return taken[v] < limit and v != 5
+
+
+@EMULATED_DEVICES
+def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
+    graph = with_hubs(directed=False)
+    degrees = graph.out_degrees
+    for mode in ("push", "pull"):
+        for limit in (2, 40):
+            frontier = gp.Frontier(graph, device=device)
+            taken = frontier.full(0, np.int32)
+            found = gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
+            got = frontier.download(taken)
+            assert got[5] == 0
+            others = np.arange(graph.num_vertices) != 5
+            assert (got >= np.minimum(degrees, limit))[others].all()
+            # Each piece of a row stops on its own, after at most one more step of a warp.
+            assert (got <= np.minimum(degrees, limit + 64 * (1 + degrees // 1024)))[others].all()
+            assert found.flags().tolist() == (got > 0).tolist()
+
+
+def nearer(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    distance = atomics.load(distances, u) + weight
+    return atomics.min(distances, v, distance) > distance
+
+
+def adopt(u: Any, v: Any, weight: Any, parents: Any) -> Any:
+    return atomics.compare_and_swap(parents, v, -1, u)
+
+
+def lower(u: Any, v: Any, weight: Any, labels: Any) -> Any:
+    label = atomics.load(labels, u)
+    return atomics.min(labels, v, label) > label
+
+
+@EMULATED_DEVICES
+def test_ligras_programs(device: str) -> None:
+    """Breadth-first search, components and Bellman-Ford, as in Ligra."""
+    graph = with_hubs(directed=False, weight=np.float32, duplicates="drop")
+    n = graph.num_vertices
+    frontier = gp.Frontier(graph, [3], device=device)
+    parents = frontier.upload(np.where(np.arange(n) == 3, 3, -1).astype(np.int32))
+    levels = 0
+    while frontier := gp.process_edges(adopt, frontier, [parents], receives=lambda v, parents: parents[v] < 0):
+        levels += 1
+    hops = csgraph.shortest_path(graph.to_scipy(), indices=3, unweighted=True, method="D")
+    found = frontier.download(parents)
+    assert levels == hops[np.isfinite(hops)].max()
+    reached = np.flatnonzero(found >= 0)
+    assert reached.tolist() == np.flatnonzero(np.isfinite(hops)).tolist()
+    assert all(hops[found[v]] == hops[v] - 1 for v in reached if v != 3)
+
+    frontier = gp.Frontier(graph, device=device)
+    labels = frontier.upload(np.arange(n, dtype=np.uint32))
+    while frontier := gp.process_edges(lower, frontier, [labels]):
+        pass
+    assert frontier.download(labels).tolist() == gp.connected_components(graph, device="cpu").labels.tolist()
+
+    frontier = gp.Frontier(graph, [3], device=device)
+    distances = frontier.upload(np.where(np.arange(n) == 3, 0, np.inf).astype(np.float32))
+    while frontier := gp.process_edges(nearer, frontier, [distances]):
+        pass
+    expected = csgraph.dijkstra(graph.to_scipy(), indices=3)
+    np.testing.assert_array_equal(frontier.download(distances), expected)
+
+
+@settings(max_examples=25)
+@given(edge_lists(), st.integers(0, 4), st.integers(0, 2))
+def test_modes_agree_on_random_graphs(graph: Any, share: int, seed: int) -> None:
+    n, edges = graph
+    made = gp.Graph.from_edgelist(*arrays(edges), num_vertices=n, directed=True)
+    flags = np.arange(n) % 5 <= share
+    expected = count_by_hand(made, flags, transpose=False)
+    for mode in ("push", "pull"):
+        frontier = gp.Frontier(made, flags, device="emulated" if seed == 0 else f"emulated:{seed}")
+        found = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
+        following = gp.process_edges(take, frontier, found, mode=mode)
+        assert [frontier.download(one).tolist() for one in found] == [one.tolist() for one in expected]
+        assert following.flags().tolist() == ((expected[0] > 0) & (np.arange(n) % 3 != 0)).tolist()
+
+
+def test_sums_of_floats_are_the_same_to_the_bit_whatever_the_order_of_a_queue() -> None:
+    graph = with_hubs(directed=True)
+    totals = set()
+    for seed in range(4):
+        frontier = gp.Frontier(graph, np.arange(0, 200, 3), device=f"emulated:{seed}")
+        pushed = gp.process_edges(take, frontier, [frontier.full(0, np.int32), frontier.full(0, np.int64)], mode="push")
+        vertices = gp.process_vertices(lambda v: 1 / (v + 1), pushed)
+        edges = [gp.process_edges(lambda u, v, w: 1 / (u + v + 1), pushed, returns="sum", mode=m) for m in MODES]
+        totals.add((vertices, *edges))
+        src, dst, _ = graph.to_edgelist()
+        assert vertices == pytest.approx((1 / (pushed.vertices() + 1)).sum())
+        assert edges == pytest.approx([(1 / (src + dst + 1))[pushed.flags()[src]].sum()] * 2)
+    assert len(totals) == 1
+
+
+MODES: tuple[Any, ...] = ("push", "pull")
+DTYPES = (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)
+
+
+def every_operation(v: Any, a: Any, b: Any, old: Any) -> Any:
+    old[5 * v] = atomics.min(a, 4 * v, b[v])
+    old[5 * v + 1] = atomics.max(a, 4 * v + 1, b[v])
+    old[5 * v + 2] = atomics.add(a, 4 * v + 2, b[v])
+    old[5 * v + 3] = atomics.load(a, 4 * v + 3)
+    atomics.store(a, 4 * v + 3, b[v])
+    old[5 * v + 4] = atomics.compare_and_swap(b, v, a[4 * v], 3)
+    return atomics.compare_and_swap(b, v, 1, 77)
+
+
+def on_all_types(v: Any, a1: Any, b1: Any, c1: Any, a2: Any, b2: Any, c2: Any, a3: Any, b3: Any, c3: Any) -> Any:
+    return every_operation(v, a1, b1, c1) + every_operation(v, a2, b2, c2) + every_operation(v, a3, b3, c3)
+
+
+@pytest.mark.parametrize("dtypes", [DTYPES[:3], DTYPES[3:]], ids=["32 bits", "64 bits"])
+def test_atomics_do_the_same_on_every_device(dtypes: Any) -> None:
+    """Compared with Python, NaN, both zeros, and numbers of either sign included."""
+    results = []
+    for device in ("python", "cpu", "emulated"):
+        given_arrays = []
+        for dtype in dtypes:
+            signed = [0, 1, 5, 77, 100] if np.dtype(dtype).kind == "u" else [0, 1, -1, 5, -5, 77, -(1 << 30)]
+            values = [0.0, -0.0, 1.5, -1.5, -2.5, np.inf, np.nan] if np.dtype(dtype).kind == "f" else signed
+            pairs = [(x, y) for x in values for y in values]
+            given_arrays.append((pairs, dtype))
+        n = max(len(pairs) for pairs, _ in given_arrays)
+        frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=n), device=device)
+        passed = []
+        for pairs, dtype in given_arrays:
+            full = (pairs * n)[:n]
+            passed.append(frontier.upload(np.repeat(np.array([x for x, _ in full], dtype), 4)))
+            passed += [frontier.upload(np.array([y for _, y in full], dtype)), frontier.full(0, dtype, 5 * n)]
+        swapped = gp.process_vertices(on_all_types, frontier, passed)
+        results.append((swapped, [frontier.download(one).tobytes() for one in passed]))
+    assert results[0][0] > 0
+    assert results[1] == results[0]
+    assert results[2] == results[0]
+
+
+def test_lost_updates_do_not_occur() -> None:
+    graph = with_hubs(directed=False)
+    n = graph.num_vertices
+    for dtype in (np.float32, np.float64, np.uint64):
+        frontier = gp.Frontier(graph, device="emulated:1")
+        totals = frontier.upload(np.array([0, 1 << 22, 0]).astype(dtype))
+
+        def gather(v: Any, totals: Any) -> Any:
+            atomics.add(totals, 0, 1)
+            atomics.min(totals, 1, v + 3)
+            atomics.max(totals, 2, v)
+            return 0
+
+        gp.process_vertices(gather, frontier, [totals])
+        assert frontier.download(totals).tolist() == [n, 3, n - 1]
+
+
+def overwrite(u: Any, v: Any, weight: Any, parents: Any) -> Any:
+    if parents[v] < 0:
+        parents[v] = u
+        return True
+    return False
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_plain_writes_that_race_are_reported(mode: Any) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2, 3], [9, 9, 9, 9], num_vertices=10, directed=True)
+    frontier = gp.Frontier(graph, device="emulated")
+    with pytest.raises(EmulationError, match=r"data race: (reads|writes) arrays\[0\]\[9\]"):
+        gp.process_edges(overwrite, frontier, [frontier.full(-1, np.int64)], mode=mode)
+
+
+def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
+    device: Any = get_device("emulated")
+    graph = gp.Graph.from_edgelist(np.arange(99), np.arange(1, 100))
+    frontier = gp.Frontier(graph, [0], device="emulated")
+    hops = frontier.upload(np.where(np.arange(100) == 0, 0, -1))
+    for superstep in range(1, 9):
+        before = used(device)
+        frontier = gp.process_edges(walk, frontier, [hops, superstep])
+        after = used(device)
+        assert len(frontier) == 1
+        assert superstep <= 2 or (after - before).tolist() == [2, 1, 0]
+        assert gp.process_vertices(lambda v: v, frontier) == superstep
+        assert superstep == 1 or (used(device) - after).tolist() == [2, 1, 0]
+
+
+def used(device: Any) -> Any:
+    """Return the launches, readbacks and bytes allocated so far."""
+    return np.array([device.launches, device.memory.readbacks, device.memory.live_bytes])
+
+
+def walk(u: Any, v: Any, weight: Any, hops: Any, superstep: Any) -> Any:
+    return atomics.compare_and_swap(hops, v, -1, superstep)
+
+
+def test_frontiers_do_not_change_when_their_storage_is_used_again() -> None:
+    graph = with_hubs(directed=False)
+    frontier = gp.Frontier(graph, [0], device="emulated")
+    kept = []
+    for k in range(6):
+        counts = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
+        frontier = gp.process_edges(take, frontier, counts, mode=MODES[k % 2])
+        kept.append((frontier, frontier.vertices().tolist()))
+        if k == 3:
+            del kept[1]
+    assert all(one.vertices().tolist() == vertices for one, vertices in kept)
+
+
+def test_arrays_elsewhere_and_bodies_that_only_the_cpu_compiles_are_rejected() -> None:
+    frontier = gp.Frontier(gp.grid(3), device="emulated")
+    with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] is in host memory, but the frontier is on .*upload"):
+        gp.process_vertices(lambda v, a: a[v], frontier, [np.zeros(9)])
+    with pytest.raises(ProgramError, match="cannot be compiled for device 'emulated'"):
+        gp.process_vertices(lambda v: len([v, v]), frontier)
