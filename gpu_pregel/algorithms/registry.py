@@ -157,6 +157,7 @@ ALGORITHMS = (
         "Components",
         "cc",
         note="weak if the graph is directed",
+        options=(Option("", "method", "afforest,propagation", "how they are found (default afforest)"),),
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
         devices=("cpu", "cuda", "emulated"),
