@@ -137,7 +137,7 @@ ALGORITHMS = (
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
         devices=("cpu", "python"),
-        peers=("gapbs",),
+        peers=("gapbs", "networkit"),
     ),
     Algorithm(
         "local_clustering",
