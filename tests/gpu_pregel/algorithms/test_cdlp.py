@@ -52,8 +52,8 @@ def test_operators_follow_the_definition(graph: Any, directed: bool) -> None:
 
 
 def read_labels(path: Path) -> dict[int, int]:
-    pairs = [[int(x) for x in line.split()] for line in path.read_text().splitlines()]
-    return {vertex: label for vertex, label in pairs}
+    pairs = map(str.split, path.read_text().splitlines())
+    return {int(vertex): int(label) for vertex, label in pairs}
 
 
 @pytest.mark.parametrize("direction", ["dir", "undir"])
