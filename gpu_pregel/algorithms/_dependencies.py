@@ -99,3 +99,111 @@ def add_dependencies(
             process_vertices(_depend, frontiers[level], [level, *out, levels, paths, *results])
         reached[source] = sum(map(len, frontiers)) - 1
     return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None
+
+
+# With weights.
+
+
+def _relax(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    """Shorten the distance of a vertex."""
+    distance = atomics.load(distances, u) + weight
+    return distance < atomics.min(distances, v, distance)
+
+
+def _is_on_path(distances: Any, u: Any, v: Any, weight: Any) -> Any:
+    """Whether a shortest path goes along an edge."""
+    return distances[u] < distances[v] and distances[u] + weight == distances[v]
+
+
+def _count_predecessors(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, left: Any) -> Any:
+    count = 0
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            count += 1
+    left[v] = count
+    return 0
+
+
+def _release(u: Any, v: Any, weight: Any, distances: Any, left: Any) -> Any:
+    """Put a vertex on the next level after its last predecessor."""
+    return _is_on_path(distances, u, v, weight) and atomics.add(left, v, -1) == 1
+
+
+def _count_weighted_paths(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, paths: Any) -> Any:
+    """Add up the numbers of paths to the predecessors."""
+    highest = -np.inf
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            highest = max(highest, paths[indices[e]])
+    total = 0.0
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            total += math.exp(paths[indices[e]] - highest)
+    paths[v] = highest + math.log(total)
+    return 0
+
+
+def _depend_weighted(
+    u: Any,
+    level: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    distances: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+    has_edges: Any,
+) -> Any:
+    """Add up the dependencies over the out-edges on shortest paths; the source itself scores nothing."""
+    total = 0.0
+    for e in range(indptr[u], indptr[u + 1]):
+        v = indices[e]
+        if _is_on_path(distances, u, v, weights[e]):
+            part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+            if has_edges:
+                edges[e] += part
+            total += part
+    dependencies[u] = total
+    if level > 0:
+        scores[u] += total + extra
+    return 1
+
+
+def _start_weighted(v: Any, distances: Any, paths: Any) -> Any:
+    distances[v] = 0.0
+    paths[v] = 0.0
+    return 1
+
+
+def add_weighted_dependencies(
+    graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
+) -> tuple[Array, Array | None]:
+    """Do as :func:`add_dependencies` with the weights of the edges as their lengths.
+
+    Distances are found as by Bellman and Ford; a vertex is on the level after the last of its predecessors.
+    """
+    n = graph.num_vertices
+    scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
+    edges = everything.full(0.0, np.float64, max(1, graph.num_edges) if with_edges else 1)
+    left = everything.full(0, np.int64)
+    out, back = everything.csr(), everything.csc()
+    reached = np.zeros(n)
+    for source in sources.tolist():
+        distances = everything.full(np.inf, np.float64)
+        first = frontier = everything.chosen([source])
+        process_vertices(_start_weighted, first, [distances, paths])
+        while frontier:
+            frontier = process_edges(_relax, frontier, [distances])
+        process_vertices(_count_predecessors, everything, [*back, distances, left])
+        frontiers = [first]
+        while frontier := process_edges(_release, frontiers[-1], [distances, left]):
+            process_vertices(_count_weighted_paths, frontier, [*back, distances, paths])
+            frontiers.append(frontier)
+        results = (dependencies, extra, scores, edges, with_edges)
+        for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
+            process_vertices(_depend_weighted, frontiers[level], [level, *out, distances, paths, *results])
+        reached[source] = sum(map(len, frontiers)) - 1
+    return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None
