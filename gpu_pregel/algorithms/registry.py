@@ -109,6 +109,7 @@ ALGORITHMS = (
         options=(
             Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
             Option("", "seed", "integer", "seed of the choice (default 0)"),
+            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
@@ -124,6 +125,7 @@ ALGORITHMS = (
         options=(
             Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
             Option("", "seed", "integer", "seed of the choice (default 0)"),
+            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
