@@ -249,7 +249,6 @@ ALGORITHMS = (
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
         peers=("gapbs", "networkit", "cugraph"),
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "local_clustering",
@@ -258,7 +257,6 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "core_number",
@@ -270,7 +268,6 @@ ALGORITHMS = (
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
         peers=("networkit", "cugraph"),
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "jaccard",
@@ -283,7 +280,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "overlap",
@@ -296,7 +292,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cosine",
@@ -309,7 +304,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
