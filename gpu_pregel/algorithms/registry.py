@@ -142,6 +142,9 @@ ALGORITHMS = (
         peers=("gapbs", "networkit"),
     ),
     Algorithm(
+        peers=("gapbs", "networkit", "cugraph"),
+    ),
+    Algorithm(
         "local_clustering",
         "ClusteringCoefficients",
         "lcc",
@@ -164,6 +167,9 @@ ALGORITHMS = (
         peers=("gbbs", "networkit", "rustworkx"),
     ),
     Algorithm(
+        peers=("networkit", "cugraph"),
+    ),
+    Algorithm(
         "jaccard",
         "PairScores",
         "jaccard",
@@ -174,7 +180,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "overlap",
@@ -187,7 +192,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cosine",
@@ -200,7 +204,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
