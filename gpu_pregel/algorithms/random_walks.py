@@ -160,7 +160,17 @@ def random_walks(
         else:
             process_vertices(_biased_step, walkers, [*arrays, 1.0 / p, 1.0 / q])
     found = walkers.download(walks).reshape(len(first), width)
-    return Walks(graph=graph, stats=walkers.stats(), trace=walkers.trace(), walks=found, weighted=weighted, p=p, q=q)
+    return Walks(
+        graph=graph,
+        stats=walkers.stats(),
+        trace=walkers.trace(),
+        walks=found,
+        starts=first,
+        weighted=weighted,
+        p=p,
+        q=q,
+        seed=seed,
+    )
 
 
 def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]:

@@ -144,11 +144,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
         peers=("gapbs", "networkit"),
-    ),
-    Algorithm(
-        peers=("gapbs", "networkit", "cugraph"),
     ),
     Algorithm(
         "local_clustering",
@@ -157,7 +153,6 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
         peers=("networkit",),
     ),
     Algorithm(
@@ -169,11 +164,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("gbbs", "networkit", "rustworkx"),
-    ),
-    Algorithm(
-        peers=("networkit", "cugraph"),
     ),
     Algorithm(
         "jaccard",
