@@ -17,6 +17,7 @@ _FLAGS = {
     "weight=None": "--no-weights",
     "check=True": "--check",
 }
+_CALLS = {"graph.to_undirected()": "--undirected"}
 _LETTERS = {"edge_factor": "-k"}
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=('[^']*'|\"[^\"]*\"|\([^()]*\)|\w+)?")
 """An argument of a Python call."""
@@ -48,6 +49,8 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         return match[0] if name is None else f"{name} {value}".rstrip()
 
     def rewrite(part: str) -> str:
+        for call, flag in _CALLS.items():
+            part = part.replace(call, flag) if flag in known else part
         return _NAME.sub(lambda match: option(match[0]) or match[0], _ARGUMENT.sub(rewrite_argument, part))
 
     # Names of files are not rewritten.

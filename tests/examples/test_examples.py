@@ -31,7 +31,7 @@ AGENTS = ["agents_pagerank.py", "agents_tool_loop.py"]
 """Scripts, tested in ``test_agents.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
 """Scripts, tested in ``test_operators.py``."""
-PICTURES = ["communities.py", "influence.py", "map_coloring.py", "percolation.py"]
+PICTURES = ["communities.py", "influence.py", "map_coloring.py", "maze.py", "percolation.py", "roads.py"]
 """Scripts that draw a picture, tested in ``test_gallery.py``."""
 
 

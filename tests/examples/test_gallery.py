@@ -13,7 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 
-GALLERY = ("communities", "influence", "map_coloring", "percolation")
+GALLERY = ("communities", "influence", "map_coloring", "maze", "percolation", "roads")
 PICTURES = Path(__file__).resolve().parents[2] / "examples" / "pictures"
 
 
@@ -72,3 +72,18 @@ def test_scores_of_a_star() -> None:
     assert degrees.tolist() == [3, 0, 0, 0]
     assert ranks.argmax() == 0
     assert cores.tolist() == [1, 1, 1, 1]
+
+
+def test_a_maze_is_a_tree_and_the_way_leads_through_it() -> None:
+    passages, way = script("maze").carve(size=12)
+    maze = passages.to_networkx()
+    assert networkx.is_tree(maze)
+    assert set(maze) == set(range(144))
+    assert way == networkx.shortest_path(maze, 0, 143)
+
+
+def test_travel_times_are_those_of_dijkstra() -> None:
+    roads = script("roads").city(size=30)
+    lengths = networkx.single_source_dijkstra_path_length(roads.to_networkx(), 465)
+    assert gp.sssp(roads, 465).to_numpy() == pytest.approx([lengths.get(v, np.inf) for v in range(900)])
+    assert len(lengths) > 800
