@@ -205,17 +205,16 @@ def _totals(searches: Searches, sources: Any, samples: int | None, seed: int) ->
         raise ArgumentError("pass sources or samples, not both: scores of given sources are exact")
     numbers = None if sources is None else vertex_numbers(graph, "sources", sources)
     chosen = None
+    seed = check_integer("seed", seed, 0)
     if samples is not None:
         count = check_integer("samples", samples, 1)
         if count > n:
             raise ArgumentError(f"samples must be at most {n:,}, the number of vertices, not {count:,}")
-        generator = np.random.default_rng(check_integer("seed", seed, 0))
+        generator = np.random.default_rng(seed)
         chosen = np.sort(generator.choice(n, count, replace=False)).astype(np.int64)
-    if numbers is None:
-        # Distances from all vertices to v: counted at v, the target.
-        figures = searches.run(chosen)
-    else:
-        figures = searches.run(numbers, transpose=True, by_source=True)
+    # The distances from all vertices to v are counted at v, the target.
+    towards_all = numbers is None
+    figures = searches.run(chosen) if towards_all else searches.run(numbers, transpose=True, by_source=True)
     scale = 1.0 if chosen is None else n / len(chosen)
     inverses = figures[:, INVERSES] / inverse_unit(n) * scale
     return _Totals(figures[:, REACHED] * scale, figures[:, DISTANCES] * scale, inverses, numbers, chosen)

@@ -44,16 +44,21 @@ class Walks(Result):
     ----------
     walks : int64[k, length + 1]
         The vertex numbers of each walk, from its start; -1 after a vertex without out-edges.
+    starts : int64[k]
+        The vertex numbers of the starts.
     weighted : bool
         Whether edges were chosen in proportion to their weights.
     p, q : float
         The parameters of node2vec.
+    seed : int
     """
 
     walks: Array
+    starts: Array
     weighted: bool
     p: float
     q: float
+    seed: int
 
     @property
     def _values(self) -> Array:
@@ -156,7 +161,15 @@ def random_walks(
             process_vertices(_biased_step, walkers, [*arrays, 1.0 / p, 1.0 / q])
     found = walkers.download(walks).reshape(len(first), width)
     return Walks(
-        graph=graph, stats=walkers.stats(), trace=walkers.trace(), walks=found, weighted=weighted, p=p, q=q
+        graph=graph,
+        stats=walkers.stats(),
+        trace=walkers.trace(),
+        walks=found,
+        starts=first,
+        weighted=weighted,
+        p=p,
+        q=q,
+        seed=seed,
     )
 
 
@@ -189,7 +202,7 @@ def _begin(i: int, walks: Any, width: int, first: Any) -> int:
     return 0
 
 
-def _first_above(value: float, sums: Any, begin: int, end: int) -> int:
+def _first_above(value: Any, sums: Any, begin: Any, end: Any) -> Any:
     """Return the first position from ``begin`` to ``end`` at which ``sums`` exceeds the value."""
     while begin < end:
         middle = (begin + end) // 2
@@ -200,7 +213,7 @@ def _first_above(value: float, sums: Any, begin: int, end: int) -> int:
     return begin
 
 
-def _draw(begin: int, end: int, cumulative: Any, number: float) -> int:
+def _draw(begin: Any, end: Any, cumulative: Any, number: Any) -> Any:
     """Return a random edge of a row, or -1 if it is empty or has no positive weight."""
     if begin == end:
         return -1
@@ -221,7 +234,7 @@ def _step(i: int, walks: Any, width: int, step: int, key: int, indptr: Any, indi
     return 0
 
 
-def _has_edge(indptr: Any, indices: Any, u: int, v: int) -> bool:
+def _has_edge(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
     """Return whether there is an edge from u to v, by binary search."""
     begin, end = np.int64(indptr[u]), np.int64(indptr[u + 1])
     while begin < end:
@@ -233,14 +246,14 @@ def _has_edge(indptr: Any, indices: Any, u: int, v: int) -> bool:
     return begin < np.int64(indptr[u + 1]) and np.int64(indices[begin]) == v
 
 
-def _bias(indptr: Any, indices: Any, t: int, x: int, back: float, away: float) -> float:
+def _bias(indptr: Any, indices: Any, t: Any, x: Any, back: Any, away: Any) -> Any:
     """Return the factor of an edge to x on a walk that came from t."""
     if x == t:
         return back
     return 1.0 if _has_edge(indptr, indices, t, x) else away
 
 
-def _weight(cumulative: Any, begin: int, e: int) -> float:
+def _weight(cumulative: Any, begin: Any, e: Any) -> Any:
     if len(cumulative) == 0:
         return 1.0
     return float(cumulative[e] - cumulative[e - 1]) if e > begin else float(cumulative[e])

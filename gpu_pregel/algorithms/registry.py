@@ -12,6 +12,12 @@ _SIMILARITY = (
     Option("", "weighted", "flag", "take the weights of edges into account"),
 )
 
+_CLOSENESS = (
+    Option("-r", "sources", "vertices", "vertices whose scores to find (default: all)"),
+    Option("", "samples", "integer", "number of random vertices to estimate from (default: exact scores)"),
+    Option("", "seed", "integer", "seed of the samples (default 0)"),
+)
+
 ALGORITHMS = (
     Algorithm(
         "connected_components",
@@ -109,6 +115,7 @@ ALGORITHMS = (
         options=(
             Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
             Option("", "seed", "integer", "seed of the choice (default 0)"),
+            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
@@ -124,6 +131,7 @@ ALGORITHMS = (
         options=(
             Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
             Option("", "seed", "integer", "seed of the choice (default 0)"),
+            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
         ),
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
@@ -136,7 +144,6 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
         peers=("gapbs", "networkit"),
     ),
     Algorithm(
@@ -146,7 +153,6 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
         peers=("networkit",),
     ),
     Algorithm(
@@ -158,7 +164,6 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
-        devices=("cpu", "python"),
         peers=("gbbs", "networkit", "rustworkx"),
     ),
     Algorithm(
@@ -172,7 +177,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "overlap",
@@ -185,7 +189,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cosine",
@@ -198,7 +201,6 @@ ALGORITHMS = (
         options=_SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
@@ -285,6 +287,110 @@ ALGORITHMS = (
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
         peers=("gbbs", "networkit", "scipy"),
+    ),
+    Algorithm(
+        "closeness_centrality",
+        "ClosenessScores",
+        "closeness",
+        finds="the closeness centrality of each vertex",
+        options=_CLOSENESS,
+        paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+        peers=("networkit", "rustworkx"),
+    ),
+    Algorithm(
+        "harmonic_centrality",
+        "ClosenessScores",
+        "harmonic",
+        finds="the harmonic centrality of each vertex",
+        module="closeness_centrality",
+        checker="checkers.closeness_centrality",
+        options=_CLOSENESS,
+        paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "eccentricity",
+        "Eccentricities",
+        "eccentricity",
+        finds="the largest distance from each vertex",
+        paper="Takes, Kosters: Eccentricity Distribution of Large Graphs, 2013; Then et al., 2014",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "diameter",
+        "Diameter",
+        "diameter",
+        options=(Option("", "exact", "flag", "search until the bounds are equal (default)"),),
+        paper="Crescenzi et al.: iFUB, 2013; Takes, Kosters: Diameter of small world networks, 2011",
+        cost="O(n + m) per search, usually few",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "k_hop",
+        "Neighborhood",
+        "khop",
+        finds="the vertices within k hops of some sources",
+        options=(
+            Option("-r", "sources", "vertices", "vertices where the search begins", required=True),
+            Option("", "k", "integer", "largest number of hops", sample=2, required=True),
+        ),
+        paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
+        cost="O(n + m)",
+        peers=("networkit", "cugraph"),
+    ),
+    Algorithm(
+        "random_walks",
+        "Walks",
+        "walks",
+        finds="random walks",
+        options=(
+            Option("-r", "starts", "vertices", "first vertices of the walks", required=True),
+            Option("", "length", "integer", "number of steps", sample=8, required=True),
+            Option("", "weighted", "flag", "choose edges in proportion to their weights"),
+            Option("", "p", "number", "node2vec's return parameter (default 1)"),
+            Option("", "q", "number", "node2vec's in-out parameter (default 1)"),
+            Option("", "seed", "integer", "seed of the random numbers (default 0)"),
+        ),
+        paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
+        cost="O(1) per step, O(log d) if weighted",
+        peers=("cugraph",),
+    ),
+    Algorithm(
+        "sample_neighbors",
+        "NeighborSample",
+        "sample",
+        finds="a sample of the edges around seeds",
+        options=(
+            Option("-r", "seeds", "vertices", "vertices to sample around", required=True),
+            Option("", "fanouts", "integers", "edges per vertex, for each hop", sample=[3, 2], required=True),
+            Option("", "replace", "flag", "draw edges with replacement"),
+            Option("", "seed", "integer", "seed of the random numbers (default 0)"),
+        ),
+        paper="Hamilton, Ying, Leskovec: GraphSAGE, 2017",
+        cost="O(1) per sampled edge",
+        peers=("cugraph",),
+    ),
+    Algorithm(
+        "bipartite",
+        "Bipartition",
+        "bipartite",
+        finds="the sides of a bipartite graph, or an odd cycle",
+        paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
+        cost="O(n + m)",
+        devices=("cpu", "cuda", "emulated"),
+        peers=("rustworkx",),
+    ),
+    Algorithm(
+        "topological_order",
+        "TopologicalOrder",
+        "toposort",
+        requires=("directed", "acyclic"),
+        paper="Kahn: Topological sorting of large networks, 1962",
+        cost="O(n + m)",
+        peers=("networkit", "rustworkx"),
     ),
 )
 

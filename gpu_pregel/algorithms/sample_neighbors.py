@@ -51,6 +51,7 @@ class NeighborSample(Result):
         ``hop_vertices[i + 1]`` to ``hop_vertices[i + 2] - 1``.
     fanouts : tuple of int
     replace : bool
+    seed : int
     """
 
     edges: Array
@@ -61,6 +62,7 @@ class NeighborSample(Result):
     hop_vertices: Array
     fanouts: tuple[int, ...]
     replace: bool
+    seed: int
 
     @property
     def _values(self) -> Array:
@@ -150,7 +152,7 @@ def sample_neighbors(
     sample = _Sample(graph, target, numbers[np.sort(first)], progress)
     for fanout in hops:
         sample.add_hop(fanout, replace, key)
-    return sample.result(hops, replace)
+    return sample.result(hops, replace, seed)
 
 
 def _check_fanouts(fanouts: object) -> tuple[int, ...]:
@@ -212,7 +214,7 @@ class _Sample:
         self._vertices = vertices[: known[0]]
         return numbers
 
-    def result(self, fanouts: tuple[int, ...], replace: bool) -> NeighborSample:
+    def result(self, fanouts: tuple[int, ...], replace: bool, seed: int) -> NeighborSample:
         """Return what has been sampled."""
         trace = (*self._rows, *self._phases.trace())
         totals = {key: sum(row[key] for row in trace) for key in ("seconds", "compile_seconds")}
@@ -229,6 +231,7 @@ class _Sample:
             hop_vertices=np.array(self._hop_vertices),
             fanouts=fanouts,
             replace=replace,
+            seed=seed,
         )
 
 

@@ -35,7 +35,7 @@ _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
 _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
-_SLOT_EDGES = 1 << 17
+_SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
 _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""

@@ -24,7 +24,7 @@ SERIAL = 1 << 10
 
 @jit
 def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, state: Any, left: Any) -> None:
-    """Count the neighbours of each vertex, other vertices once each; list the vertices that have any. Rows are sorted."""
+    """Count the neighbours of each vertex, each once, and list the vertices that have any; rows are sorted."""
     first, last = claim(work)
     while first < last:
         # Equal neighbours, also of two rows: a loop that the compiler vectorises. Then those of two rows are left out.

@@ -56,9 +56,7 @@ def sort_topologically(work: Any, indptr: Any, indices: Any, waiting: Any, level
 
 
 @inline
-def _visit(
-    u: Any, indptr: Any, indices: Any, parents: Any, hops: Any, queue: Any, size: Any, edge: Any
-) -> Any:
+def _visit(u: Any, indptr: Any, indices: Any, parents: Any, hops: Any, queue: Any, size: Any, edge: Any) -> Any:
     """Queue the neighbours of u that have no parent yet; store the first edge between equal distances in ``edge``."""
     for e in range(indptr[u], indptr[u + 1]):
         v = np.int64(indices[e])

@@ -111,9 +111,7 @@ def without(typingctx: Any, a: Any, b: Any) -> Any:
 
 def _reduce(builder: Any, operation: str, vector: Any) -> Any:
     kind = ir.FunctionType(_WORD, [_VECTOR])
-    function = cgutils.get_or_insert_function(
-        builder.module, kind, f"llvm.vector.reduce.{operation}.v{LINE_WORDS}i64"
-    )
+    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.vector.reduce.{operation}.v{LINE_WORDS}i64")
     return builder.call(function, [vector])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ def check_betweenness_centrality(graph: Graph, result: Any) -> None:
     ends = 1 if result.endpoints else 0
     totals = [0.0] * n
     sources = range(n) if result.sources is None else result.sources.tolist()
-    neighbors = _neighbors(graph)
+    neighbors = _neighbors(graph, weighted=result.weighted)
     for source in sources:
         dependencies, _ = _dependencies(neighbors, source)
         for v, dependency in dependencies.items():
@@ -49,7 +50,7 @@ def check_edge_betweenness_centrality(graph: Graph, result: Any) -> None:
     result : EdgeBetweennessScores
     """
     n = graph.num_vertices
-    neighbors = _neighbors(graph)
+    neighbors = _neighbors(graph, weighted=result.weighted)
     ways = [(u, v) for u in range(n) for v in neighbors[u] if u != v and (graph.is_directed or u < v)]
     scores = np.asarray(result)
     if list(zip(result.edge_sources.tolist(), result.edge_targets.tolist(), strict=True)) != ways:
@@ -65,26 +66,44 @@ def check_edge_betweenness_centrality(graph: Graph, result: Any) -> None:
         _compare(f"the edge {u} to {v}", score, _scaled(graph, result, totals[u, v], len(sources), n))
 
 
-def _neighbors(graph: Graph) -> list[list[int]]:
-    """Return the distinct out-neighbours of each vertex."""
+def _neighbors(graph: Graph, *, weighted: bool) -> list[dict[int, float]]:
+    """Return the distinct out-neighbours of each vertex, with the lengths of their edges."""
     targets = graph.indices.tolist()
-    return [list(dict.fromkeys(targets[begin:end])) for begin, end in pairwise(graph.indptr.tolist())]
+    lengths = graph.weights.tolist() if weighted and graph.weights is not None else [1] * len(targets)
+    rows = []
+    for begin, end in pairwise(graph.indptr.tolist()):
+        row: dict[int, float] = {}
+        for v, length in zip(targets[begin:end], lengths[begin:end], strict=True):
+            row[v] = min(length, row.get(v, length))
+        rows.append(row)
+    return rows
 
 
-def _dependencies(neighbors: list[list[int]], source: int) -> tuple[dict[int, float], dict[tuple[int, int], float]]:
+def _dependencies(
+    neighbors: list[dict[int, float]], source: int
+) -> tuple[dict[int, float], dict[tuple[int, int], float]]:
     """Return the dependency of a source on each vertex that it reaches, and on each edge of a shortest path."""
-    distances, paths, order = {source: 0}, {source: 1}, [source]
+    distances: dict[int, float] = {source: 0}
+    heap, order = [(0.0, source)], []
+    while heap:
+        distance, u = heappop(heap)
+        if distance > distances[u]:
+            continue
+        order.append(u)
+        for v, length in neighbors[u].items():
+            if v not in distances or distance + length < distances[v]:
+                distances[v] = distance + length
+                heappush(heap, (distances[v], v))
+    paths = dict.fromkeys(order, 0)
+    paths[source] = 1
     for u in order:
-        for v in neighbors[u]:
-            if v not in distances:
-                distances[v], paths[v] = distances[u] + 1, 0
-                order.append(v)
-            if distances[v] == distances[u] + 1:
+        for v, length in neighbors[u].items():
+            if u != v and distances[u] + length == distances[v]:
                 paths[v] += paths[u]
     found, parts = dict.fromkeys(order, 0.0), {}
     for u in reversed(order):
-        for v in neighbors[u]:
-            if distances[v] == distances[u] + 1:
+        for v, length in neighbors[u].items():
+            if u != v and distances[u] + length == distances[v]:
                 parts[u, v] = paths[u] / paths[v] * (1 + found[v])
                 found[u] += parts[u, v]
     return found, parts

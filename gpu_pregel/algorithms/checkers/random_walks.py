@@ -1,4 +1,4 @@
-"""Checker of random walks: they follow edges, end only where there is none, and uniform ones are drawn as documented."""
+"""Checker of random walks: they follow edges, end only where there is none, and are drawn as documented."""
 
 from __future__ import annotations
 

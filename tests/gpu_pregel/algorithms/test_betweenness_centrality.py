@@ -19,7 +19,7 @@ from gpu_pregel.algorithms.checkers.betweenness_centrality import (
     check_betweenness_centrality,
     check_edge_betweenness_centrality,
 )
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, VerificationError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
@@ -128,6 +128,51 @@ def test_sampled_sources_are_scaled_as_in_networkx(directed: bool, normalized: b
     check_edge_betweenness_centrality(graph, ways)
 
 
+@settings(max_examples=25)
+@given(drawn=edge_lists(20, 50), directed=st.booleans(), seed=st.integers(0, 99), endpoints=st.booleans())
+def test_weighted_scores_are_those_of_networkx(drawn: Any, directed: bool, seed: int, endpoints: bool) -> None:
+    n, edges = drawn
+    edges = list({(u, v) if directed else (min(u, v), max(u, v)): None for u, v in edges})
+    weight = np.random.default_rng(seed).integers(1, 4, len(edges))
+    known = networkx.DiGraph() if directed else networkx.Graph()
+    known.add_nodes_from(range(n))
+    known.add_weighted_edges_from((u, v, int(w)) for (u, v), w in zip(edges, weight, strict=True))
+    graph = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
+    found = gp.betweenness_centrality(graph, weighted=True, endpoints=endpoints, device="cpu")
+    expected = networkx.betweenness_centrality(known, weight="weight", endpoints=endpoints)
+    assert found.to_dict() == pytest.approx(expected, abs=1e-11)
+    check_betweenness_centrality(graph, found)
+    ways = gp.edge_betweenness_centrality(graph, weighted=True, device="cpu")
+    expected = networkx.edge_betweenness_centrality(known, weight="weight")
+    assert ways.to_dict() == pytest.approx(
+        {(u, v) if directed else (min(u, v), max(u, v)): x for (u, v), x in expected.items() if u != v}, abs=1e-11
+    )
+    check_edge_betweenness_centrality(graph, ways)
+
+
+@pytest.mark.parametrize("device", [on("emulated"), on("cuda"), on("python")])
+def test_weighted_scores_on_other_devices(device: str) -> None:
+    # Of the edges from 0 to 2 one is as long as the path over 1, the other longer: half of these paths go over 1.
+    edges, weight = [(0, 1), (1, 2), (0, 2), (0, 2), (2, 3), (3, 3)], np.array([1, 2, 3, 5, 1, 1], np.float32)
+    for directed in (False, True):
+        graph = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=5, directed=directed)
+        options: dict[str, Any] = {"weighted": True, "normalized": False}
+        found = gp.betweenness_centrality(graph, **options, endpoints=True, device=device)
+        expected = gp.betweenness_centrality(graph, **options, endpoints=True, device="cpu")
+        assert np.allclose(found.scores, expected.scores, rtol=1e-12)
+        ways = gp.edge_betweenness_centrality(graph, **options, device=device).to_dict()
+        assert ways == pytest.approx({(0, 1): 2, (0, 2): 1, (1, 2): 3, (2, 3): 3})
+
+
+def test_weights_must_exist_and_be_positive() -> None:
+    for function in (gp.betweenness_centrality, gp.edge_betweenness_centrality):
+        name = function.__name__
+        with pytest.raises(GraphError, match=f"{name} needs weights, and this graph has none"):
+            function(gp.Graph.from_edgelist([0], [1]), weighted=True)
+        with pytest.raises(GraphError, match=f"{name} with weighted=True needs weights above 0, and the edge from 1"):
+            function(gp.Graph.from_edgelist([0, 1], [1, 2], [1, 0], directed=True), weighted=True)
+
+
 def test_sources_are_chosen_by_the_seed() -> None:
     graph = gp.kronecker(8, 4)
     drawn = [gp.betweenness_centrality(graph, sources=5, seed=seed, device="cpu").sources for seed in (1, 1, 2)]
@@ -172,6 +217,9 @@ def test_more_paths_than_float64_can_count(device: str) -> None:
     graph = gp.Graph.from_edgelist(*arrays(edges), directed=True)
     found = gp.betweenness_centrality(graph, sources=[0, 1], normalized=False, device=device)
     check_betweenness_centrality(graph, found)
+    ones = gp.Graph.from_edgelist(*arrays(edges), np.ones(len(edges)), directed=True)
+    weighted = gp.betweenness_centrality(ones, sources=[0, 1], normalized=False, weighted=True, device=device)
+    assert np.allclose(weighted.scores, found.scores, rtol=1e-9)
     ways = gp.edge_betweenness_centrality(graph, sources=[0, 1], normalized=False, device=device)
     check_edge_betweenness_centrality(graph, ways)
 
