@@ -16,6 +16,10 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.betweenness_centrality import BetweennessScores as BetweennessScores
+    from gpu_pregel.algorithms.betweenness_centrality import EdgeBetweennessScores as EdgeBetweennessScores
+    from gpu_pregel.algorithms.betweenness_centrality import betweenness_centrality as betweenness_centrality
+    from gpu_pregel.algorithms.betweenness_centrality import edge_betweenness_centrality as edge_betweenness_centrality
     from gpu_pregel.algorithms.bfs import Hops as Hops
     from gpu_pregel.algorithms.bfs import bfs as bfs
     from gpu_pregel.algorithms.bipartite import Bipartition as Bipartition

@@ -16,9 +16,11 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms import _triangles
 from gpu_pregel.algorithms.checkers.triangle_count import check_triangle_count
 from gpu_pregel.errors import GraphError, VerificationError
+from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
+ALL_DEVICES = pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
 CLIQUE = list(combinations(range(5), 2))
 KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("empty", 0, [], []),
@@ -44,7 +46,7 @@ def built(n: int, edges: list[tuple[int, int]]) -> gp.Graph:
     return gp.Graph.from_edgelist(*arrays(edges), num_vertices=n)
 
 
-@DEVICES
+@ALL_DEVICES
 def test_known_answers(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in plans(monkeypatch):
         for name, n, edges, expected in KNOWN:
