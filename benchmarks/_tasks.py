@@ -90,8 +90,7 @@ def _as_argument(task: Task, source: int) -> Any:
 
 
 def _reached(result: Any) -> int:
-    values = np.asarray(result)
-    return int((values >= 0).sum() if values.dtype.kind == "i" else np.isfinite(values).sum())
+    return int(result.summary()["reached"])
 
 
 def _top(result: Any) -> int:

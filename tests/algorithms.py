@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm
+from gpu_pregel.algorithms._entry import Algorithm
+from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.host.graphs.results import Result
 from tests.graphs import KNOWN, arrays
 

@@ -17,13 +17,18 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
 _MAX_HOPS = (1 << 31) - 1
 _ALPHA = 15
 """Pull if the frontier has more than one in so many of the edges not yet scanned, as in the paper."""
+_SERIAL_EDGES = 1 << 14
+"""One thread takes about as long for so many edges as the others take to start."""
 _WORD_BITS = 64
 _PUSH_EDGES = (1 << 10, 1 << 14)
 _PULL_WORDS = (16, 256)
@@ -138,10 +143,56 @@ def bfs(
     sources = source_numbers(graph, source)
     limit = _MAX_HOPS if max_hops is None else check_integer("max_hops", max_hops, 0, _MAX_HOPS)
     target = get_device(device, threads=threads)
-    phases = Phases(target, shown=progress)
-    hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
-    found = (phases.stats(), phases.trace())
+    recorder: Phases | Frontier
+    if target.name == "cpu":
+        recorder = Phases(target, shown=progress)
+        hops, parents = _CpuSearch(graph, target, recorder).run(sources, limit)
+    else:
+        recorder = Frontier(graph, sources, device=device, threads=threads, progress=progress)
+        hops, parents = _by_operators(recorder, sources, limit)
+    found = (recorder.stats(), recorder.trace())
     return Hops(graph, *found, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
+
+
+def _reach(u: Any, v: Any, weight: Any, level: Any, hops: Any) -> Any:
+    return atomics.compare_and_swap(hops, v, -1, level)
+
+
+def _is_unreached(v: Any, level: Any, hops: Any) -> Any:
+    return atomics.load(hops, v) < 0
+
+
+def _is_reached(v: Any, hops: Any) -> Any:
+    return hops[v] >= 0
+
+
+def _choose_parent(u: Any, v: Any, weight: Any, hops: Any, parents: Any) -> Any:
+    if hops[v] == hops[u] + 1:
+        atomics.min(parents, v, u)
+    return 0
+
+
+def _mark_unreached(v: Any, hops: Any, parents: Any) -> Any:
+    if hops[v] < 0:
+        parents[v] = -1
+    return 0
+
+
+def _by_operators(frontier: Frontier, sources: Array, limit: int) -> tuple[Any, Any]:
+    """Find the hops level by level, then the parents of all vertices at once."""
+    n = frontier.graph.num_vertices
+    hops, parents = np.full(n, -1, np.int32), np.full(n, n, np.int32 if n <= _MAX_HOPS else np.int64)
+    hops[sources], parents[sources] = 0, sources
+    hops, parents = frontier.upload(hops), frontier.upload(parents)
+    everything = frontier.everything()
+    level = 0
+    while frontier and level < limit:
+        level += 1
+        frontier = process_edges(_reach, frontier, [level, hops], receives=_is_unreached)
+    reached = process_vertices(_is_reached, everything, [hops], returns="frontier")
+    process_edges(_choose_parent, reached, [hops, parents], returns="sum")
+    process_vertices(_mark_unreached, everything, [hops, parents])
+    return hops, parents
 
 
 class _CpuSearch:
@@ -166,7 +217,8 @@ class _CpuSearch:
         self._queue[: len(sources)] = sources
         state[kernels.END] = len(sources)
         while True:
-            self._phases.run("search levels", kernels.search_levels, 1, *rows, limit, *found, self._queue, state)
+            arguments = (*rows, _SERIAL_EDGES, limit, *found, self._queue, state)
+            self._phases.run("search levels", kernels.search_levels, 1, *arguments)
             level, begin, end, edges, scanned, without = state[: kernels.WITHOUT + 1].tolist()
             if level > without:
                 back = graph.csc

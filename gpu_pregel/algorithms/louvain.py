@@ -15,8 +15,7 @@ import numpy as np
 
 from gpu_pregel.algorithms import _levels
 from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
-from gpu_pregel.algorithms._levels import Device as LevelDevice
-from gpu_pregel.algorithms._levels import Search, search_communities
+from gpu_pregel.algorithms._levels import LevelPhases, Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
@@ -126,7 +125,7 @@ def find_communities(
     )
 
 
-def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelDevice, _Close]:
+def _levels_on(target: Device, graph: Graph, device: DeviceName, progress: bool) -> tuple[LevelPhases, _Close]:
     """Return what searches levels on a device, and a function that returns its statistics and its trace."""
     host = target if isinstance(target, CpuDevice) else get_device("cpu")
     assert isinstance(host, CpuDevice)

@@ -2,7 +2,9 @@
 
 On the CPU delta-stepping: Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal
 of Algorithms 49(1), 2003. Threads continue into later bins without waiting for each other, which extends the fusion of
-bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020.
+bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020. On other devices near-far:
+Andrew Davidson, Sean Baxter, Michael Garland, John Owens: Work-Efficient Parallel GPU Methods for Single-Source
+Shortest Paths, IPDPS 2014.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +35,7 @@ _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
 _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
-_SLOT_EDGES = 1 << 17
+_SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
 _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
@@ -174,9 +179,14 @@ def sssp(
         return Distances(graph, hops.stats, hops.trace, sources, delta=1.0, distances=distances)
     limit = _longest_path(graph)
     width = width or _default_delta(graph)
-    phases = Phases(target, shown=progress)
-    distances = _CpuSearch(graph, target, phases, width, limit).run(sources)
-    return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
+    recorder: Phases | Frontier
+    if target.name == "cpu":
+        recorder = Phases(target, shown=progress)
+        distances = _CpuSearch(graph, target, recorder, width, limit).run(sources)
+    else:
+        recorder = Frontier(graph, sources, device=device, threads=threads, progress=progress)
+        distances = _by_operators(recorder, sources, width)
+    return Distances(graph, recorder.stats(), recorder.trace(), sources, delta=width, distances=distances)
 
 
 def _weight_facts(graph: Graph) -> tuple[float, float]:
@@ -217,6 +227,57 @@ def _default_delta(graph: Graph) -> float:
     delta = max(2 * mean / max(1.0, graph._fact("degree at the end of an edge", derive)), mean / _LEAST_BINS)
     is_integer = graph.weights is not None and graph.weights.dtype.kind in "iu"
     return max(delta, 1.0) if is_integer else delta or 1.0
+
+
+def _relax_floats(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    longer = atomics.load(distances, u) + weight
+    return longer < atomics.min(distances, v, longer)
+
+
+def _relax_integers(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    longer = atomics.load(distances, u) + np.int64(weight)
+    return longer < atomics.min(distances, v, longer)
+
+
+def _is_near(v: Any, limit: Any, distances: Any) -> Any:
+    return distances[v] <= limit
+
+
+def _is_far(v: Any, limit: Any, distances: Any) -> Any:
+    return distances[v] > limit
+
+
+def _find_least(v: Any, least: Any, distances: Any) -> Any:
+    atomics.min(least, 0, distances[v])
+    return 0
+
+
+def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
+    """Relax the edges of near vertices until none is left, then make the next far ones near."""
+    weights = near.graph.weights
+    assert weights is not None
+    is_float = weights.dtype.kind == "f"
+    unreached: Any = np.inf if is_float else _UNREACHED
+    width: Any = delta if is_float else max(1, int(delta))
+    relax = _relax_floats if is_float else _relax_integers
+    host: Array = np.full(near.graph.num_vertices, unreached, weights.dtype if is_float else np.int64)
+    host[sources] = 0
+    distances = near.upload(host)
+    far, limit = near.chosen([]), width
+    while True:
+        while near:
+            improved = process_edges(relax, near, [distances])
+            near = process_vertices(_is_near, improved, [limit, distances], returns="frontier")
+            far = far | process_vertices(_is_far, improved, [limit, distances], returns="frontier")
+        # Vertices that have become near since have been processed.
+        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
+        if not far:
+            return distances
+        least = near.full(unreached, host.dtype, 1)
+        process_vertices(_find_least, far, [least, distances])
+        limit = near.download(least)[0].item() + width
+        near = process_vertices(_is_near, far, [limit, distances], returns="frontier")
+        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
 
 
 class _CpuSearch:
@@ -308,11 +369,12 @@ class _CpuSearch:
         """Return the distances as floats or int64."""
         weights = self._graph.weights
         assert weights is not None
-        if self._word == np.int64:
-            return self._words
+        distances: Array = self._words
         if weights.dtype.kind == "f":
-            return self._words.view(weights.dtype)
-        distances: Array = self._target.empty(len(self._words), np.int64)
+            distances = distances.view(weights.dtype)
+        if self._word != np.uint32 or weights.dtype.kind == "f":
+            return distances
+        distances = self._target.empty(len(self._words), np.int64)
         arguments = (self._words, self._unreached, distances)
         self._phases.run("widen", self._kernels.widen, len(self._words), *arguments)
         return distances
@@ -323,11 +385,11 @@ def _find_predecessors(graph: Graph, sources: Array, distances: Array) -> Array:
     target = get_device("cpu")
     kernels: Any = target.kernels("sssp")
     n = graph.num_vertices
+    predecessors: Array = target.empty(n, np.int64)
+    figures = target.zeros(1, np.int64)
     is_float = distances.dtype.kind == "f"
     words = distances.view(f"u{distances.dtype.itemsize}") if is_float else distances
     unreached = np.array([np.inf], distances.dtype).view(words.dtype)[0] if is_float else np.int64(_UNREACHED)
-    predecessors = target.empty(n, np.int64)
-    figures = target.zeros(1, np.int64)
     target.launch(kernels.find_predecessors, n, *graph.csc, unreached, words, predecessors, figures)
     predecessors[sources] = sources
     if figures[0] > len(sources):

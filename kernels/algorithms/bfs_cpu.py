@@ -19,8 +19,6 @@ NO_PARENT = np.uint32(0xFFFFFFFF)
 LEVEL, BEGIN, END, EDGES, SCANNED, WITHOUT = range(6)
 """Elements of the state of a search: level and queue range of the frontier, its edges, edges scanned so far."""
 STATE_LENGTH = 8
-SERIAL_EDGES = 1 << 14
-"""One thread takes about as long for so many edges as the others take to start."""
 EDGES_AHEAD = 16
 SAMPLES = 256
 """Vertices from which the edges of a long frontier are estimated."""
@@ -41,11 +39,19 @@ def reset(work: Any, hops: Any, parents: Any) -> None:
 
 @jit
 def search_levels(
-    work: Any, indptr: Any, indices: Any, last_level: Any, hops: Any, parents: Any, queue: Any, state: Any
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    serial_edges: Any,
+    last_level: Any,
+    hops: Any,
+    parents: Any,
+    queue: Any,
+    state: Any,
 ) -> None:
     """Search level after level while the frontier has few edges; has one work item.
 
-    Ends before a level with more than ``SERIAL_EDGES`` edges, after ``last_level``, or when the frontier is empty.
+    Ends before a level with more than ``serial_edges`` edges, after ``last_level``, or when the frontier is empty.
     After ``LEVELS_WITH_PARENTS`` levels, the parents are left to ``find_parents``, which reads memory in sequence.
     """
     first, last = claim(work)
@@ -56,14 +62,14 @@ def search_levels(
         while begin < end and level < last_level:
             # Count the edges of a short frontier; estimate those of a long one.
             count = end - begin
-            step = 1 if count <= SERIAL_EDGES else count // SAMPLES
+            step = max(1, count // SAMPLES) if count > serial_edges else 1
             edges = 0
             for i in range(begin, end, step):
                 u = queue[i]
                 edges += indptr[u + 1] - indptr[u]
                 prefetch(indices, indptr[u])
             edges *= step
-            if max(edges, count) > SERIAL_EDGES:
+            if max(edges, count) > serial_edges:
                 break
             level += 1
             tail = end

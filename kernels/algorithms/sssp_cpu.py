@@ -125,17 +125,27 @@ def relax(
             length = -(-(BLOCK - 1) // parts)
             edges = 0
             tail = np.int64(0)
+            # If a round ends with this bin, slots take whatever is left of it. Otherwise each takes its part, even if a
+            # thread is late, because it will keep the vertices that it finds.
+            slots = len(bins) // SLOT_LENGTH
+            takes_any = limit == current + 1
+            items = common[SHARED] * parts
+            item = items * number // slots
+            last_item = items * (number + 1) // slots
             sharing = True
             while True:
                 # The next entries: part of a shared block, a block of the chain begun, or the next bin.
                 if sharing:
-                    item = fetch_and_add(common, CURSOR, 1)
-                    if item >= common[SHARED] * parts:
+                    if takes_any:
+                        item = fetch_and_add(common, CURSOR, 1)
+                        last_item = items
+                    if item >= last_item:
                         sharing = False
                         continue
                     end = shared[item // parts]
                     begin = ((end - 1) >> BLOCK_BITS << BLOCK_BITS) + 1 + item % parts * length
                     end = min(end, begin + length)
+                    item += 1
                 elif tail > 0:
                     begin = ((tail - 1) >> BLOCK_BITS << BLOCK_BITS) + 1
                     end = tail
@@ -342,7 +352,7 @@ def find_predecessors(
     while first < last:
         for v in range(first, last):
             distance = distances[v]
-            found = np.int64(-1)
+            found: Any = np.int64(-1)
             if distance != unreached:
                 for e in range(indptr[v], indptr[v + 1]):
                     before = distances[indices[e]]

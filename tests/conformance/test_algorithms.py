@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.algorithms.registry import Algorithm
+from gpu_pregel.algorithms._entry import Algorithm
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GraphError, VerificationError
 from tests.algorithms import (
     EVERY_ALGORITHM,
