@@ -26,7 +26,7 @@ BLOCK = 1 << 14
 HUBS = 1 << 16
 """Ranks below it have a counter per thread, because threads would contend for them; 512 KiB per thread."""
 
-_EMPTY = np.uint64(0)
+_EMPTY, _ONE = np.uint64(0), np.uint64(1)
 
 
 @inline
@@ -185,13 +185,13 @@ def pack_rows(
 
 
 @inline
-def _unpack(begin: Any, end: Any, places: Any, words: Any, mutual: Any, present: Any, both: Any, members: Any) -> Any:
-    """Copy a packed row to the bitmaps ``present`` and ``both``, and list its vertices; return how many they are."""
+def _unpack(begin: Any, end: Any, places: Any, words: Any, mutual: Any, tallies: Any, both: Any, members: Any) -> Any:
+    """Copy a packed row to the bitmaps in ``tallies`` and ``both``, and list its ranks; return how many they are."""
     count = 0
     for i in range(begin, end):
         word = words[i]
         place = places[i]
-        present[place] = word
+        tallies[np.int64(place) << 2] = word
         if mutual is not None:
             both[place] = mutual[i]
         while word != _EMPTY:
@@ -208,6 +208,30 @@ def _add(own: Any, shared: Any, rank: Any, number: Any) -> None:
         own[rank] += number
     else:
         fetch_and_add(shared, rank, number)
+
+
+@inline
+def _clear(begin: Any, end: Any, places: Any, tallies: Any, both: Any, own: Any, shared: Any) -> None:
+    """Add the tallies of a packed row to the counters of its ranks, and clear them."""
+    for i in range(begin, end):
+        slot = np.int64(places[i]) << 2
+        ones = tallies[slot + 1]
+        twos = tallies[slot + 2]
+        fours = tallies[slot + 3]
+        counted = ones | twos | fours
+        while counted != _EMPTY:
+            b = np.uint64(trailing_zeros(counted))
+            counted &= counted - np.uint64(1)
+            number = (ones >> b & _ONE) + (twos >> b & _ONE) * np.uint64(2) + (fours >> b & _ONE) * np.uint64(4)
+            w = (np.int64(places[i]) << 6) + np.int64(b)
+            if w < len(own):
+                own[w] += np.int64(number)
+            else:
+                fetch_and_add(shared, w, np.int64(number))
+        for p in range(4):
+            tallies[slot + p] = _EMPTY
+        if both is not None:
+            both[places[i]] = _EMPTY
 
 
 @jit
@@ -227,10 +251,13 @@ def count_packed(
 
     The triangle of ranks u > v > w is found in the row of u, as a vertex common to u and v. An edge in both directions
     counts twice. Each thread has its own row of ``hubs``.
+
+    ``tallies`` has four words per place: the row of u, and for each of its ranks w the number of triangles found, in
+    binary, whose three digits lie in three words. So w is counted together with the others in its word.
     """
     size = (len(starts) >> 6) + 1
-    present = np.zeros(size, np.uint64)
-    both = np.zeros(size if mutual is not None else 0, np.uint64)
+    tallies = np.zeros(4 * size, np.uint64)
+    both: Any = np.zeros(size, np.uint64) if mutual is not None else None
     members = np.empty(longest, np.uint32)
     own = hubs[fetch_and_add(started, 0, 1)]
     first, last = claim(work)
@@ -238,7 +265,7 @@ def count_packed(
         for u in range(first, last):
             begin = starts[u]
             end = begin + lengths[u]
-            count = _unpack(begin, end, places, words, mutual, present, both, members)
+            count = _unpack(begin, end, places, words, mutual, tallies, both, members)
             at_u = np.int64(0)
             for j in range(count if count > 1 else 0):
                 if j + 8 < count:
@@ -249,35 +276,44 @@ def count_packed(
                     prefetch(places, starts[members[j + 4]])
                 v = np.int64(members[j])
                 at_v = np.int64(0)
-                times = np.int64(1)
-                if mutual is not None:
-                    times += np.int64((both[v >> 6] & bit(v)) != _EMPTY)
-                for i in range(starts[v], starts[v] + lengths[v]):
-                    place = places[i]
-                    common = present[place] & words[i]
-                    if common != _EMPTY:
-                        found = popcount(common)
-                        at_v += found
-                        at_u += found
-                        if mutual is not None:
-                            at_v += popcount(common & both[place])
-                            at_u += popcount(common & mutual[i])
-                        base = np.int64(place) << 6
-                        while common != _EMPTY:
-                            w = base + trailing_zeros(common)
-                            common &= common - np.uint64(1)
-                            if w < len(own):
-                                own[w] += times
-                            else:
-                                fetch_and_add(shared, w, times)
+                once = ~_EMPTY
+                if mutual is not None and (both[v >> 6] & bit(v)) != _EMPTY:
+                    once = _EMPTY
+                for position in range(starts[v], starts[v] + lengths[v]):
+                    i = np.uint64(position)  # unsigned indices save a branch
+                    place = np.uint64(places[i])
+                    slot = place << np.uint64(2)
+                    common = tallies[slot] & words[i]
+                    at_v += popcount(common)
+                    ones = tallies[slot + _ONE]
+                    twos = tallies[slot + np.uint64(2)]
+                    fours = tallies[slot + np.uint64(3)]
+                    if mutual is None:
+                        tallies[slot + _ONE] = ones ^ common
+                        carry = ones & common
+                    else:
+                        at_u += popcount(common) + popcount(common & mutual[i])
+                        at_v += popcount(common & both[place])
+                        tallies[slot + _ONE] = ones ^ (common & once)
+                        carry = (ones & common & once) | (common & ~once)
+                    tallies[slot + np.uint64(2)] = twos ^ carry
+                    carry &= twos
+                    tallies[slot + np.uint64(3)] = fours ^ carry
+                    carry &= fours
+                    while carry != _EMPTY:
+                        w = (np.int64(place) << 6) + trailing_zeros(carry)
+                        carry &= carry - _ONE
+                        if w < len(own):
+                            own[w] += 8
+                        else:
+                            fetch_and_add(shared, w, 8)
+                if mutual is None:
+                    at_u += at_v
                 if at_v > 0:
                     _add(own, shared, v, at_v)
             if at_u > 0:
                 _add(own, shared, u, at_u)
-            for i in range(begin, end):
-                present[places[i]] = _EMPTY
-                if mutual is not None:
-                    both[places[i]] = _EMPTY
+            _clear(begin, end, places, tallies, both, own, shared)
         first, last = claim(work)
 
 
