@@ -138,7 +138,7 @@ def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ..
 
 
 def _find_cycle(graph: Graph, waiting: Array) -> Array:
-    """Return the vertices of a cycle: each vertex that still waits has a predecessor that waits, too."""
+    """Return a cycle, from its smallest vertex: each vertex that still waits has a predecessor that waits, too."""
     csc = graph.csc
     v = int((waiting > 0).argmax())
     places: dict[int, int] = {}
@@ -148,4 +148,5 @@ def _find_cycle(graph: Graph, waiting: Array) -> Array:
         path.append(v)
         row = csc.indices[csc.indptr[v] : csc.indptr[v + 1]]
         v = int(row[(waiting[row] > 0).argmax()])
-    return np.array(path[places[v] :][::-1], np.int64)
+    cycle = np.array(path[places[v] :][::-1], np.int64)
+    return np.roll(cycle, -int(cycle.argmin()))

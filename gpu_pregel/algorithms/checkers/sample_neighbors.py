@@ -55,7 +55,7 @@ def _check_hops(graph: Graph, result: Any) -> None:
         expected = degrees if fanout < 0 else np.minimum(degrees, fanout)
         if result.replace and fanout >= 0:
             expected = np.where(degrees > 0, fanout, 0)
-        if (np.repeat(np.arange(first, last), expected) != result.sources[begin:end]).any():
+        if not np.array_equal(np.repeat(np.arange(first, last), expected), result.sources[begin:end]):
             raise VerificationError(f"hop {hop} does not have the right number of edges of each vertex")
         for target in result.targets[begin:end].tolist():
             if target > known:
