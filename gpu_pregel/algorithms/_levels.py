@@ -190,7 +190,9 @@ def search_communities(phases: LevelPhases, graph: Graph, search: Search) -> lis
     for iteration in range(search.iterations):
         if found:
             starts = phases.common_starts(found[-1], phases.upload(np.arange(level.n, dtype=np.uint32)), level.n)
-        turn = replace(search, iteration=iteration)
+        # The first of several iterations is Louvain's: refinement pays when communities are nearly right.
+        refine = search.refine and (iteration > 0 or search.iterations == 1)
+        turn = replace(search, iteration=iteration, refine=refine)
         # The last levels may have been searched on the host.
         found = [phases.upload(labels) for labels in _search_levels(phases, level, turn, objective, starts)]
     return found

@@ -184,9 +184,18 @@ def test_levels_are_kept() -> None:
 def test_leiden_with_one_level_is_connected() -> None:
     graph = gp.kronecker(9, 4)
     for levels in (1, 2):
-        found = gp.leiden(graph, max_levels=levels)
+        found = gp.leiden(graph, max_levels=levels, iterations=1)
         assert len(found.levels) == levels
         check_leiden(graph, found)
+
+
+def test_iterations_raise_the_modularity() -> None:
+    # Later iterations have larger levels than the first.
+    graph = gp.kronecker(12, 12)
+    found = [gp.leiden(graph, iterations=i, threads=2) for i in (1, 2, 4)]
+    assert found[0].modularity < found[1].modularity < found[2].modularity
+    for result in found:
+        check_leiden(graph, result)
 
 
 def test_a_disconnected_community_is_refused() -> None:
