@@ -66,7 +66,7 @@ def leiden(
     ArgumentError, ArgumentTypeError
         An argument is invalid.
     GraphError
-        The graph is directed or has a negative weight.
+        The graph is directed, or has a negative weight or weights whose sum is infinite.
     DeviceError
         The device is unknown or cannot be used.
 

@@ -251,6 +251,21 @@ def test_unsuitable_graphs_are_rejected(method: Any) -> None:
         method(gp.Graph.from_edgelist([7, 8], [8, 9], [-2, 3]))
 
 
+@pytest.mark.parametrize("weights", [[1.0, math.inf], [1e308, 1e308]])
+def test_an_infinite_sum_of_weights_is_rejected(weights: list[float]) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+    for function in (gp.louvain, gp.leiden, lambda graph: gp.modularity(graph, [0, 0, 1])):
+        with pytest.raises(GraphError, match="needs weights whose sum is finite"):
+            function(graph)
+
+
+@METHODS
+@pytest.mark.parametrize("weight", [1e-300, 2.0**900, 1 << 61])
+def test_weights_of_any_size(method: Any, weight: float) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 0, 3, 2], [weight] * 4)
+    assert method(graph).labels.tolist() == [0, 0, 1, 1]
+
+
 def test_modularity_rejects_labels_that_do_not_fit() -> None:
     with pytest.raises(ArgumentError, match=r"labels have shape \(2,\), not \(4,\)"):
         gp.modularity(gp.grid(2), [0, 1])
