@@ -16,8 +16,9 @@ BEGIN, END = "<!-- algorithms: python -m tests.readme_table -->\n", "<!-- end of
 _NEXT = "## Vertex programs\n"
 _SECTION = """## Algorithms
 
-Each algorithm takes `device=`, `threads=` and `progress=`, runs on the CPU, on CUDA and on the emulator, and returns a result with
-`summary()`, `describe()`, `to_numpy()`, `to_pandas()`, `to_arrow()` and `save()`. Its `gpu-pregel` command verifies it with `-v`.
+Each algorithm takes `device=`, `threads=` and `progress=`, runs on the CPU, on CUDA and on the emulator, and returns a
+result with `summary()`, `describe()`, `to_numpy()`, `to_pandas()`, `to_arrow()` and `save()`. Its `gpu-pregel` command
+verifies it with `-v`.
 
 """
 _HEADING = ("finds", "function", "command", "paper", "cost", "devices", "result")
