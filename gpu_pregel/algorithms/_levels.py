@@ -20,6 +20,8 @@ SERIAL_EDGES = 1 << 15
 """In a graph of at most this many edges, vertices move one by one: batches would take longer."""
 _GAIN_BITS = 60
 """Gains are below 2^60 in absolute value."""
+_MAX_EXPONENT = 1023
+"""The largest exponent of a float."""
 _EDGES_PER_BATCH = 1 << 15
 _MIN_BATCHES, _MAX_BATCHES = 8, 64
 _ROUNDS = 20
@@ -100,7 +102,8 @@ def weight_factor(graph: Graph, resolution: float) -> float | None:
     spare = _GAIN_BITS - _headroom(total, resolution)
     if weights.dtype.kind in "iu" and spare >= 0:
         return 1.0
-    return 2.0 ** (_GAIN_BITS - 2 - int(np.ceil(np.log2(total * max(1.0, resolution))))) if total > 0 else 1.0
+    exponent = _GAIN_BITS - 2 - int(np.ceil(np.log2(total * max(1.0, resolution)))) if total > 0 else 0
+    return 2.0 ** min(exponent, _MAX_EXPONENT)
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class Search:
         return step, int(random.integers(0, max(1, size)))
 
 
-class Device(Protocol):
+class LevelPhases(Protocol):
     """The phases of a level on one kind of device; labels are vertices of the level, in device memory."""
 
     def first_level(self, graph: Graph, factor: float | None) -> tuple[Level, int]:
@@ -174,48 +177,50 @@ class Device(Protocol):
     def look_up(self, table: Any, labels: Any) -> Any:
         """Return ``table[labels]``."""
 
-    def hand_over(self, level: Level, labels: list[Any]) -> tuple[Device, Level, list[Any]]:
-        """Return the device for this and the following levels, with the level and labels in its memory."""
+    def hand_over(self, level: Level, labels: list[Any]) -> tuple[LevelPhases, Level, list[Any]]:
+        """Return what runs this and the following levels, with the level and labels in its memory."""
 
     def common_starts(self, communities: Any, refined: Any, count: int) -> Any:
         """Return for each refined community the smallest one that is in the same community."""
 
 
-def search_communities(device: Device, graph: Graph, search: Search) -> list[Any]:
+def search_communities(phases: LevelPhases, graph: Graph, search: Search) -> list[Any]:
     """Return the communities after each level of the last iteration."""
-    level, total = device.first_level(graph, weight_factor(graph, search.resolution))
+    level, total = phases.first_level(graph, weight_factor(graph, search.resolution))
     objective = Objective(total, search.resolution)
     found: list[Any] = []
     starts = None
     for iteration in range(search.iterations):
         if found:
-            starts = device.common_starts(found[-1], device.upload(np.arange(level.n, dtype=np.uint32)), level.n)
-        turn = replace(search, iteration=iteration)
+            starts = phases.common_starts(found[-1], phases.upload(np.arange(level.n, dtype=np.uint32)), level.n)
+        # The first of several iterations is Louvain's: refinement pays when communities are nearly right.
+        refine = search.refine and (iteration > 0 or search.iterations == 1)
+        turn = replace(search, iteration=iteration, refine=refine)
         # The last levels may have been searched on the host.
-        found = [device.upload(labels) for labels in _search_levels(device, level, turn, objective, starts)]
+        found = [phases.upload(labels) for labels in _search_levels(phases, level, turn, objective, starts)]
     return found
 
 
-def _search_levels(device: Device, level: Level, search: Search, objective: Objective, starts: Any) -> list[Any]:
+def _search_levels(phases: LevelPhases, level: Level, search: Search, objective: Objective, starts: Any) -> list[Any]:
     """Return the communities after each level, from the communities ``starts`` or from single vertices."""
     found: list[Any] = []
-    device, level, (starts, membership) = device.hand_over(level, [starts, None])
+    phases, level, (starts, membership) = phases.hand_over(level, [starts, None])
     limit = search.max_levels or 1 << 30
     while True:
-        communities, count = device.number(device.move(level, starts, search, objective))
+        communities, count = phases.number(phases.move(level, starts, search, objective))
         refined, refined_count = communities, count
         if search.refine and count < level.n:
-            refined, refined_count = device.number(device.refine(level, communities, count, objective))
+            refined, refined_count = phases.number(phases.refine(level, communities, count, objective))
         last = count == level.n or refined_count == level.n or level.number + 1 == limit
         result = refined if last else communities
-        found.append(result if membership is None else device.look_up(result, membership))
+        found.append(result if membership is None else phases.look_up(result, membership))
         if last:
             break
-        membership = refined if membership is None else device.look_up(refined, membership)
+        membership = refined if membership is None else phases.look_up(refined, membership)
         if search.refine:
-            starts = device.common_starts(communities, refined, refined_count)
-        level = device.aggregate(level, refined, refined_count)
-        device, level, (starts, membership) = device.hand_over(level, [starts, membership])
+            starts = phases.common_starts(communities, refined, refined_count)
+        level = phases.aggregate(level, refined, refined_count)
+        phases, level, (starts, membership) = phases.hand_over(level, [starts, membership])
     if len(found) > 1 and count == level.n and not search.refine:
         found.pop()  # the last level joined nothing
     return found

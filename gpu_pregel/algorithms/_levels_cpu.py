@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
+from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.graphs.csr import CSR, build_csr, read_only
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.kernels.algorithms import communities_cpu, refinement_cpu
+from gpu_pregel.kernels.algorithms import aggregation_cpu, communities_cpu, refinement_cpu
 
 Array = np.ndarray[Any, Any]
 
@@ -28,9 +28,10 @@ class CpuLevels:
         self._device = device
         self._phases = phases
         self._threads = device.threads
+        self._n = n
         device.require(self._threads * n * 12 + 40 * n, f"the search for communities with {self._threads} threads")
         self._slots = np.zeros(16, np.int64)
-        self._found = np.empty((self._threads, n + 1), np.uint32)
+        self._found = np.zeros((self._threads, n + 16), np.uint32)
         self._small: Array | None = None
         self._wide: Array | None = None
 
@@ -38,10 +39,10 @@ class CpuLevels:
         """Return tables of zeros: of int32 for edges without weights, of which a vertex has fewer than 2^31."""
         if level.weights is None and level.n < 1 << 31:
             if self._small is None:
-                self._small = np.zeros((self._threads, level.n), np.int32)
+                self._small = np.zeros((self._threads, self._n), np.int32)
             return self._small
         if self._wide is None:
-            self._wide = np.zeros((self._threads, level.n), np.int64)
+            self._wide = np.zeros((self._threads, self._n), np.int64)
         return self._wide
 
     def _launch(self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None) -> None:
@@ -121,7 +122,7 @@ class CpuLevels:
                 break
         return labels
 
-    def hand_over(self, level: Level, labels: list[Any]) -> tuple[Device, Level, list[Any]]:
+    def hand_over(self, level: Level, labels: list[Any]) -> tuple[LevelPhases, Level, list[Any]]:
         return self, level, labels
 
     def _sum_totals(self, level: Level, labels: Array) -> Array:
@@ -130,7 +131,7 @@ class CpuLevels:
         return totals
 
     def number(self, labels: Any) -> tuple[Array, int]:
-        n, kernels, block = len(labels), communities_cpu, _NUMBERED_AT_ONCE
+        n, kernels, block = len(labels), aggregation_cpu, _NUMBERED_AT_ONCE
         blocks = -(-n // block)
         smallest = np.full(n, n, np.uint32)
         counts = np.zeros(blocks, np.int64)
@@ -144,19 +145,19 @@ class CpuLevels:
 
     def look_up(self, table: Array, labels: Any) -> Array:
         found = np.empty(len(labels), np.uint32)
-        self._launch(communities_cpu.look_up, len(labels), table, labels, found)
+        self._launch(aggregation_cpu.look_up, len(labels), table, labels, found)
         return found
 
     def common_starts(self, communities: Any, refined: Any, count: int) -> Array:
         n = len(communities)
         first = np.full(n, n, np.uint32)
-        self._launch(communities_cpu.find_first, n, communities, refined, first)
+        self._launch(aggregation_cpu.find_first, n, communities, refined, first)
         starts = np.empty(count, np.uint32)
-        self._launch(communities_cpu.look_up_first, n, communities, refined, first, starts)
+        self._launch(aggregation_cpu.look_up_first, n, communities, refined, first, starts)
         return starts
 
     def aggregate(self, level: Level, labels: Any, count: int) -> Level:
-        n, m, kernels = level.n, level.m, communities_cpu
+        n, m, kernels = level.n, level.m, aggregation_cpu
         scratch = (self._tables(level), self._found, self._slots)
         with self._phases.measure(f"aggregate {level.number + 1}"):
             members = self._members(labels).indices

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms._levels import Device, Level, Objective, Search, is_serial
+from gpu_pregel.algorithms._levels import Level, LevelPhases, Objective, Search, is_serial
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
@@ -257,7 +257,7 @@ def _refine(
 class OperatorLevels:
     """Moves, refines and aggregates with the operators of a frontier; small levels on the CPU if ``host`` is given."""
 
-    def __init__(self, frontier: Frontier, host: Device | None) -> None:
+    def __init__(self, frontier: Frontier, host: LevelPhases | None) -> None:
         self._frontier = frontier
         self._host = host
 
@@ -314,7 +314,7 @@ class OperatorLevels:
                 break
         return labels
 
-    def hand_over(self, level: Level, labels: list[Any]) -> tuple[Device, Level, list[Any]]:
+    def hand_over(self, level: Level, labels: list[Any]) -> tuple[LevelPhases, Level, list[Any]]:
         if self._host is None or not is_serial(level):
             return self, level, labels
         download = self._frontier.download

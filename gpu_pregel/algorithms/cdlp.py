@@ -82,8 +82,8 @@ class CommunityLabels(VertexResult):
 
 def cdlp(
     graph: GraphLike,
-    iterations: int = 10,
     *,
+    iterations: int = 10,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,

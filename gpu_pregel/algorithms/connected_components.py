@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from gpu_pregel.algorithms._propagation import propagate_components
+from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
@@ -100,13 +102,21 @@ class Components(VertexResult):
 
 
 def connected_components(
-    graph: GraphLike, *, device: DeviceName = "auto", threads: int | None = None, progress: bool = False
+    graph: GraphLike,
+    *,
+    method: Literal["afforest", "propagation"] = "afforest",
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
 ) -> Components:
     """Find the connected components of a graph; the weak components if it is directed.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
+    method : {"afforest", "propagation"}
+        "propagation" sends labels along edges until none changes, as Gemini does: a superstep for every edge of the
+        longest shortest path, on a copy without directions if the graph is directed. It also runs on "python".
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -116,11 +126,13 @@ def connected_components(
     Returns
     -------
     Components
-        With ``labels``, ``count``, ``sizes()`` and ``relabel()``. Every run, device and number of threads gives the
-        same labels.
+        With ``labels``, ``count``, ``sizes()`` and ``relabel()``. Every run, method, device and number of threads
+        gives the same labels.
 
     Raises
     ------
+    ArgumentError
+        The method is unknown.
     ArgumentTypeError
         ``graph`` is not a graph.
     DeviceError
@@ -134,6 +146,9 @@ def connected_components(
     (2, [0, 0, 0, 3, 3], [3, 2])
     """
     graph = as_graph(graph)
+    if check_choice("method", method, ("afforest", "propagation")) == "propagation":
+        found = propagate_components(graph, device, threads, progress)
+        return Components(graph=graph, stats=found.stats, trace=found.trace, labels=found.values)
     n = graph.num_vertices
     target = get_device(device, threads=threads)
     kernels = target.kernels("components")

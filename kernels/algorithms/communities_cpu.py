@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
+from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 BLOCK = 8
 """Consecutive vertices that belong to the same batch: their rows share cache lines."""
-EDGES_AHEAD = 16
-"""Prefetch distance for the labels of neighbours."""
+LABELS_AHEAD = 32
+WEIGHTS_AHEAD = 12
+"""Prefetch distances, in edges, for the labels of neighbours and for what is found by label."""
 
 
 @inline
@@ -44,9 +45,10 @@ def _find_best(
     """
     here = np.uint64(labels[u])
     count = np.uint64(0)
-    m = np.uint64(len(indices))
+    last = np.uint64(len(indices)) - np.uint64(1)
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-        prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
+        prefetch(labels, indices[min(e + np.uint64(LABELS_AHEAD), last)])
+        prefetch(table, labels[indices[min(e + np.uint64(WEIGHTS_AHEAD), last)]])
         v = indices[e]
         c = np.uint64(labels[v])
         before = table[c]
@@ -62,13 +64,16 @@ def _find_best(
     pull = rate * np.float64(degrees[u])
     others = totals[here] - degrees[u]
     stay = table[here] * unit - np.int64(pull * np.float64(others))
+    table[here] = 0
     best = np.int64(-1) << np.int64(62)
     to = here
     for i in range(count):
+        prefetch(totals, found[i + np.uint64(WEIGHTS_AHEAD)])
         c = np.uint64(found[i])
+        # That of the present community is below the gain of staying.
         gain = table[c] * unit - np.int64(pull * np.float64(totals[c]))
         table[c] = 0
-        if gain >= best and c != here and (gain > best or c < to):
+        if gain >= best and (gain > best or c < to):
             best = gain
             to = c
     if max(best, stay) < 0 and totals[u] == 0:
@@ -259,183 +264,12 @@ def move_serially(
 
 
 @jit
-def find_smallest(work: Any, labels: Any, smallest: Any) -> None:
-    """Write the smallest member of each community to ``smallest``, which is len(labels) at first."""
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            c = labels[v]
-            seen = load(smallest, c)
-            while v < seen and not compare_and_swap(smallest, c, seen, v):
-                seen = load(smallest, c)
-        first, last = claim(work)
-
-
-@jit
-def count_smallest(work: Any, block: Any, labels: Any, smallest: Any, counts: Any) -> None:
-    """Count the vertices of each block that are the smallest of their community; work items are blocks."""
-    n = len(labels)
-    first, last = claim(work)
-    while first < last:
-        for b in range(first, last):
-            count = np.int64(0)
-            for v in range(b * block, min((b + 1) * block, n)):
-                count += np.int64(smallest[labels[v]] == np.uint32(v))
-            counts[b] = count
-        first, last = claim(work)
-
-
-@jit
-def number_smallest(work: Any, block: Any, labels: Any, smallest: Any, starts: Any, numbers: Any) -> None:
-    """Number the communities by their smallest member: ``numbers[labels[v]]``."""
-    n = len(labels)
-    first, last = claim(work)
-    while first < last:
-        for b in range(first, last):
-            number = starts[b]
-            for v in range(b * block, min((b + 1) * block, n)):
-                if smallest[labels[v]] == np.uint32(v):
-                    numbers[labels[v]] = number
-                    number += 1
-        first, last = claim(work)
-
-
-@jit
-def look_up(work: Any, table: Any, labels: Any, found: Any) -> None:
-    """Set ``found[v] = table[labels[v]]``."""
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            found[v] = table[labels[v]]
-        first, last = claim(work)
-
-
-@jit
-def aggregate(
-    work: Any,
-    members: Any,
-    labels: Any,
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
-    tables: Any,
-    found: Any,
-    slots: Any,
-    piece_rows: Any,
-    piece_begins: Any,
-    piece_counts: Any,
-    piece_indices: Any,
-    piece_weights: Any,
-    counts: Any,
-    totals: Any,
-    cursor: Any,
-) -> None:
-    """Sum the weights from members of one community to every other one, for each run of members in a chunk.
-
-    A run gives one piece of the row of its community. ``cursor`` counts pieces and their edges, ``counts`` the edges of
-    each row. Edges within a community are left out: the degrees of the communities contain them.
-    """
-    m = np.uint64(len(indices))
-    mine = fetch_and_add(slots, 0, 1)
-    table = tables[mine]
-    seen = found[mine]
-    first, last = claim(work)
-    while first < last:
-        i = first
-        while i < last:
-            row = labels[members[i]]
-            count = np.uint64(0)
-            degree = np.int64(0)
-            while i < last and labels[members[i]] == row:
-                u = members[i]
-                degree += degrees[u]
-                for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])):
-                    prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
-                    c = labels[indices[e]]
-                    before = table[c]
-                    seen[count] = c
-                    if weights is None:
-                        table[c] = before + 1
-                        count += np.uint64(before == 0)
-                    else:
-                        table[c] = before + weights[e]
-                        count += np.uint64(before == 0) & np.uint64(weights[e] != 0)
-                i += 1
-            size = np.int64(count) - np.int64(table[row] != 0)
-            table[row] = 0
-            piece = fetch_and_add(cursor, 0, 1)
-            at = fetch_and_add(cursor, 1, size)
-            piece_rows[piece] = row
-            piece_begins[piece] = at
-            piece_counts[piece] = size
-            fetch_and_add(counts, row, size)
-            fetch_and_add(totals, row, degree)
-            for j in range(count):
-                c = seen[j]
-                if c != row:
-                    piece_indices[at] = c
-                    piece_weights[at] = table[c]
-                    table[c] = 0
-                    at += 1
-        first, last = claim(work)
-
-
-@jit
-def join_pieces(
-    work: Any,
-    piece_rows: Any,
-    piece_begins: Any,
-    piece_counts: Any,
-    piece_indices: Any,
-    piece_weights: Any,
-    nexts: Any,
-    indices: Any,
-    weights: Any,
-) -> None:
-    """Copy the pieces into the rows, which begin at ``nexts``; work items are pieces."""
-    first, last = claim(work)
-    while first < last:
-        for piece in range(first, last):
-            begin = piece_begins[piece]
-            at = fetch_and_add(nexts, piece_rows[piece], piece_counts[piece])
-            for e in range(begin, begin + piece_counts[piece]):
-                indices[at] = piece_indices[e]
-                weights[at] = piece_weights[e]
-                at += 1
-        first, last = claim(work)
-
-
-@jit
 def sum_totals(work: Any, labels: Any, degrees: Any, totals: Any) -> None:
     """Add the degree of every vertex to the total of its community."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
             fetch_and_add(totals, labels[v], degrees[v])
-        first, last = claim(work)
-
-
-@jit
-def find_first(work: Any, communities: Any, refined: Any, smallest: Any) -> None:
-    """Write the smallest refined community of each community to ``smallest``, which is large at first."""
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            c = communities[v]
-            seen = load(smallest, c)
-            while refined[v] < seen and not compare_and_swap(smallest, c, seen, refined[v]):
-                seen = load(smallest, c)
-        first, last = claim(work)
-
-
-@jit
-def look_up_first(work: Any, communities: Any, refined: Any, smallest: Any, starts: Any) -> None:
-    """Set ``starts`` of each refined community to the smallest one of the same community."""
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            starts[refined[v]] = smallest[communities[v]]
         first, last = claim(work)
 
 

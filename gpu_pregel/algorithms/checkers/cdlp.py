@@ -19,7 +19,7 @@ def check_cdlp(graph: Graph, result: Any) -> None:
     --------
     >>> import gpu_pregel as gp
     >>> graph = gp.grid(4)
-    >>> check_cdlp(graph, gp.cdlp(graph, 3))
+    >>> check_cdlp(graph, gp.cdlp(graph, iterations=3))
     """
     n = graph.num_vertices
     labels = np.asarray(result)

@@ -75,6 +75,22 @@ def test_progress_is_hidden_by_default(capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("device", ["cpu", "python"])
+def test_propagation_gives_the_same_labels(device: str, directed: bool) -> None:
+    edges = gp.kronecker(6, 2).to_pandas()
+    graph = gp.Graph.from_edgelist(edges["target"], edges["source"], num_vertices=64, directed=directed)
+    found = gp.connected_components(graph, method="propagation", device=device)
+    assert found.graph is graph
+    assert found.to_numpy().tolist() == gp.connected_components(graph, device="cpu").labels.tolist()
+    assert (found.labels.dtype, found.stats["device"]) == (np.uint32, device)
+
+
+def test_an_unknown_method_is_rejected() -> None:
+    with pytest.raises(ArgumentError, match="method must be 'afforest' or 'propagation', not 'bfs'"):
+        gp.connected_components(gp.grid(2), method="bfs")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("file", "vertices", "components", "largest"),
     [
