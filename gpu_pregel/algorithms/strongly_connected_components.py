@@ -175,13 +175,12 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
     colors = live.upload(np.arange(n))
-    rows = indptr, indices, in_indptr, in_indices, labels
+    rows = indptr, indices, in_indptr, in_indices, labels, colors
     while live:
         before = n + 1
         while len(live) < before:
             before = len(live)
             live = process_vertices(_has_both, live, rows, returns="frontier")
-        process_vertices(_reset, live, (colors,))
         front = live
         while front:
             front = process_edges(_lower, front, (colors, labels), receives=_is_live)
@@ -192,8 +191,8 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     return found, live.stats(), live.trace()
 
 
-def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any) -> bool:
-    """Return whether v has a live neighbour on both sides; otherwise it is a component."""
+def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any, colors: Any) -> bool:
+    """Return whether v has a live neighbour on both sides, and give it its own color; otherwise it is a component."""
     if atomics.load(labels, v) >= 0:
         return False
     after = False
@@ -206,14 +205,11 @@ def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any
         if in_indices[e] != v and atomics.load(labels, in_indices[e]) < 0:
             before = True
             break
-    if not (after and before):
+    if after and before:
+        colors[v] = v
+    else:
         atomics.store(labels, v, v)
     return after and before
-
-
-def _reset(v: Any, colors: Any) -> int:
-    colors[v] = v
-    return 0
 
 
 def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:

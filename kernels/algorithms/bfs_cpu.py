@@ -26,6 +26,7 @@ LONG = 64
 """A search of so many levels in one thread is likely to be one of many more, as in a grid."""
 STOP_LENGTH = 8
 """What a slot reports: begin and end of its frontier, its level, and the edges scanned; to the end of a cache line."""
+DENSE_BITS = 40
 BUFFER = 1 << 10
 """Vertices that a thread collects before it appends them to the queue."""
 
@@ -323,16 +324,19 @@ def pull(
     The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number
     of vertices reached and that of vertices left.
     """
+    n = len(hops)
     words = len(visited)
+    is_dense = False
     found = 0
     left = 0
     first, last = claim(work)
     while first < last:
         for word in range(first, last):
-            # Prefetch the rows of the next word.
+            # Prefetch rows one word ahead: here those that will be read, or below all if most of them will be.
             if word + 1 < words:
                 todo = ~visited[word + 1]
-                while todo != np.uint64(0):
+                is_dense = popcount(todo) >= DENSE_BITS
+                while not is_dense and todo != np.uint64(0):
                     prefetch(indices, indptr[(word + 1) * WORD_BITS + trailing_zeros(todo)])
                     todo &= todo - np.uint64(1)
             begin = word * WORD_BITS
@@ -342,6 +346,8 @@ def pull(
             while todo != np.uint64(0):
                 v = begin + trailing_zeros(todo)
                 todo &= todo - np.uint64(1)
+                if is_dense:
+                    prefetch(indices, indptr[min(v + WORD_BITS, n)])
                 e = indptr[v]
                 end = indptr[v + 1]
                 if e == end:

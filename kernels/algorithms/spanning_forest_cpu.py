@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch, store
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
-from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
 
 NONE = 0xFFFFFFFFFFFFFFFF
 """The key of no edge."""
@@ -219,10 +219,9 @@ def propose(
     count: Any,
 ) -> None:
     """Find the smallest edge that leaves each tree; copy the edges between different trees, as edges between roots."""
-    u_kept = np.empty(BUFFER, np.uint32)
-    v_kept = np.empty(BUFFER, np.uint32)
-    key_kept = np.empty(BUFFER, np.uint64)
-    none = key_kept[:0]
+    u_kept = np.empty(work[CHUNK], np.uint32)
+    v_kept = np.empty(work[CHUNK], np.uint32)
+    key_kept = np.empty(work[CHUNK], np.uint64)
     first, last = claim(work)
     while first < last:
         k = 0
@@ -242,10 +241,11 @@ def propose(
                 _lower(best, p, key)
                 _lower(best, q, key)
                 k += 1
-                if k == BUFFER:
-                    _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
-                    k = 0
-        _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
+        begin = fetch_and_add(count, 0, k)
+        for i in range(k):
+            next_sources[begin + i] = u_kept[i]
+            next_targets[begin + i] = v_kept[i]
+            next_keys[begin + i] = key_kept[i]
         first, last = claim(work)
 
 
@@ -257,8 +257,10 @@ def join(
 
     ``other`` is prepared for the next round.
     """
+    key_kept = np.empty(work[CHUNK], np.uint64)
     first, last = claim(work)
     while first < last:
+        k = 0
         for i in range(first, last):
             if i + EDGES_AHEAD < last:
                 prefetch(best, sources[i + EDGES_AHEAD])
@@ -271,12 +273,16 @@ def join(
             other[p] = np.uint64(NONE)
             other[q] = np.uint64(NONE)
             if best[p] == key or best[q] == key:
-                chosen[fetch_and_add(count, 0, 1)] = key
+                key_kept[k] = key
+                k += 1
                 p = _root(parents, p)
                 q = _root(parents, q)
                 while not compare_and_swap(parents, max(p, q), max(p, q), min(p, q)):
                     p = _root(parents, p)
                     q = _root(parents, q)
+        begin = fetch_and_add(count, 0, k)
+        for i in range(k):
+            chosen[begin + i] = key_kept[i]
         first, last = claim(work)
 
 
@@ -297,7 +303,15 @@ def locate(work: Any, indptr: Any, indices: Any, positions: Any, sources: Any, t
     """Write the ends of the edges at ascending ``positions`` in the CSR."""
     first, last = claim(work)
     while first < last:
-        u = np.searchsorted(indptr, positions[first], "right") - 1
+        # The row of the first edge: the last one that begins at or before it.
+        u = 0
+        end = len(indptr)
+        while end - u > 1:
+            middle = (u + end) >> 1
+            if indptr[middle] <= positions[first]:
+                u = middle
+            else:
+                end = middle
         for i in range(first, last):
             e = positions[i]
             while indptr[u + 1] <= e:
