@@ -138,8 +138,12 @@ def choose_sources(path: Path, count: int) -> list[int]:
     _, _, n = read_header(path)
     with path.open("rb") as file:
         file.seek(_HEADER.size)
-        vertices = np.flatnonzero(np.diff(np.fromfile(file, np.int64, n + 1)))
-    chosen: list[int] = np.random.default_rng(27).choice(vertices, count).tolist()
+        return choose_from(np.fromfile(file, np.int64, n + 1), count)
+
+
+def choose_from(indptr: Array, count: int) -> list[int]:
+    """Choose vertices with out-edges."""
+    chosen: list[int] = np.random.default_rng(27).choice(np.flatnonzero(np.diff(indptr)), count).tolist()
     return chosen
 
 

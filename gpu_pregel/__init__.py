@@ -16,21 +16,36 @@ They see the names imported below and no others, so an algorithm of the registry
 if TYPE_CHECKING:
     from gpu_pregel import agents as agents
     from gpu_pregel import errors as errors
+    from gpu_pregel.algorithms.betweenness_centrality import BetweennessScores as BetweennessScores
+    from gpu_pregel.algorithms.betweenness_centrality import EdgeBetweennessScores as EdgeBetweennessScores
+    from gpu_pregel.algorithms.betweenness_centrality import betweenness_centrality as betweenness_centrality
+    from gpu_pregel.algorithms.betweenness_centrality import edge_betweenness_centrality as edge_betweenness_centrality
     from gpu_pregel.algorithms.bfs import Hops as Hops
     from gpu_pregel.algorithms.bfs import bfs as bfs
+    from gpu_pregel.algorithms.bipartite import Bipartition as Bipartition
+    from gpu_pregel.algorithms.bipartite import bipartite as bipartite
     from gpu_pregel.algorithms.cdlp import CommunityLabels as CommunityLabels
     from gpu_pregel.algorithms.cdlp import cdlp as cdlp
+    from gpu_pregel.algorithms.closeness_centrality import ClosenessScores as ClosenessScores
+    from gpu_pregel.algorithms.closeness_centrality import closeness_centrality as closeness_centrality
+    from gpu_pregel.algorithms.closeness_centrality import harmonic_centrality as harmonic_centrality
     from gpu_pregel.algorithms.connected_components import Components as Components
     from gpu_pregel.algorithms.connected_components import connected_components as connected_components
     from gpu_pregel.algorithms.core_number import CoreNumbers as CoreNumbers
     from gpu_pregel.algorithms.core_number import core_number as core_number
     from gpu_pregel.algorithms.core_number import k_core as k_core
+    from gpu_pregel.algorithms.diameter import Diameter as Diameter
+    from gpu_pregel.algorithms.diameter import diameter as diameter
+    from gpu_pregel.algorithms.eccentricity import Eccentricities as Eccentricities
+    from gpu_pregel.algorithms.eccentricity import eccentricity as eccentricity
     from gpu_pregel.algorithms.eigenvector_centrality import EigenvectorScores as EigenvectorScores
     from gpu_pregel.algorithms.eigenvector_centrality import eigenvector_centrality as eigenvector_centrality
     from gpu_pregel.algorithms.greedy_color import Coloring as Coloring
     from gpu_pregel.algorithms.greedy_color import greedy_color as greedy_color
     from gpu_pregel.algorithms.hits import HitsScores as HitsScores
     from gpu_pregel.algorithms.hits import hits as hits
+    from gpu_pregel.algorithms.k_hop import Neighborhood as Neighborhood
+    from gpu_pregel.algorithms.k_hop import k_hop as k_hop
     from gpu_pregel.algorithms.katz_centrality import KatzScores as KatzScores
     from gpu_pregel.algorithms.katz_centrality import katz_centrality as katz_centrality
     from gpu_pregel.algorithms.leiden import Communities as Communities
@@ -45,6 +60,10 @@ if TYPE_CHECKING:
     from gpu_pregel.algorithms.minimum_spanning_forest import minimum_spanning_forest as minimum_spanning_forest
     from gpu_pregel.algorithms.pagerank import PageRanks as PageRanks
     from gpu_pregel.algorithms.pagerank import pagerank as pagerank
+    from gpu_pregel.algorithms.random_walks import Walks as Walks
+    from gpu_pregel.algorithms.random_walks import random_walks as random_walks
+    from gpu_pregel.algorithms.sample_neighbors import NeighborSample as NeighborSample
+    from gpu_pregel.algorithms.sample_neighbors import sample_neighbors as sample_neighbors
     from gpu_pregel.algorithms.similarity import PairScores as PairScores
     from gpu_pregel.algorithms.similarity import cosine as cosine
     from gpu_pregel.algorithms.similarity import jaccard as jaccard
@@ -55,6 +74,8 @@ if TYPE_CHECKING:
     from gpu_pregel.algorithms.strongly_connected_components import (
         strongly_connected_components as strongly_connected_components,
     )
+    from gpu_pregel.algorithms.topological_order import TopologicalOrder as TopologicalOrder
+    from gpu_pregel.algorithms.topological_order import topological_order as topological_order
     from gpu_pregel.algorithms.triangle_count import TriangleCounts as TriangleCounts
     from gpu_pregel.algorithms.triangle_count import triangle_count as triangle_count
     from gpu_pregel.host.graphs.generators import grid as grid

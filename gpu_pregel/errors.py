@@ -10,6 +10,8 @@ import os
 import time
 import typing
 
+_CYCLE_SHOWN = 8
+
 
 class GpuPregelError(Exception):
     """Base class of all errors of this package."""
@@ -25,6 +27,27 @@ class ArgumentTypeError(GpuPregelError, TypeError):
 
 class GraphError(GpuPregelError, ValueError):
     """The given arrays or objects do not form a valid graph."""
+
+
+class CycleError(GraphError):
+    """An acyclic graph is required, and this one has a cycle.
+
+    Parameters
+    ----------
+    cycle : list
+        The ids of the vertices of a cycle, in the order of its edges.
+    """
+
+    def __init__(self, cycle: list[typing.Any]) -> None:
+        self.cycle = cycle
+        shown = [repr(vertex) for vertex in cycle[:_CYCLE_SHOWN]]
+        more = [f"({len(cycle) - _CYCLE_SHOWN:,} more)"] * (len(cycle) > _CYCLE_SHOWN)
+        super().__init__(
+            f"the graph has a cycle, {' -> '.join([*shown, *more, repr(cycle[0])])}: remove one of its edges"
+        )
+
+    def __reduce__(self) -> tuple[type[CycleError], tuple[list[typing.Any]]]:
+        return type(self), (self.cycle,)
 
 
 class UnknownVertexError(GpuPregelError, KeyError):

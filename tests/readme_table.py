@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm
+from gpu_pregel.algorithms._entry import Algorithm
+from gpu_pregel.algorithms.registry import ALGORITHMS
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- algorithms: python -m tests.readme_table -->\n", "<!-- end of algorithms -->\n"

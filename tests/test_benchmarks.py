@@ -18,7 +18,7 @@ if not (ROOT / "benchmarks" / "__main__.py").exists():
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from benchmarks import _graphs, _measure, build, peers, plot  # noqa: E402
+from benchmarks import _graphs, _measure, build, peers, plot, scaling  # noqa: E402
 from benchmarks.__main__ import SUBCOMMANDS, main  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, Loading, PythonContestant, Trial  # noqa: E402
 from benchmarks.peers.gapbs import Gapbs  # noqa: E402
@@ -348,12 +348,26 @@ def test_read_detects_missing_edges(tmp_path: Path) -> None:
 
 def test_scaling(tmp_path: Path) -> None:
     output = tmp_path / "scaling.json"
-    assert main(["scaling", "--graphs", "kron:6,kron:8", "--trials", "2", "-o", str(output)]) == 0
-    report = json.loads(output.read_text())
-    costs = [graph["ns_per_edge"] for graph in report["graphs"]]
-    assert costs == [1e9 * graph["median"] / graph["stored_edges"] for graph in report["graphs"]]
-    assert report["last_to_first"] == costs[1] / costs[0]
-    assert report["dearest_to_cheapest"] == max(costs) / min(costs)
+    algorithms = ["--algorithms", "connected_components,triangle_count"]
+    assert main(["scaling", "--graphs", "kron:6,kron:8", "--trials", "2", *algorithms, "-o", str(output)]) == 0
+    for name, report in json.loads(output.read_text())["algorithms"].items():
+        costs = [graph["ns_per_unit"] for graph in report["graphs"]]
+        assert costs == [1e9 * graph["median"] / graph["units"] for graph in report["graphs"]]
+        assert report["last_to_first"] == costs[1] / costs[0]
+        assert report["dearest_to_cheapest"] == max(costs) / min(costs)
+        if name == "connected_components":
+            assert [graph["units"] for graph in report["graphs"]] == [g["stored_edges"] for g in report["graphs"]]
+
+
+def test_scaling_rejects_unknown_algorithms(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scaling", "--graphs", "kron:4", "--algorithms", "sorting"]) == 2
+    assert "unknown algorithm: sorting; available algorithms: connected_components" in capsys.readouterr().err
+
+
+def test_comparisons_of_counting_triangles() -> None:
+    """A triangle with a tail: edges from lower to higher degree leave 0: {1, 2}, 1: {2}, 3: {2}."""
+    graph = gp.Graph.from_edgelist([0, 1, 0, 2], [1, 2, 2, 3])
+    assert scaling.count_comparisons(graph) == (2 + 1) + (2 + 0) + (1 + 0) + (1 + 0)
 
 
 def test_startup(tmp_path: Path) -> None:

@@ -24,12 +24,20 @@ from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.all import choose_tasks  # noqa: E402
 from benchmarks.peers import PEERS, gapbs, gbbs, gve  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, ProgramContestant  # noqa: E402
+from gpu_pregel.algorithms._entry import Algorithm  # noqa: E402
 from gpu_pregel.algorithms.registry import ALGORITHMS  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def without_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(PEERS_VARIABLE, raising=False)
+
+
+@pytest.mark.parametrize("entry", ALGORITHMS, ids=lambda entry: entry.name)
+def test_the_registry_names_the_peers_that_have_an_adapter(entry: Algorithm) -> None:
+    adapters = {name for name, classes in PEERS.items() if entry.name in {one.algorithm for one in classes}}
+    assert set(entry.peers) == adapters
+    assert not adapters or entry.name in {task.name for task in _tasks.TASKS}
 
 
 def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

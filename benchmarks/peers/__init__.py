@@ -42,6 +42,7 @@ PEERS: dict[str, tuple[type[Contestant], ...]] = {
         networkit.NetworKitPaths,
         networkit.NetworKitPageRank,
         networkit.NetworKitCores,
+        networkit.NetworKitTriangles,
         networkit.NetworKitClustering,
         networkit.NetworKitStrongComponents,
         networkit.NetworKitSpanningForest,

@@ -127,6 +127,28 @@ class NetworKitCores(NetworKit):
         return int(result.maxCoreNumber())
 
 
+class NetworKitTriangles(NetworKit):
+    """``sparsification.TriangleEdgeScore``, the number of triangles of each edge."""
+
+    algorithm = "triangle_count"
+
+    def convert(self, loaded: Any, threads: int) -> Any:
+        """Number the edges, which the algorithm requires."""
+        graph = super().convert(loaded, threads)
+        graph.indexEdges()
+        return graph
+
+    def run(self, graph: Any) -> Any:
+        """Return the algorithm."""
+        from networkit import sparsification
+
+        return sparsification.TriangleEdgeScore(graph)
+
+    def answer(self, result: Any) -> Any:
+        """Return the number of triangles, each of which has three edges."""
+        return int(np.sum(result.scores())) // 3
+
+
 class NetworKitClustering(NetworKit):
     """``centrality.LocalClusteringCoefficient`` in its faster mode."""
 

@@ -1,8 +1,7 @@
 """Betweenness by operators: the dependencies of sources on all vertices, by Brandes's algorithm, on any device.
 
-All sums are pulled in the order of rows, so that they are the same in every run. They need no distances: ``paths`` is 0
-for vertices that are not reached yet, and so is ``ratios``, 1 + dependency, for those that the way back has not
-reached. ``paths`` are 1 + ln(number of paths), whose numbers may exceed the range of float64.
+All sums are pulled in the order of rows, so that they are the same in every run. ``paths`` are the logarithms of the
+numbers of shortest paths, which may exceed the range of float64.
 """
 
 from __future__ import annotations
@@ -20,51 +19,62 @@ from gpu_pregel.kernels.library import atomics
 Array = np.ndarray[Any, Any]
 
 
-def _discover(u: Any, v: Any, weight: Any, seen: Any) -> Any:
+def _start(v: Any, levels: Any, paths: Any) -> Any:
+    levels[v] = 0
+    paths[v] = 0.0
+    return 1
+
+
+def _discover(u: Any, v: Any, weight: Any, levels: Any, level: Any) -> Any:
     """Reach a vertex, once."""
-    return atomics.compare_and_swap(seen, v, 0, 1)
+    return atomics.compare_and_swap(levels, v, -1, level)
 
 
-def _is_unseen(v: Any, seen: Any) -> Any:
-    return atomics.load(seen, v) == 0
+def _is_unseen(v: Any, levels: Any, level: Any) -> Any:
+    return atomics.load(levels, v) < 0
 
 
-def _count_paths(v: Any, indptr: Any, indices: Any, paths: Any, sums: Any) -> Any:
-    """Add up the numbers of paths to the in-neighbours that are reached."""
+def _count_paths(v: Any, level: Any, indptr: Any, indices: Any, levels: Any, paths: Any) -> Any:
+    """Add up the numbers of paths to the in-neighbours of the level before."""
     highest = 0.0
     for e in range(indptr[v], indptr[v + 1]):
-        highest = max(highest, paths[indices[e]])
+        u = indices[e]
+        if levels[u] == level - 1:
+            highest = max(highest, paths[u])
     total = 0.0
     for e in range(indptr[v], indptr[v + 1]):
-        count = paths[indices[e]]
-        if count > 0.0:
-            total += math.exp(count - highest)
-    sums[v] = highest + math.log(total)
+        u = indices[e]
+        if levels[u] == level - 1:
+            total += math.exp(paths[u] - highest)
+    paths[v] = highest + math.log(total)
     return 0
 
 
-def _settle_paths(v: Any, paths: Any, sums: Any) -> Any:
-    paths[v] = sums[v]
-    return 0
-
-
-def _depend(u: Any, indptr: Any, indices: Any, paths: Any, ratios: Any, sums: Any, edges: Any, has_edges: Any) -> Any:
-    """Add up the dependencies over the out-edges to the next level; unless the source is u, they are its own."""
+def _depend(
+    u: Any,
+    level: Any,
+    indptr: Any,
+    indices: Any,
+    levels: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+    has_edges: Any,
+) -> Any:
+    """Add up the dependencies over the out-edges to the next level; the source itself scores nothing."""
     total = 0.0
     for e in range(indptr[u], indptr[u + 1]):
         v = indices[e]
-        if ratios[v] > 0.0:
-            part = ratios[v] * math.exp(paths[u] - paths[v])
+        if levels[v] == level + 1:
+            part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
             if has_edges:
                 edges[e] += part
             total += part
-    sums[u] = total
-    return 0
-
-
-def _settle_ratios(u: Any, ratios: Any, sums: Any, scores: Any, extra: Any) -> Any:
-    ratios[u] = 1.0 + sums[u]
-    scores[u] += sums[u] + extra
+    dependencies[u] = total
+    if level > 0:
+        scores[u] += total + extra
     return 1
 
 
@@ -73,23 +83,127 @@ def add_dependencies(
 ) -> tuple[Array, Array | None]:
     """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
     n = graph.num_vertices
-    scores, sums = everything.full(0.0, np.float64), everything.full(0.0, np.float64)
+    scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
     edges = everything.full(0.0, np.float64, max(1, graph.num_edges) if with_edges else 1)
     out, back = everything.csr()[:2], everything.csc()[:2]
     reached = np.zeros(n)
     for source in sources.tolist():
-        first = np.zeros(n)
-        first[source] = 1
-        paths, seen = everything.upload(first), everything.upload(first.astype(np.int32))
-        ratios = everything.full(0.0, np.float64)
-        levels = [everything.chosen([source])]
-        while frontier := process_edges(_discover, levels[-1], [seen], receives=_is_unseen):
-            process_vertices(_count_paths, frontier, [*back, paths, sums])
-            process_vertices(_settle_paths, frontier, [paths, sums])
-            levels.append(frontier)
-        for frontier in reversed(levels[1:]):
-            process_vertices(_depend, frontier, [*out, paths, ratios, sums, edges, with_edges])
-            reached[source] += process_vertices(_settle_ratios, frontier, [ratios, sums, scores, extra])
-        if with_edges:
-            process_vertices(_depend, levels[0], [*out, paths, ratios, sums, edges, True])
+        levels = everything.full(-1, np.int32)
+        frontiers = [everything.chosen([source])]
+        process_vertices(_start, frontiers[0], [levels, paths])
+        while frontier := process_edges(_discover, frontiers[-1], [levels, len(frontiers)], receives=_is_unseen):
+            process_vertices(_count_paths, frontier, [len(frontiers), *back, levels, paths])
+            frontiers.append(frontier)
+        results = (dependencies, extra, scores, edges, with_edges)
+        for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
+            process_vertices(_depend, frontiers[level], [level, *out, levels, paths, *results])
+        reached[source] = sum(map(len, frontiers)) - 1
+    return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None
+
+
+# With weights.
+
+
+def _relax(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    """Shorten the distance of a vertex."""
+    distance = atomics.load(distances, u) + weight
+    return distance < atomics.min(distances, v, distance)
+
+
+def _is_on_path(distances: Any, u: Any, v: Any, weight: Any) -> Any:
+    """Whether a shortest path goes along an edge."""
+    return distances[u] < distances[v] and distances[u] + weight == distances[v]
+
+
+def _count_predecessors(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, left: Any) -> Any:
+    count = 0
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            count += 1
+    left[v] = count
+    return 0
+
+
+def _release(u: Any, v: Any, weight: Any, distances: Any, left: Any) -> Any:
+    """Put a vertex on the next level after its last predecessor."""
+    return _is_on_path(distances, u, v, weight) and atomics.add(left, v, -1) == 1
+
+
+def _count_weighted_paths(v: Any, indptr: Any, indices: Any, weights: Any, distances: Any, paths: Any) -> Any:
+    """Add up the numbers of paths to the predecessors."""
+    highest = -np.inf
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            highest = max(highest, paths[indices[e]])
+    total = 0.0
+    for e in range(indptr[v], indptr[v + 1]):
+        if _is_on_path(distances, indices[e], v, weights[e]):
+            total += math.exp(paths[indices[e]] - highest)
+    paths[v] = highest + math.log(total)
+    return 0
+
+
+def _depend_weighted(
+    u: Any,
+    level: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    distances: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+    has_edges: Any,
+) -> Any:
+    """Add up the dependencies over the out-edges on shortest paths; the source itself scores nothing."""
+    total = 0.0
+    for e in range(indptr[u], indptr[u + 1]):
+        v = indices[e]
+        if _is_on_path(distances, u, v, weights[e]):
+            part = (1.0 + dependencies[v]) * math.exp(paths[u] - paths[v])
+            if has_edges:
+                edges[e] += part
+            total += part
+    dependencies[u] = total
+    if level > 0:
+        scores[u] += total + extra
+    return 1
+
+
+def _start_weighted(v: Any, distances: Any, paths: Any) -> Any:
+    distances[v] = 0.0
+    paths[v] = 0.0
+    return 1
+
+
+def add_weighted_dependencies(
+    graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
+) -> tuple[Array, Array | None]:
+    """Do as :func:`add_dependencies` with the weights of the edges as their lengths.
+
+    Distances are found as by Bellman and Ford; a vertex is on the level after the last of its predecessors.
+    """
+    n = graph.num_vertices
+    scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
+    edges = everything.full(0.0, np.float64, max(1, graph.num_edges) if with_edges else 1)
+    left = everything.full(0, np.int64)
+    out, back = everything.csr(), everything.csc()
+    reached = np.zeros(n)
+    for source in sources.tolist():
+        distances = everything.full(np.inf, np.float64)
+        first = frontier = everything.chosen([source])
+        process_vertices(_start_weighted, first, [distances, paths])
+        while frontier:
+            frontier = process_edges(_relax, frontier, [distances])
+        process_vertices(_count_predecessors, everything, [*back, distances, left])
+        frontiers = [first]
+        while frontier := process_edges(_release, frontiers[-1], [distances, left]):
+            process_vertices(_count_weighted_paths, frontier, [*back, distances, paths])
+            frontiers.append(frontier)
+        results = (dependencies, extra, scores, edges, with_edges)
+        for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
+            process_vertices(_depend_weighted, frontiers[level], [level, *out, distances, paths, *results])
+        reached[source] = sum(map(len, frontiers)) - 1
     return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None

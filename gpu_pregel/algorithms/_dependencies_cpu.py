@@ -16,6 +16,7 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.algorithms import betweenness_cpu as large
 from gpu_pregel.kernels.algorithms import path_counts_cpu as small
+from gpu_pregel.kernels.algorithms import weighted_paths_cpu as weighted_kernels
 
 Array = np.ndarray[Any, Any]
 
@@ -72,6 +73,31 @@ def _search_blocks(
         np.empty((blocks, n + 2), np.int64),
         np.empty((blocks, small.STATE), np.int64),
         *(paths, ratios, sums, extra, scores, edges),
+        chunk=1,
+    )
+    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+
+
+def add_weighted_dependencies(
+    graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
+) -> tuple[Array, Array | None]:
+    """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
+    n, m = graph.num_vertices, graph.num_edges
+    size = 40 * n + (8 * m if with_edges else 0)
+    blocks = max(1, min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size)))
+    target.require(blocks * size, "betweenness centrality of blocks of sources")
+    out, back = ((rows.indptr, rows.indices, np.asarray(rows.weights, np.float64)) for rows in (graph._csr, graph.csc))
+    paths, dependencies, scores = (np.zeros((blocks, n)) for _ in range(3))
+    edges = np.zeros((blocks, m)) if with_edges else None
+    phases.run(
+        "search all sources",
+        weighted_kernels.search_blocks,
+        blocks,
+        *(out, back, sources, blocks),
+        *(np.empty((blocks, n), np.uint32) for _ in range(2)),
+        np.full((blocks, n), np.inf),
+        np.full((blocks, n), -1, np.int64),
+        *(paths, dependencies, extra, scores, edges),
         chunk=1,
     )
     return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)

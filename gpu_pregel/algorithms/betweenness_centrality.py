@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gpu_pregel.algorithms import _dependencies, _dependencies_cpu
-from gpu_pregel.algorithms._arguments import vertex_numbers
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.algorithms._arguments import vertex_numbers, weights_required
+from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -34,7 +34,7 @@ class BetweennessScores(VertexResult):
     scores : float64[n]
     sources : int64[k] or None
         The numbers of the vertices at which the paths start; None if they are all vertices.
-    normalized, endpoints : bool
+    normalized, endpoints, weighted : bool
         The arguments.
     """
 
@@ -42,6 +42,7 @@ class BetweennessScores(VertexResult):
     sources: Array | None
     normalized: bool
     endpoints: bool
+    weighted: bool
 
     value_name: ClassVar[str] = "score"
 
@@ -77,8 +78,8 @@ class EdgeBetweennessScores(Result):
         The vertices of each edge, by number; in an undirected graph the smaller one first.
     sources : int64[k] or None
         The numbers of the vertices at which the paths start; None if they are all vertices.
-    normalized : bool
-        The argument.
+    normalized, weighted : bool
+        The arguments.
     """
 
     scores: Array
@@ -86,6 +87,7 @@ class EdgeBetweennessScores(Result):
     edge_targets: Array
     sources: Array | None
     normalized: bool
+    weighted: bool
 
     @property
     def _values(self) -> Array:
@@ -128,13 +130,14 @@ def betweenness_centrality(
     seed: int = 0,
     normalized: bool = True,
     endpoints: bool = False,
+    weighted: bool = False,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> BetweennessScores:
     """Compute the betweenness centrality of each vertex: the sum over pairs of the share of shortest paths through it.
 
-    Edges count 1, whatever their weights, and repeated edges as one.
+    Repeated edges count as one, the shortest of them.
 
     Parameters
     ----------
@@ -149,6 +152,8 @@ def betweenness_centrality(
         undirected graph.
     endpoints : bool, default False
         Count the ends of a path as on it.
+    weighted : bool, default False
+        Whether the weights of the edges are their lengths; otherwise each has length 1.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -165,11 +170,14 @@ def betweenness_centrality(
     ------
     ArgumentError
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
+    GraphError
+        ``weighted``, and the graph has no weights, or one is not above 0.
 
     Notes
     -----
-    The cost is O(n + m) per source. The scaling is that of NetworkX, except that a source's own score is 0 and not NaN
-    where it is the only source. Numbers of paths above the range of float64 are computed as logarithms.
+    The cost is O(n + m) per source, with weights O(m log n) on the CPU. The scaling is that of NetworkX, except that a
+    source's own score is 0 and not NaN where it is the only source. Numbers of paths above the range of float64 are
+    computed as logarithms.
 
     Examples
     --------
@@ -180,9 +188,12 @@ def betweenness_centrality(
     """
     graph = as_graph(graph)
     normalized, endpoints = check_flag("normalized", normalized), check_flag("endpoints", endpoints)
+    weighted = _check_lengths(graph, weighted, "betweenness_centrality")
     chosen = _chosen_sources(graph, sources, seed)
-    extra = 1.0 if endpoints else 0.0
-    _, totals, _, stats, trace = _dependencies_of(graph, chosen, extra, False, device, threads, progress)
+    options: dict[str, Any] = {"extra": 1.0 if endpoints else 0.0, "with_edges": False}
+    _, totals, _, stats, trace = _dependencies_of(
+        graph, chosen, options, weighted=weighted, device=device, threads=threads, progress=progress
+    )
     n = graph.num_vertices
     scores = totals * _scale(n, chosen, normalized=normalized, directed=graph.is_directed, endpoints=endpoints)
     if chosen is not None and not endpoints and n > 2:
@@ -197,6 +208,7 @@ def betweenness_centrality(
         sources=chosen,
         normalized=normalized,
         endpoints=endpoints,
+        weighted=weighted,
     )
 
 
@@ -206,13 +218,14 @@ def edge_betweenness_centrality(
     sources: Any = None,
     seed: int = 0,
     normalized: bool = True,
+    weighted: bool = False,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
 ) -> EdgeBetweennessScores:
     """Compute the betweenness centrality of each edge: the sum over pairs of the share of shortest paths along it.
 
-    Edges count 1, whatever their weights, and repeated edges as one; self-loops are left out.
+    Repeated edges count as one, the shortest of them; self-loops are left out.
 
     Parameters
     ----------
@@ -225,6 +238,8 @@ def edge_betweenness_centrality(
     normalized : bool, default True
         Divide by the number of pairs of vertices; otherwise scores are sums over pairs, which are unordered in an
         undirected graph.
+    weighted : bool, default False
+        Whether the weights of the edges are their lengths; otherwise each has length 1.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -241,10 +256,12 @@ def edge_betweenness_centrality(
     ------
     ArgumentError
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
+    GraphError
+        ``weighted``, and the graph has no weights, or one is not above 0.
 
     Notes
     -----
-    The cost is O(n + m) per source.
+    The cost is O(n + m) per source, with weights O(m log n) on the CPU.
 
     Examples
     --------
@@ -255,8 +272,12 @@ def edge_betweenness_centrality(
     """
     graph = as_graph(graph)
     normalized = check_flag("normalized", normalized)
+    weighted = _check_lengths(graph, weighted, "edge_betweenness_centrality")
     chosen = _chosen_sources(graph, sources, seed)
-    simple, _, totals, stats, trace = _dependencies_of(graph, chosen, 0.0, True, device, threads, progress)
+    options: dict[str, Any] = {"extra": 0.0, "with_edges": True}
+    simple, _, totals, stats, trace = _dependencies_of(
+        graph, chosen, options, weighted=weighted, device=device, threads=threads, progress=progress
+    )
     edge_sources = np.repeat(np.arange(simple.num_vertices), simple.out_degrees)
     edge_targets = simple.indices.astype(np.int64)
     kept = edge_sources != edge_targets
@@ -274,7 +295,24 @@ def edge_betweenness_centrality(
         edge_targets=edge_targets[kept],
         sources=chosen,
         normalized=normalized,
+        weighted=weighted,
     )
+
+
+def _check_lengths(graph: Graph, weighted: Any, name: str) -> bool:
+    """Return ``weighted``, or raise unless all weights are above 0 then."""
+    if not check_flag("weighted", weighted):
+        return False
+    weights = weights_required(graph, name)
+    if not (weights > 0).all():
+        e = int((~(weights > 0)).argmax())
+        u = int(np.searchsorted(graph.indptr, e, "right")) - 1
+        source, target = graph.to_ids(np.array([u, graph.indices[e]])).tolist()
+        raise GraphError(
+            f"{name} with weighted=True needs weights above 0, and the edge from {source!r} to {target!r} has "
+            f"{weights[e]}: change them, or pass weighted=False"
+        )
+    return True
 
 
 def _chosen_sources(graph: Graph, sources: Any, seed: Any) -> Array | None:
@@ -300,8 +338,9 @@ def _chosen_sources(graph: Graph, sources: Any, seed: Any) -> Array | None:
 def _dependencies_of(
     graph: Graph,
     chosen: Array | None,
-    extra: float,
-    with_edges: bool,
+    options: dict[str, Any],
+    *,
+    weighted: bool,
     device: DeviceName,
     threads: int | None,
     progress: bool,
@@ -312,12 +351,12 @@ def _dependencies_of(
     sources = np.arange(graph.num_vertices) if chosen is None else chosen
     if target.name == "cpu":
         phases = Phases(target, shown=progress)
-        totals, edges = _dependencies_cpu.add_dependencies(
-            simple, sources, target, phases, extra=extra, with_edges=with_edges
-        )
+        on_cpu = _dependencies_cpu.add_weighted_dependencies if weighted else _dependencies_cpu.add_dependencies
+        totals, edges = on_cpu(simple, sources, target, phases, **options)
         return simple, totals, edges, phases.stats(), phases.trace()
     everything = Frontier(simple, device=device, progress=progress)
-    totals, edges = _dependencies.add_dependencies(simple, sources, everything, extra=extra, with_edges=with_edges)
+    by_operators = _dependencies.add_weighted_dependencies if weighted else _dependencies.add_dependencies
+    totals, edges = by_operators(simple, sources, everything, **options)
     return simple, totals, edges, everything.stats(), everything.trace()
 
 

@@ -182,18 +182,19 @@ def _by_phases(graph: Graph, target: Device, phases: Phases) -> Array:
     degrees, cores = target.empty(n, np.uint32), target.empty(n, np.int32)
     left, kept = target.empty(n, np.uint32), target.empty(n, np.uint32)
     following, state = target.empty(n, np.int64), target.zeros(8, np.int64)
-    phases.run("count degrees", kernels.count_degrees, n, graph.indptr, graph.indices, degrees, cores, left)
-    size = n
+    rows = (graph.indptr, graph.indices)
+    phases.run("count degrees", kernels.count_degrees, n, *rows, degrees, cores, state, left)
+    size, state[kernels.LEVEL] = int(state[kernels.LEFT]), 1
     while size > kernels.SERIAL:
         state[kernels.LEFT], state[kernels.LEAST], state[kernels.TAKEN] = 0, _NO_DEGREE, 0
         chunk = max(_MIN_CHUNK, min(_MAX_CHUNK, size // _CHUNKS))
-        arrays = (graph.indptr, graph.indices, state, left, kept, degrees, cores, following)
+        arrays = (*rows, state, left, kept, degrees, cores, following)
         phases.run(f"level {state[kernels.LEVEL]}", kernels.peel_level, size, *arrays, chunk=chunk)
         size, left, kept = int(state[kernels.LEFT]), kept, left
         # The degrees seen by a level that removed vertices may have fallen since.
         state[kernels.LEVEL] = state[kernels.LEVEL] + 1 if state[kernels.TAKEN] else state[kernels.LEAST]
     state[kernels.LEFT] = size
-    rest = (graph.indptr, graph.indices, state, left, degrees, cores, following)
+    rest = (*rows, state, left, degrees, cores, following)
     phases.run("rest", kernels.peel_rest, min(size, 1), *rest)
     return np.asarray(cores)
 

@@ -5,151 +5,8 @@ Importing it imports no algorithm: an entry loads its function and its checker o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from gpu_pregel.host.graphs.graph import Graph
-
-_PACKAGE = "gpu_pregel.algorithms"
-
-
-class Option(NamedTuple):
-    """An argument of an algorithm, and the option of the command line that passes it.
-
-    Attributes
-    ----------
-    letter : str
-        The option's letter, such as "-r"; "" if it has only the long form. The letters follow GAPBS: -r source,
-        -i iterations, -t tolerance, -d delta. Taken: -f -g -k -n -o -u -v.
-    argument : str
-        The name of the argument; the long form of the option is ``--NAME``, and ``--run-seed`` for "seed".
-    kind : str
-        "vertex" (an id), "vertices" (ids), "pairs" (pairs of ids), "integer", "integers", "number" (a float), "flag",
-        or the values that a string may have, separated by commas: "in,out,all".
-    help : str
-        The text of ``--help``: a noun phrase, with the default if it has one.
-    sample : object
-        A value with which tests and benchmarks call the algorithm if the argument is required. Those of the kinds
-        "vertex", "vertices" and "pairs" need none: the first vertex, the first two, and the first two as a pair.
-    required : bool
-        Whether the algorithm cannot be called without it.
-    """
-
-    letter: str
-    argument: str
-    kind: str
-    help: str
-    sample: Any = None
-    required: bool = False
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The values of an argument that is one of several strings."""
-        return () if self.kind in _KINDS else tuple(self.kind.split(","))
-
-    def sample_value(self, graph: Graph) -> Any:
-        """Return a value for a graph that has vertices."""
-        if self.kind not in ("vertex", "vertices", "pairs"):
-            return self.sample
-        count = min(graph.num_vertices, 2)
-        ids = list(range(count)) if graph.ids is None else graph.ids[:count].tolist()
-        return {"vertex": ids[0], "vertices": ids, "pairs": [(ids[0], ids[-1])]}[self.kind]
-
-
-_KINDS = ("vertex", "vertices", "pairs", "integer", "integers", "number", "flag")
-
-
-class Algorithm(NamedTuple):
-    """One algorithm.
-
-    Attributes
-    ----------
-    name : str
-        The function, exported as ``gp.NAME``. It is called as ``NAME(graph, …, device=…, threads=…, progress=…)``.
-    result : str
-        The class of its result, a subclass of ``Result`` that its module defines or imports; exported as well.
-    command : str
-        The subcommand of ``gpu-pregel``.
-    finds : str
-        What it finds, completing "Find …"; default: "the", and the name in words.
-    note : str
-        An addition to the description of the command, in parentheses.
-    module : str
-        The module in this package that defines the function; default: the name.
-    exports : tuple of str
-        Other functions and classes of the module that the package exports.
-    checker : str
-        The module in this package that defines ``check_NAME(graph, result)``; default: ``checkers.NAME``.
-    requires : tuple of str
-        What it requires of the graph: "undirected", "directed", "weights" or "acyclic".
-    options : tuple of Option
-    paper : str
-        Authors, short title and year, for the README.
-    cost : str
-        Work in terms of n vertices and m stored edges, for the README: "O(n + m)".
-    devices : tuple of str
-        The devices on which it runs.
-    peers : tuple of str
-        The names in ``benchmarks.peers`` of the libraries that it is compared with.
-    """
-
-    name: str
-    result: str
-    command: str
-    finds: str = ""
-    note: str = ""
-    module: str = ""
-    exports: tuple[str, ...] = ()
-    checker: str = ""
-    requires: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-    paper: str = ""
-    cost: str = ""
-    devices: tuple[str, ...] = ("cpu", "cuda", "emulated", "python")
-    peers: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """The name in words."""
-        return self.name.replace("_", " ")
-
-    @property
-    def purpose(self) -> str:
-        """What it finds, with an article."""
-        return self.finds or f"the {self.title}"
-
-    @property
-    def home(self) -> str:
-        """The module that defines the function."""
-        return f"{_PACKAGE}.{self.module or self.name}"
-
-    def load(self) -> Callable[..., Any]:
-        """Import and return the function."""
-        function: Callable[..., Any] = getattr(import_module(self.home), self.name)
-        return function
-
-    def load_checker(self) -> Callable[..., None]:
-        """Import and return the checker, which raises ``VerificationError`` if the result is wrong."""
-        module = import_module(f"{_PACKAGE}.{self.checker or f'checkers.{self.name}'}")
-        checker: Callable[..., None] = getattr(module, f"check_{self.name}")
-        return checker
-
-    def sample_arguments(self, graph: Graph) -> dict[str, Any] | None:
-        """Return values for the required arguments; None if they name vertices and the graph has none."""
-        required = [option for option in self.options if option.required]
-        if graph.num_vertices == 0 and any(option.kind in ("vertex", "vertices", "pairs") for option in required):
-            return None
-        return {option.argument: option.sample_value(graph) for option in required}
-
-
-_ALL_PEERS = ("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph")
-
-_SIMILARITY = (
-    Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
-    Option("", "weighted", "flag", "take the weights of edges into account"),
-)
+from gpu_pregel.algorithms._entry import Algorithm, Option
+from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY
 
 ALGORITHMS = (
     Algorithm(
@@ -161,7 +18,7 @@ ALGORITHMS = (
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
         devices=("cpu", "cuda", "emulated"),
-        peers=_ALL_PEERS,
+        peers=("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph"),
     ),
     Algorithm(
         "bfs",
@@ -174,8 +31,7 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
-        devices=("cpu",),
-        peers=("gapbs", "networkit", "scipy", "rustworkx", "cugraph"),
+        peers=("gapbs", "gbbs", "networkit", "scipy"),
     ),
     Algorithm(
         "sssp",
@@ -188,8 +44,7 @@ ALGORITHMS = (
         ),
         paper="Meyer, Sanders: Δ-stepping, 2003",
         cost="O(n + m) on average",
-        devices=("cpu",),
-        peers=("gapbs", "networkit", "scipy", "cugraph"),
+        peers=("gapbs", "networkit", "scipy"),
     ),
     Algorithm(
         "pagerank",
@@ -199,10 +54,11 @@ ALGORITHMS = (
         options=(
             Option("", "damping", "number", "probability of following an edge (default 0.85)"),
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
+        peers=("gapbs", "networkit"),
     ),
     Algorithm(
         "hits",
@@ -211,7 +67,7 @@ ALGORITHMS = (
         finds="the hub score and the authority score of each vertex",
         options=(
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-8)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Kleinberg: Hyperlinked Environment, 1999",
         cost="O(n + m) per iteration",
@@ -223,7 +79,7 @@ ALGORITHMS = (
         finds="the eigenvector centrality of each vertex",
         options=(
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Bonacich: Power and Centrality, 1987",
         cost="O(n + m) per iteration",
@@ -242,6 +98,27 @@ ALGORITHMS = (
         cost="O(n + m) per iteration",
     ),
     Algorithm(
+        "betweenness_centrality",
+        "BetweennessScores",
+        "bc",
+        finds="the betweenness centrality of each vertex",
+        options=BETWEENNESS,
+        paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
+        cost="O(n + m) per source",
+        peers=("gapbs", "gbbs"),
+    ),
+    Algorithm(
+        "edge_betweenness_centrality",
+        "EdgeBetweennessScores",
+        "ebc",
+        finds="the betweenness centrality of each edge",
+        module="betweenness_centrality",
+        checker="checkers.betweenness_centrality",
+        options=BETWEENNESS,
+        paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
+        cost="O(n + m) per source",
+    ),
+    Algorithm(
         "triangle_count",
         "TriangleCounts",
         "tc",
@@ -249,8 +126,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
-        peers=("gapbs", "networkit", "cugraph"),
-        devices=("cpu", "python"),
+        peers=("gapbs", "networkit"),
     ),
     Algorithm(
         "local_clustering",
@@ -259,7 +135,7 @@ ALGORITHMS = (
         finds="the local clustering coefficients",
         paper="Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m^1.5)",
-        devices=("cpu", "python"),
+        peers=("networkit",),
     ),
     Algorithm(
         "core_number",
@@ -270,8 +146,7 @@ ALGORITHMS = (
         requires=("undirected",),
         paper="Kabir, Madduri: Parallel k-core decomposition (PKC), 2017",
         cost="O(n + m)",
-        peers=("networkit", "cugraph"),
-        devices=("cpu", "python"),
+        peers=("gbbs", "networkit", "rustworkx"),
     ),
     Algorithm(
         "jaccard",
@@ -281,10 +156,9 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "overlap",
@@ -294,10 +168,9 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cosine",
@@ -307,10 +180,9 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
-        devices=("cpu", "python"),
     ),
     Algorithm(
         "cdlp",
@@ -320,7 +192,6 @@ ALGORITHMS = (
         options=(Option("-i", "iterations", "integer", "number of iterations (default 10)"),),
         paper="Raghavan, Albert, Kumara: Label propagation, 2007; Iosup et al.: LDBC Graphalytics, 2016",
         cost="O(m) per iteration",
-        peers=("networkit",),
     ),
     Algorithm(
         "louvain",
@@ -329,12 +200,7 @@ ALGORITHMS = (
         finds="communities of large modularity by Louvain's method",
         exports=("modularity",),
         requires=("undirected",),
-        options=(
-            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.005)"),
-            Option("", "max_levels", "integer", "number of levels at most"),
-            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
-        ),
+        options=COMMUNITIES,
         paper="Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities, 2008; Sahu: GVE-Louvain, 2023",
         cost="O(m) per round",
         peers=("networkit", "gve"),
@@ -346,11 +212,8 @@ ALGORITHMS = (
         finds="communities of large modularity by Leiden's method",
         requires=("undirected",),
         options=(
-            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
-            Option("", "max_levels", "integer", "number of levels at most"),
+            *COMMUNITIES,
             Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
-            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
         cost="O(m) per round",
@@ -362,7 +225,7 @@ ALGORITHMS = (
         "scc",
         paper="Slota, Rajamanickam, Madduri: Multistep, 2014; Tarjan: Depth-first search, 1972",
         cost="O(n + m)",
-        peers=("networkit", "scipy", "rustworkx", "cugraph"),
+        peers=("gbbs", "networkit", "scipy"),
     ),
     Algorithm(
         "maximal_independent_set",
@@ -370,10 +233,10 @@ ALGORITHMS = (
         "mis",
         finds="a maximal independent set",
         requires=("undirected",),
-        options=(Option("", "seed", "integer", "seed of the random order (default 0)"),),
+        options=(SEED,),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
-        peers=("networkit",),
+        peers=("gbbs",),
     ),
     Algorithm(
         "greedy_color",
@@ -387,7 +250,7 @@ ALGORITHMS = (
         ),
         paper="Jones, Plassmann: A parallel graph coloring heuristic, 1993; Hasenplaug et al., 2014",
         cost="O(n + m)",
-        peers=("rustworkx",),
+        peers=("gbbs",),
     ),
     Algorithm(
         "minimum_spanning_forest",
@@ -397,7 +260,105 @@ ALGORITHMS = (
         options=(Option("", "maximum", "flag", "find the forest of the largest total weight"),),
         paper="Fallin, Gonzalez, Seo, Burtscher: ECL-MST, 2023; Osipov, Sanders, Singler: Filter-Kruskal, 2009",
         cost="O(m log n)",
-        peers=("networkit", "scipy", "rustworkx"),
+        peers=("gbbs", "networkit", "scipy"),
+    ),
+    Algorithm(
+        "closeness_centrality",
+        "ClosenessScores",
+        "closeness",
+        finds="the closeness centrality of each vertex",
+        options=CLOSENESS,
+        paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "harmonic_centrality",
+        "ClosenessScores",
+        "harmonic",
+        finds="the harmonic centrality of each vertex",
+        module="closeness_centrality",
+        checker="checkers.closeness_centrality",
+        options=CLOSENESS,
+        paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "eccentricity",
+        "Eccentricities",
+        "eccentricity",
+        finds="the largest distance from each vertex",
+        paper="Takes, Kosters: Eccentricity Distribution of Large Graphs, 2013; Then et al., 2014",
+        cost="O(n (n + m) / 512) to O(n (n + m))",
+    ),
+    Algorithm(
+        "diameter",
+        "Diameter",
+        "diameter",
+        options=(Option("", "exact", "flag", "search until the bounds are equal (default)"),),
+        paper="Crescenzi et al.: iFUB, 2013; Takes, Kosters: Diameter of small world networks, 2011",
+        cost="O(n + m) per search, usually few",
+        peers=("networkit",),
+    ),
+    Algorithm(
+        "k_hop",
+        "Neighborhood",
+        "khop",
+        finds="the vertices within k hops of some sources",
+        options=(
+            Option("-r", "sources", "vertices", "vertices where the search begins", required=True),
+            Option("", "k", "integer", "largest number of hops", sample=2, required=True),
+        ),
+        paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
+        cost="O(n + m)",
+    ),
+    Algorithm(
+        "random_walks",
+        "Walks",
+        "walks",
+        finds="random walks",
+        options=(
+            Option("-r", "starts", "vertices", "first vertices of the walks", required=True),
+            Option("", "length", "integer", "number of steps", sample=8, required=True),
+            Option("", "weighted", "flag", "choose edges in proportion to their weights"),
+            Option("", "p", "number", "node2vec's return parameter (default 1)"),
+            Option("", "q", "number", "node2vec's in-out parameter (default 1)"),
+            SEED,
+        ),
+        paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
+        cost="O(1) per step, O(log d) if weighted",
+    ),
+    Algorithm(
+        "sample_neighbors",
+        "NeighborSample",
+        "sample",
+        finds="a sample of the edges around seeds",
+        options=(
+            Option("-r", "seeds", "vertices", "vertices to sample around", required=True),
+            Option("", "fanouts", "integers", "edges per vertex, for each hop", sample=[3, 2], required=True),
+            Option("", "replace", "flag", "draw edges with replacement"),
+            SEED,
+        ),
+        paper="Hamilton, Ying, Leskovec: GraphSAGE, 2017",
+        cost="O(1) per sampled edge",
+    ),
+    Algorithm(
+        "bipartite",
+        "Bipartition",
+        "bipartite",
+        finds="the sides of a bipartite graph, or an odd cycle",
+        paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
+        cost="O(n + m)",
+        devices=("cpu", "cuda", "emulated"),
+    ),
+    Algorithm(
+        "topological_order",
+        "TopologicalOrder",
+        "toposort",
+        requires=("directed", "acyclic"),
+        paper="Kahn: Topological sorting of large networks, 1962",
+        cost="O(n + m)",
     ),
 )
 

@@ -2,7 +2,9 @@
 
 On the CPU delta-stepping: Ulrich Meyer, Peter Sanders: Δ-stepping: a parallelizable shortest path algorithm, Journal
 of Algorithms 49(1), 2003. Threads continue into later bins without waiting for each other, which extends the fusion of
-bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020.
+bins of Yunming Zhang et al.: Optimizing ordered graph algorithms with GraphIt, CGO 2020. On other devices near-far:
+Andrew Davidson, Sean Baxter, Michael Garland, John Owens: Work-Efficient Parallel GPU Methods for Single-Source
+Shortest Paths, IPDPS 2014.
 """
 
 from __future__ import annotations
@@ -14,23 +16,25 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
-from gpu_pregel.algorithms._paths import PathResult, source_numbers
+from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
-_UNREACHED = np.iinfo(np.int64).max
 _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
 _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
-_SLOT_EDGES = 1 << 17
+_SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
 _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
@@ -69,7 +73,7 @@ class Distances(PathResult):
     def reached(self) -> Array:
         """Whether each vertex can be reached; bool[n]."""
         distances = self._values
-        found: Array = distances < (np.inf if distances.dtype.kind == "f" else _UNREACHED)
+        found: Array = distances < (np.inf if distances.dtype.kind == "f" else UNREACHED)
         return found
 
     @cached_property
@@ -83,7 +87,7 @@ class Distances(PathResult):
         if self.graph.weights is None:
             ids = self.graph.to_ids(self.sources)
             return to_host(bfs(self.graph, ids, device="cpu").parents).astype(np.int64)
-        return _find_predecessors(self.graph, self.sources, self._values)
+        return find_predecessors(self.graph, self.sources, self._values)
 
     @property
     def _predecessors(self) -> Array:
@@ -170,13 +174,18 @@ def sssp(
         ids = graph.to_ids(sources)
         hops = bfs(graph, ids, device=device, threads=threads, progress=progress)
         distances = hops.to_numpy().astype(np.int64)
-        distances[distances < 0] = _UNREACHED
+        distances[distances < 0] = UNREACHED
         return Distances(graph, hops.stats, hops.trace, sources, delta=1.0, distances=distances)
     limit = _longest_path(graph)
     width = width or _default_delta(graph)
-    phases = Phases(target, shown=progress)
-    distances = _CpuSearch(graph, target, phases, width, limit).run(sources)
-    return Distances(graph, phases.stats(), phases.trace(), sources, delta=width, distances=distances)
+    recorder: Phases | Frontier
+    if target.name == "cpu":
+        recorder = Phases(target, shown=progress)
+        distances = _CpuSearch(graph, target, recorder, width, limit).run(sources)
+    else:
+        recorder = Frontier(graph, sources, device=device, threads=threads, progress=progress)
+        distances = _by_operators(recorder, sources, width)
+    return Distances(graph, recorder.stats(), recorder.trace(), sources, delta=width, distances=distances)
 
 
 def _weight_facts(graph: Graph) -> tuple[float, float]:
@@ -195,7 +204,7 @@ def _weight_facts(graph: Graph) -> tuple[float, float]:
 def _longest_path(graph: Graph) -> float:
     """Return a limit for the length of paths, or raise ``GraphError`` if that of integer weights is beyond int64."""
     limit = _weight_facts(graph)[0] * max(0, graph.num_vertices - 1)
-    if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= _UNREACHED:
+    if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= UNREACHED:
         raise GraphError(
             f"sssp adds integer weights as int64, and a path of {graph.num_vertices:,} vertices with weights up to "
             f"{_weight_facts(graph)[0]:,.0f} may exceed it: build the graph with float64 weights"
@@ -217,6 +226,57 @@ def _default_delta(graph: Graph) -> float:
     delta = max(2 * mean / max(1.0, graph._fact("degree at the end of an edge", derive)), mean / _LEAST_BINS)
     is_integer = graph.weights is not None and graph.weights.dtype.kind in "iu"
     return max(delta, 1.0) if is_integer else delta or 1.0
+
+
+def _relax_floats(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    longer = atomics.load(distances, u) + weight
+    return longer < atomics.min(distances, v, longer)
+
+
+def _relax_integers(u: Any, v: Any, weight: Any, distances: Any) -> Any:
+    longer = atomics.load(distances, u) + np.int64(weight)
+    return longer < atomics.min(distances, v, longer)
+
+
+def _is_near(v: Any, limit: Any, distances: Any) -> Any:
+    return distances[v] <= limit
+
+
+def _is_far(v: Any, limit: Any, distances: Any) -> Any:
+    return distances[v] > limit
+
+
+def _find_least(v: Any, least: Any, distances: Any) -> Any:
+    atomics.min(least, 0, distances[v])
+    return 0
+
+
+def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
+    """Relax the edges of near vertices until none is left, then make the next far ones near."""
+    weights = near.graph.weights
+    assert weights is not None
+    is_float = weights.dtype.kind == "f"
+    unreached: Any = np.inf if is_float else UNREACHED
+    width: Any = delta if is_float else max(1, int(delta))
+    relax = _relax_floats if is_float else _relax_integers
+    host: Array = np.full(near.graph.num_vertices, unreached, weights.dtype if is_float else np.int64)
+    host[sources] = 0
+    distances = near.upload(host)
+    far, limit = near.chosen([]), width
+    while True:
+        while near:
+            improved = process_edges(relax, near, [distances])
+            near = process_vertices(_is_near, improved, [limit, distances], returns="frontier")
+            far = far | process_vertices(_is_far, improved, [limit, distances], returns="frontier")
+        # Vertices that have become near since have been processed.
+        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
+        if not far:
+            return distances
+        least = near.full(unreached, host.dtype, 1)
+        process_vertices(_find_least, far, [least, distances])
+        limit = near.download(least)[0].item() + width
+        near = process_vertices(_is_near, far, [limit, distances], returns="frontier")
+        far = process_vertices(_is_far, far, [limit, distances], returns="frontier")
 
 
 class _CpuSearch:
@@ -308,29 +368,12 @@ class _CpuSearch:
         """Return the distances as floats or int64."""
         weights = self._graph.weights
         assert weights is not None
-        if self._word == np.int64:
-            return self._words
+        distances: Array = self._words
         if weights.dtype.kind == "f":
-            return self._words.view(weights.dtype)
-        distances: Array = self._target.empty(len(self._words), np.int64)
+            distances = distances.view(weights.dtype)
+        if self._word != np.uint32 or weights.dtype.kind == "f":
+            return distances
+        distances = self._target.empty(len(self._words), np.int64)
         arguments = (self._words, self._unreached, distances)
         self._phases.run("widen", self._kernels.widen, len(self._words), *arguments)
         return distances
-
-
-def _find_predecessors(graph: Graph, sources: Array, distances: Array) -> Array:
-    """Return the smallest predecessors that form a tree, as ``Distances.predecessors`` says."""
-    target = get_device("cpu")
-    kernels: Any = target.kernels("sssp")
-    n = graph.num_vertices
-    is_float = distances.dtype.kind == "f"
-    words = distances.view(f"u{distances.dtype.itemsize}") if is_float else distances
-    unreached = np.array([np.inf], distances.dtype).view(words.dtype)[0] if is_float else np.int64(_UNREACHED)
-    predecessors = target.empty(n, np.int64)
-    figures = target.zeros(1, np.int64)
-    target.launch(kernels.find_predecessors, n, *graph.csc, unreached, words, predecessors, figures)
-    predecessors[sources] = sources
-    if figures[0] > len(sources):
-        arguments = (tuple(graph.to_csr()), tuple(graph.csc), unreached, words, predecessors)
-        target.launch(kernels.settle_plateaus, 1, *arguments, target.zeros(n, np.int64), target.empty(n, np.uint32))
-    return predecessors

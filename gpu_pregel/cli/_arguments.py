@@ -6,7 +6,7 @@ import argparse
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.algorithms.registry import Algorithm, Option
+from gpu_pregel.algorithms._entry import Algorithm, Option
 from gpu_pregel.errors import ArgumentError, UnknownVertexError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.algorithms.registry import Algorithm
+from gpu_pregel.algorithms._entry import Algorithm
 from gpu_pregel.cli import _arguments, _common
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm
+from gpu_pregel.algorithms._entry import Algorithm
+from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import _common
 
 

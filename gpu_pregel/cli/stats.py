@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.algorithms.registry import algorithm, exported_names
 from gpu_pregel.cli import _common
 from gpu_pregel.errors import ArgumentError
 
@@ -105,16 +104,18 @@ def collect(graph: Graph, device: dict[str, Any]) -> dict[str, Any]:
 
 
 def _components(graph: Graph, device: dict[str, Any]) -> dict[str, Any]:
-    import numpy as np
+    import gpu_pregel as gp
 
-    weak = algorithm("connected_components").load()(graph, **device).summary()
-    kind = "weak_" if graph.is_directed else ""
-    found = {f"{kind}components": weak["components"], f"largest_{kind}component": weak["largest"]}
-    if graph.is_directed and "strongly_connected_components" in exported_names():
-        strong = algorithm("strongly_connected_components").load()(graph, **device)
-        sizes = np.unique(np.asarray(strong), return_counts=True)[1]
-        found |= {"strong_components": len(sizes), "largest_strong_component": int(sizes.max(initial=0))}
-    return found
+    found = gp.connected_components(graph, **device)
+    if not graph.is_directed:
+        return {"components": found.count, "largest_component": int(found.sizes().max(initial=0))}
+    strong = gp.strongly_connected_components(graph, **device)
+    return {
+        "weak_components": found.count,
+        "largest_weak_component": int(found.sizes().max(initial=0)),
+        "strong_components": strong.count,
+        "largest_strong_component": int(strong.sizes().max(initial=0)),
+    }
 
 
 def _diameter(graph: Graph, device: dict[str, Any]) -> dict[str, Any]:
@@ -125,11 +126,13 @@ def _diameter(graph: Graph, device: dict[str, Any]) -> dict[str, Any]:
     """
     import numpy as np
 
-    if "bfs" not in exported_names() or graph.num_vertices == 0:
-        return {}
+    import gpu_pregel as gp
+
+    if graph.num_vertices == 0:
+        return {"diameter_at_least": 0}
     start, longest = int(graph.out_degrees.argmax()), 0
     for searched in (graph, graph.transpose()):
-        hops = np.asarray(algorithm("bfs").load()(searched, graph.to_ids(np.array([start])).tolist()[0], **device))
+        hops = gp.bfs(searched, graph.to_ids(np.array([start])).tolist()[0], **device).to_numpy()
         start, longest = int(hops.argmax()), max(longest, int(hops.max()))
     return {"diameter_at_least": longest}
 

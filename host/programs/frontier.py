@@ -33,7 +33,15 @@ class VertexSet(Protocol):
 
 
 class Operators(Protocol):
-    """The operators on one graph and device."""
+    """The operators on one graph and device.
+
+    Attributes
+    ----------
+    pushes_to_all : bool
+        Whether to push even many edges if every vertex receives them, so that no row that is pulled ends early.
+    """
+
+    pushes_to_all: bool
 
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""

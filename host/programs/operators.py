@@ -183,6 +183,8 @@ def process_edges(
     if mode == "auto":
         edges = run.operators.degree_sum(active, graph.csc if transpose else graph._csr)
         push = edges * PULL_SHARE < graph.num_edges
+        if receives is None and active.count < graph.num_vertices:
+            push = push or run.operators.pushes_to_all
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
     result = run.operators.process_edges(bodies, active, arrays, returns, transpose=transpose, push=push)
     run.record(getattr(body, "__name__", "body"), "push" if push else "pull", active, started)

@@ -69,6 +69,8 @@ class CpuSet:
 class CpuOperators:
     """Runs operators on the threads of a CPU device."""
 
+    pushes_to_all = False
+
     def __init__(self, graph: Graph, device: CpuDevice) -> None:
         self._graph, self._device = graph, device
         self._out = graph._csr

@@ -64,16 +64,20 @@ class CudaSet:
     transposed, queued : bool
     ordered : bool
         Whether the queue ascends.
+    is_measured : bool
+        Whether the figures are known.
     """
 
     def __init__(self, pool: list[Any], storage: _Storage | None, *, transposed: bool, queued: bool) -> None:
         self._pool = pool
         self.storage, self.transposed, self.queued, self.ordered = storage, transposed, queued, False
         self.count = self.edges = self.hubs = 0
+        self.is_measured = False
 
     def measure(self, control: Array) -> None:
         """Take the figures that a kernel wrote."""
         self.count, self.edges, self.hubs = (int(control[figure]) for figure in (COUNT, EDGES, HUBS))
+        self.is_measured = True
 
     def __del__(self) -> None:
         if self.storage is not None:
@@ -81,7 +85,12 @@ class CudaSet:
 
 
 class CudaOperators:
-    """Runs operators on a CUDA device."""
+    """Runs operators on a CUDA device.
+
+    A pull without ``receives`` has no fewer atomic operations than a push, and also reads the edges of other vertices.
+    """
+
+    pushes_to_all = True
 
     def __init__(self, graph: Graph, device: Device) -> None:
         check_vertices(graph.num_vertices)
@@ -190,8 +199,9 @@ class CudaOperators:
         if active.count:
             warps, given = prepare(active, rows, arrays, bodies, transpose, total)
             degrees = self._rows_of(transposed=transpose).indptr
+            before = () if push else (degrees is not rows.indptr,)
             found = (storage.queue, storage.hubs, storage.firsts) if push else ()
-            self._launch(kernel, warps * WARP, *given, degrees, storage.words, *found, storage.control)
+            self._launch(kernel, warps * WARP, *given, *before, degrees, storage.words, *found, storage.control)
         return self._measured(result, active)
 
     def _pushed(
@@ -231,14 +241,16 @@ class CudaOperators:
 
     def _list(self, active: CudaSet, storage: _Storage, *, transposed: bool) -> None:
         """Fill the queue of a set and its list of hubs in ascending order, from its bitmap, and read its figures."""
-        indptr, warps = self._rows_of(transposed=transposed).indptr, len(self._counts) // 3
-        self._launch(frontier_cuda.count_words, warps, storage.words, indptr, self._counts)
-        self._launch(
-            *(frontier_cuda.list_words, warps, storage.words, indptr, self._counts),
-            *(storage.queue, storage.hubs, storage.firsts, storage.control),
-        )
+        is_known = active.is_measured and active.transposed == transposed
+        by_degree = not is_known or active.hubs > 0
+        given = (storage.words, self._rows_of(transposed=transposed).indptr, by_degree, self._counts)
+        warps = len(self._counts) // 3
+        self._launch(frontier_cuda.count_words, warps, *given)
+        listed = (storage.queue, storage.hubs, storage.firsts, storage.control)
+        self._launch(frontier_cuda.list_words, warps, *given, *listed)
         active.transposed, active.queued, active.ordered = transposed, True, True
-        active.measure(self._device.download(storage.control))
+        if not is_known:
+            active.measure(self._device.download(storage.control))
 
     def _result(self, transposed: bool, *, queued: bool) -> tuple[CudaSet, _Storage]:
         """Return an empty set for the result of an operator."""

@@ -28,6 +28,8 @@ class PythonSet:
 class PythonOperators:
     """Runs operators in the Python interpreter: vertices and edges in ascending order."""
 
+    pushes_to_all = False
+
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 

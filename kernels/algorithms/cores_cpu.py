@@ -9,35 +9,59 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 LEFT, LEAST, LEVEL, TAKEN = 0, 1, 2, 3
 """Elements of ``state``: the number of vertices left and the smallest of their degrees, the level, the removed ones."""
 NONE = np.int64(-1)
-AHEAD = 16
+BLOCK = 256
+"""Edges of a row that are looked at before the vertices found are dealt with."""
 SERIAL = 1 << 10
 """Levels with at most this many vertices left run one after the other on one thread."""
 
 
 @jit
-def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, left: Any) -> None:
-    """Count the neighbours of each vertex: other vertices, each once; rows are sorted."""
+def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any, cores: Any, state: Any, left: Any) -> None:
+    """Count the neighbours of each vertex, each once, and list the vertices that have any; rows are sorted."""
     first, last = claim(work)
     while first < last:
+        # Equal neighbours, also of two rows: a loop that the compiler vectorises. Then those of two rows are left out.
+        found = indices[indptr[first] : indptr[last]]
+        repeated = np.uint32(0)
+        for e in range(len(found) - 1):
+            repeated += np.uint32(found[e] == found[e + 1])
+        for u in range(first + 1, last):
+            e = indptr[u]
+            if indptr[first] < e < indptr[u + 1]:
+                repeated -= np.uint32(indices[e] == indices[e - 1])
+        count = 0
         end = indptr[first]
         for u in range(first, last):
             begin = end
             end = indptr[u + 1]
-            skipped = np.uint32(0)
-            if begin < end:
-                skipped = np.uint32(indices[begin] == u)
-            for e in range(begin + 1, end):
-                skipped += np.uint32((indices[e] == np.uint32(u)) | (indices[e] == indices[e - 1]))
-            degrees[u] = end - begin - skipped
-            cores[u] = -1
-            left[u] = u
+            low = begin
+            high = end
+            while low < high:
+                middle = (low + high) >> 1
+                if indices[middle] < u:
+                    low = middle + 1
+                else:
+                    high = middle
+            skipped = np.int64(low < end and indices[low] == u)
+            if repeated > 0:
+                for e in range(begin + 1, end):
+                    skipped += np.int64(indices[e] == indices[e - 1])
+            degree = end - begin - skipped
+            degrees[u] = degree
+            cores[u] = -(degree > 0)
+            count += degree > 0
+        place = fetch_and_add(state, LEFT, count)
+        for u in range(first, last):
+            if degrees[u] > 0:
+                left[place] = u
+                place += 1
         first, last = claim(work)
 
 
@@ -52,6 +76,7 @@ def _peel(
     degrees: Any,
     cores: Any,
     following: Any,
+    alive: Any,
 ) -> Any:
     """Remove those of some vertices that have at most k neighbours left, and whichever have no more because of that.
 
@@ -78,13 +103,20 @@ def _peel(
             while head != NONE:
                 u = head
                 head = following[u]
-                begin = indptr[u]
+                previous = np.uint32(u)
                 end = indptr[u + 1]
-                for e in range(begin, end):
-                    if e + AHEAD < end:
-                        prefetch(degrees, indices[e + AHEAD])
-                    w = indices[e]
-                    if load(degrees, w) > k and w != u and (e == begin or indices[e - 1] != w):
+                for begin in range(indptr[u], end, BLOCK):
+                    # Without branches, because which neighbours are left is hard to predict; unsigned indices save one.
+                    count = np.int64(0)
+                    for e in range(begin, min(begin + BLOCK, end)):
+                        w = indices[np.uint64(e)]
+                        alive[np.uint64(count)] = w
+                        count += np.int64(degrees[w] > k)
+                    for j in range(count):
+                        w = alive[j]
+                        if w == u or w == previous:
+                            continue
+                        previous = w
                         before = fetch_and_add(degrees, w, -1)
                         if before == k + 1:
                             if compare_and_swap(cores, w, -1, k):
@@ -111,9 +143,10 @@ def peel_level(
     k = state[LEVEL]
     all_taken = np.int64(0)
     all_least = np.int64(1) << 62
+    alive = np.empty(BLOCK, np.uint32)
     first, last = claim(work)
     while first < last:
-        count, least, taken = _peel(first, last, indptr, indices, k, left, degrees, cores, following)
+        count, least, taken = _peel(first, last, indptr, indices, k, left, degrees, cores, following, alive)
         place = fetch_and_add(state, LEFT, count)
         kept[place : place + count] = left[first : first + count]
         all_taken += taken
@@ -130,10 +163,11 @@ def peel_rest(
     work: Any, indptr: Any, indices: Any, state: Any, left: Any, degrees: Any, cores: Any, following: Any
 ) -> None:
     """Remove the first ``state[LEFT]`` vertices of ``left``, from level ``state[LEVEL]`` on; has one work item."""
+    alive = np.empty(BLOCK, np.uint32)
     first, last = claim(work)
     if first < last:
         k = state[LEVEL]
         count = state[LEFT]
         while count > 0:
-            count, least, taken = _peel(0, count, indptr, indices, k, left, degrees, cores, following)
+            count, least, taken = _peel(0, count, indptr, indices, k, left, degrees, cores, following, alive)
             k = k + 1 if taken > 0 else least

@@ -125,17 +125,27 @@ def relax(
             length = -(-(BLOCK - 1) // parts)
             edges = 0
             tail = np.int64(0)
+            # If a round ends with this bin, slots take whatever is left of it. Otherwise each takes its part, even if a
+            # thread is late, because it will keep the vertices that it finds.
+            slots = len(bins) // SLOT_LENGTH
+            takes_any = limit == current + 1
+            items = common[SHARED] * parts
+            item = items * number // slots
+            last_item = items * (number + 1) // slots
             sharing = True
             while True:
                 # The next entries: part of a shared block, a block of the chain begun, or the next bin.
                 if sharing:
-                    item = fetch_and_add(common, CURSOR, 1)
-                    if item >= common[SHARED] * parts:
+                    if takes_any:
+                        item = fetch_and_add(common, CURSOR, 1)
+                        last_item = items
+                    if item >= last_item:
                         sharing = False
                         continue
                     end = shared[item // parts]
                     begin = ((end - 1) >> BLOCK_BITS << BLOCK_BITS) + 1 + item % parts * length
                     end = min(end, begin + length)
+                    item += 1
                 elif tail > 0:
                     begin = ((tail - 1) >> BLOCK_BITS << BLOCK_BITS) + 1
                     end = tail
@@ -326,74 +336,4 @@ def widen(work: Any, words: Any, unreached: Any, distances: Any) -> None:
     while first < last:
         for v in range(first, last):
             distances[v] = _INT64_MAX if words[v] == unreached else np.int64(words[v])
-        first, last = claim(work)
-
-
-@jit
-def find_predecessors(
-    work: Any, indptr: Any, indices: Any, weights: Any, unreached: Any, distances: Any, predecessors: Any, figures: Any
-) -> None:
-    """Find the smallest predecessor at a smaller distance of every vertex reached; count those that have none.
-
-    ``indptr`` and ``indices`` are the in-edges. Vertices without a predecessor get -1.
-    """
-    left = 0
-    first, last = claim(work)
-    while first < last:
-        for v in range(first, last):
-            distance = distances[v]
-            found = np.int64(-1)
-            if distance != unreached:
-                for e in range(indptr[v], indptr[v + 1]):
-                    before = distances[indices[e]]
-                    if before < distance and add_weight(before, weights[e]) == distance:
-                        found = np.int64(indices[e])
-                        break
-                left += found < 0
-            predecessors[v] = found
-        first, last = claim(work)
-    fetch_and_add(figures, 0, left)
-
-
-@jit
-def settle_plateaus(
-    work: Any, rows: Any, in_rows: Any, unreached: Any, distances: Any, predecessors: Any, levels: Any, queue: Any
-) -> None:
-    """Find predecessors at the same distance, by breadth-first search from the vertices that have one.
-
-    Only edges of weight 0, or too small to change a sum, lead there. ``rows`` and ``in_rows`` are indptr, indices and
-    weights of the out-edges and the in-edges; ``levels`` is 0 at first. Has one work item.
-    """
-    indptr, indices, weights = rows
-    in_indptr, in_indices, in_weights = in_rows
-    first, last = claim(work)
-    while first < last:
-        tail = 0
-        for v in range(len(distances)):
-            if predecessors[v] < 0 and distances[v] != unreached:
-                for e in range(in_indptr[v], in_indptr[v + 1]):
-                    u = in_indices[e]
-                    is_tight = distances[u] == distances[v] and add_weight(distances[u], in_weights[e]) == distances[v]
-                    # Level 1 has its predecessor from level 0, where levels is still 0.
-                    if is_tight and predecessors[u] >= 0 and levels[u] == 0:
-                        predecessors[v] = u
-                        levels[v] = 1
-                        queue[tail] = v
-                        tail += 1
-                        break
-        i = 0
-        while i < tail:
-            u = queue[i]
-            i += 1
-            for e in range(indptr[u], indptr[u + 1]):
-                v = indices[e]
-                if distances[v] != distances[u] or add_weight(distances[u], weights[e]) != distances[v]:
-                    continue
-                if predecessors[v] < 0:
-                    predecessors[v] = u
-                    levels[v] = levels[u] + 1
-                    queue[tail] = v
-                    tail += 1
-                elif levels[v] == levels[u] + 1 and u < predecessors[v]:
-                    predecessors[v] = u
         first, last = claim(work)

@@ -1,4 +1,4 @@
-"""The operations of ``atomics`` compiled for CUDA; importing this module registers them with Numba-CUDA.
+"""The functions of ``atomics`` and ``sorted_rows`` for CUDA; importing this module registers them with Numba-CUDA.
 
 Operations on integers, and ``add``, are single instructions. The minimum and the maximum of floats are found by integer
 instructions, which order positive floats by their bits and negative ones in reverse.
@@ -6,12 +6,13 @@ instructions, which order positive floats by their bits and negative ones in rev
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numba import cuda, types
 from numba.cuda.extending import overload
 
-from gpu_pregel.kernels.library import atomics, atomics_cuda
+from gpu_pregel.kernels.library import atomics, atomics_cuda, sorted_rows
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, float_of_bits
 
 _SIGNED = {32: types.int32, 64: types.int64}
@@ -111,3 +112,12 @@ def _compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> An
         return atomics_cuda.compare_and_swap(array, index, old, bits_of_float(number(desired))) == old
 
     return swap_float
+
+
+def _share(function: Callable[..., Any]) -> None:
+    """Make a function that uses no atomics callable in bodies as it is."""
+    overload(function, target="cuda", strict=False)(lambda *_: function)
+
+
+for shared in sorted_rows.PORTABLE:
+    _share(shared)

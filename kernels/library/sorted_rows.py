@@ -63,3 +63,7 @@ def count_common(indices: Any, begin: Any, end: Any, others: Any, other_begin: A
     if end - begin <= other_end - other_begin:
         return _count_in(indices, begin, end, others, other_begin, other_end)
     return _count_in(others, other_begin, other_end, indices, begin, end)
+
+
+PORTABLE = (find, _count_in, count_common)
+"""The functions above, which are compiled for CUDA as they are."""

@@ -11,14 +11,14 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import types
+from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.fields import make_weight
-from gpu_pregel.kernels.programs.frontier_cuda import EDGES, append
+from gpu_pregel.kernels.programs.frontier_cuda import BUFFER, EDGES, append, gather
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
@@ -165,7 +165,7 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
         control: Any,
     ) -> None:
         u, begin, length = sender(queue, count, hubs, firsts, hub_count, pieces, indptr)
-        lane = lane_number()
+        lane, buffer, held = lane_number(), cuda.shared.array(BUFFER, types.uint32), np.uint32(0)
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
         before = position(begin - position(upto - length))
@@ -179,8 +179,11 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
                 if receives(v, arrays) and call(source, v, weights, e, arrays):
                     was = fetch_and_or(found, v >> np.uint32(5), bit(v))
                     is_new = was & bit(v) == np.uint32(0)
-            edges += append(is_new, v, degrees, found_queue, found_hubs, found_firsts, control)
+            held = gather(is_new, v, buffer, held)
             place = np.uint32(place + np.uint32(WARP))
+            if held > np.uint32(WARP) or (held > np.uint32(0) and place - lane >= total):
+                edges += append(buffer, held, degrees, found_queue, found_hubs, found_firsts, control)
+                held = np.uint32(0)
         if total > np.uint32(0):
             edges = sum_of_warp(edges)
             if lane == np.uint32(0) and edges > np.int64(0):

@@ -23,6 +23,8 @@ COUNT, EDGES, HUBS, CONTROL_LENGTH = 0, 1, 2, 4
 """Positions in ``control``, int64: active vertices, their edges, and hubs * 2**32 + pieces of hubs."""
 LIST_WARPS = 256
 """Maximum number of warps that list a bitmap's vertices; each lists a range of its words."""
+BUFFER = 2 * BLOCK
+"""Length of the shared array in which the warps of a block gather vertices before they append them to a queue."""
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
@@ -41,27 +43,46 @@ def degree_of(indptr: Any, v: Any) -> Any:
 
 
 @device
-def append(is_new: Any, v: Any, indptr: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
-    """Append the vertices of those lanes for which ``is_new`` holds to a queue; return the lane's number of edges.
+def gather(is_new: Any, v: Any, buffer: Any, held: Any) -> Any:
+    """Add the vertices of those lanes for which ``is_new`` holds to the warp's buffer, which holds ``held`` vertices.
 
-    All lanes of the warp must call it.
+    Return how many it holds afterwards; if more than 32, it must be emptied before the next call. All lanes call it.
     """
     among = np.uint32(cuda.ballot_sync(ALL, is_new))
-    degree = np.int64(0)
     if among != np.uint32(0):
-        lane, leader = lane_number(), np.uint32(cuda.ffs(among) - 1)
-        place = np.uint32(0)
-        if lane == leader:
-            place = np.uint32(fetch_and_add(control, COUNT, cuda.popc(among)))
-        place = shuffle(place, leader)
+        lane = lane_number()
         if is_new:
-            queue[np.uint32(place + rank_in(among, lane))] = v
-            degree = degree_of(indptr, v)
-            if degree > np.int64(HUB_EDGES):
-                before = fetch_and_add(control, HUBS, pieces_of(degree))
-                hub = np.uint32(before >> np.uint64(32))
-                hubs[hub], firsts[hub] = v, np.uint32(before)
-    return degree
+            buffer[np.uint32(_own_part() + held + rank_in(among, lane))] = v
+        held = np.uint32(held + np.uint32(cuda.popc(among)))
+    return held
+
+
+@device
+def append(buffer: Any, held: Any, indptr: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
+    """Append the vertices in the warp's buffer to a queue; return the number of edges of this lane's share of them."""
+    lane, place, edges = lane_number(), np.uint32(0), np.int64(0)
+    cuda.syncwarp()
+    if lane == np.uint32(0):
+        place = np.uint32(fetch_and_add(control, COUNT, held))
+    place, i = shuffle(place, 0), lane
+    while i < held:
+        v = buffer[np.uint32(_own_part() + i)]
+        queue[np.uint32(place + i)] = v
+        degree = degree_of(indptr, v)
+        edges += degree
+        if degree > np.int64(HUB_EDGES):
+            before = fetch_and_add(control, HUBS, pieces_of(degree))
+            hub = np.uint32(before >> np.uint64(32))
+            hubs[hub], firsts[hub] = v, np.uint32(before)
+        i = np.uint32(i + np.uint32(WARP))
+    cuda.syncwarp()
+    return edges
+
+
+@device
+def _own_part() -> Any:
+    """Return the position of the warp's part of the buffer."""
+    return np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(2 * WARP))
 
 
 @device
@@ -71,19 +92,22 @@ def rank_in(bits: Any, lane: Any) -> Any:
 
 
 @device
-def count_word(bits: Any, word: Any, indptr: Any, control: Any) -> None:
-    """Add the vertices of the set bits of a word to the figures in ``control``; all lanes pass the same bits."""
-    if bits == np.uint32(0):
-        return
-    lane, degree = lane_number(), np.int64(0)
-    if (bits >> lane) & np.uint32(1) != np.uint32(0):
-        degree = degree_of(indptr, np.uint32(word * np.uint32(WARP) + lane))
-        if degree > np.int64(HUB_EDGES):
-            fetch_and_add(control, HUBS, pieces_of(degree))
-    degree = sum_of_warp(degree)
-    if lane == np.uint32(0):
-        fetch_and_add(control, COUNT, cuda.popc(bits))
-        fetch_and_add(control, EDGES, degree)
+def add_figures(count: Any, edges: Any, hubs: Any, control: Any) -> None:
+    """Add the figures of a block to ``control``; each lane passes its own. All threads of the block call it."""
+    figures = cuda.shared.array(3, types.int64)
+    thread = np.uint32(cuda.threadIdx.x)
+    if thread < np.uint32(3):
+        figures[thread] = 0
+    cuda.syncthreads()
+    if cuda.ballot_sync(ALL, count != np.int64(0)) != 0:
+        count, edges, hubs = sum_of_warp(count), sum_of_warp(edges), sum_of_warp(hubs)
+        if lane_number() == np.uint32(0):
+            fetch_and_add(figures, COUNT, count)
+            fetch_and_add(figures, EDGES, edges)
+            fetch_and_add(figures, HUBS, hubs)
+    cuda.syncthreads()
+    if thread < np.uint32(3) and figures[thread] != np.int64(0):
+        fetch_and_add(control, thread, figures[thread])
 
 
 @kernel(types.boolean, _VERTICES, types.uint32, _VERTICES, _CONTROL, racy=("words",))
@@ -108,12 +132,6 @@ def unite(one: Any, other: Any, found: Any) -> None:
 
 
 @device
-def _warps(counts: Any) -> Any:
-    """Return the number of warps that list words."""
-    return np.uint32(np.uint32(len(counts)) // np.uint32(3))
-
-
-@device
 def _words_of(warp: Any, words: Any, counts: Any) -> Any:
     """Return the range of words that a warp lists."""
     warps = _warps(counts)
@@ -123,9 +141,15 @@ def _words_of(warp: Any, words: Any, counts: Any) -> Any:
     return first, min(np.uint32(first + share), words)
 
 
-@kernel(_VERTICES, OFFSETS, _CONTROL, items=WARPS)
-def count_words(words: Any, indptr: Any, counts: Any) -> None:
-    """Write the figures of the words that each warp lists: as those of ``control``, one triple per warp."""
+@device
+def _warps(counts: Any) -> Any:
+    """Return the number of warps that list words; ``counts`` has the figures of all of them, one after the other."""
+    return np.uint32(np.uint32(len(counts)) // np.uint32(3))
+
+
+@kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, items=WARPS)
+def count_words(words: Any, indptr: Any, by_degree: Any, counts: Any) -> None:
+    """Write the figures of the words that each warp lists; only the number of vertices unless ``by_degree``."""
     lane, warp = lane_number(), warp_number()
     first, last = _words_of(warp, np.uint32(len(words)), counts)
     count, edges, hubs = np.int64(0), np.int64(0), np.int64(0)
@@ -134,41 +158,49 @@ def count_words(words: Any, indptr: Any, counts: Any) -> None:
         word = np.uint32(0)
         if base + lane < last:
             word = words[np.uint32(base + lane)]
-        busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
+        count += np.int64(cuda.popc(word))
+        busy = np.uint32(0)
+        if by_degree:
+            busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
         while busy != np.uint32(0):
             owner = np.uint32(cuda.ffs(busy) - 1)
             busy = np.uint32(busy & np.uint32(busy - np.uint32(1)))
             if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                v = np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)
-                degree = degree_of(indptr, v)
-                count += np.int64(1)
+                degree = degree_of(indptr, np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane))
                 edges += degree
                 hubs += pieces_of(degree)
         base = np.uint32(base + np.uint32(WARP))
     count, edges, hubs = sum_of_warp(count), sum_of_warp(edges), sum_of_warp(hubs)
-    place = np.uint32(warp * np.uint32(3))
-    if lane == np.uint32(0) and warp < _warps(counts):
-        counts[place], counts[np.uint32(place + np.uint32(1))] = count, edges
-        counts[np.uint32(place + np.uint32(2))] = hubs
+    warps = _warps(counts)
+    if lane == np.uint32(0) and warp < warps:
+        counts[warp], counts[np.uint32(warps + warp)] = count, edges
+        counts[np.uint32(np.uint32(warps << np.uint32(1)) + warp)] = hubs
 
 
 @device
 def _sum_before(counts: Any, warp: Any, figure: Any) -> Any:
     """Return, to all lanes, the sum of a figure over the warps before this one."""
     total, other = np.int64(0), lane_number()
+    first = np.uint32(_warps(counts) * np.uint32(figure))
     while other < warp:
-        total += counts[np.uint32(np.uint32(other * np.uint32(3)) + np.uint32(figure))]
+        total += counts[np.uint32(first + other)]
         other = np.uint32(other + np.uint32(WARP))
     return shuffle(sum_of_warp(total), 0)
 
 
-@kernel(_VERTICES, OFFSETS, _CONTROL, _VERTICES, _VERTICES, _VERTICES, _CONTROL, items=WARPS)
-def list_words(words: Any, indptr: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> None:
-    """List the vertices of a bitmap and the hubs among them, in ascending order, after ``count_words``."""
+@kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, _VERTICES, _VERTICES, _VERTICES, _CONTROL, items=WARPS)
+def list_words(
+    words: Any, indptr: Any, by_degree: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any
+) -> None:
+    """List the vertices of a bitmap and, if ``by_degree``, the hubs among them, in ascending order.
+
+    It follows ``count_words``; if ``by_degree``, the figures of all words are written to ``control``.
+    """
     lane, warp = lane_number(), warp_number()
     first, last = _words_of(warp, np.uint32(len(words)), counts)
-    place = np.uint32(_sum_before(counts, warp, COUNT))
-    before = _sum_before(counts, warp, HUBS)
+    place, before = np.uint32(_sum_before(counts, warp, COUNT)), np.int64(0)
+    if by_degree:
+        before = _sum_before(counts, warp, HUBS)
     base = first
     while base < last:
         word = np.uint32(0)
@@ -182,13 +214,17 @@ def list_words(words: Any, indptr: Any, counts: Any, queue: Any, hubs: Any, firs
             v, pieces = np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane), np.int64(0)
             if (bits >> lane) & np.uint32(1) != np.uint32(0):
                 queue[np.uint32(place + rank_in(bits, lane))] = v
-                pieces = pieces_of(degree_of(indptr, v))
+                if by_degree:
+                    pieces = pieces_of(degree_of(indptr, v))
             place = np.uint32(place + np.uint32(cuda.popc(bits)))
             if cuda.ballot_sync(ALL, pieces != np.int64(0)) != 0:
                 before = _list_hubs(v, pieces, before, hubs, firsts)
         base = np.uint32(base + np.uint32(WARP))
-    if warp == np.uint32(0):
-        _sum_figures(counts, control)
+    if by_degree and warp == np.uint32(0):
+        for figure in range(3):
+            total = _sum_before(counts, _warps(counts), figure)
+            if lane == np.uint32(0):
+                control[np.uint32(figure)] = total
 
 
 @device
@@ -201,15 +237,6 @@ def _list_hubs(v: Any, pieces: Any, before: Any, hubs: Any, firsts: Any) -> Any:
         hub = np.uint32(np.uint32(before >> np.int64(32)) + hubs_up_to - np.uint32(1))
         hubs[hub], firsts[hub] = v, np.uint32(np.uint32(before) + pieces_up_to - own)
     return before + (np.int64(shuffle(hubs_up_to, 31)) << np.int64(32)) + np.int64(shuffle(pieces_up_to, 31))
-
-
-@device
-def _sum_figures(counts: Any, control: Any) -> None:
-    """Write the figures of all warps to ``control``."""
-    for figure in range(3):
-        total = _sum_before(counts, _warps(counts), figure)
-        if lane_number() == np.uint32(0):
-            control[np.uint32(figure)] = total
 
 
 @functools.cache

@@ -14,10 +14,10 @@ from numba import cuda, types
 
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
-from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
-from gpu_pregel.kernels.programs.frontier_cuda import count_word
+from gpu_pregel.kernels.programs.frontier_cuda import add_figures, degree_of, pieces_of
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
 
 FIRST_EDGES = 4
@@ -28,32 +28,40 @@ _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
     """``receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)``: the row of each lane of a pull.
 
-    Returned are the vertex, its first edge, and the number of edges, 0 if it does not receive.
+    Returned are the vertex, its first edge and the number of edges to read: 0 if it does not receive.
     """
     position = functions.position
 
     @device
     def receiver(indptr: Any, piece_vertices: Any, piece_begins: Any, piece_ends: Any, arrays: Any) -> Any:
         lane, warp, n = lane_number(), warp_number(), np.uint32(np.uint32(len(indptr)) - np.uint32(1))
-        row_warps = np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
         v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
-        if warp < row_warps:
-            if v < n:
-                begin = position(indptr[v])
-                degree = position(position(indptr[np.uint32(v + np.uint32(1))]) - begin)
-                if degree <= position(HUB_EDGES):
-                    length = np.uint32(degree)
-        elif np.uint32(warp - row_warps) < np.uint32(len(piece_vertices)):
-            piece = np.uint32(warp - row_warps)
+        if warp < row_warps(n):
+            wanted = v < n and receives(v, arrays)
+            if cuda.ballot_sync(ALL, wanted) != 0:
+                # The end of a row is the beginning of the next lane's.
+                begin = position(indptr[min(v, n)])
+                end = shuffle(begin, np.uint32(lane + np.uint32(1)))
+                if lane == np.uint32(WARP - 1):
+                    end = position(indptr[min(np.uint32(v + np.uint32(1)), n)])
+                if wanted and position(end - begin) <= position(HUB_EDGES):
+                    length = np.uint32(end - begin)
+        elif np.uint32(warp - row_warps(n)) < np.uint32(len(piece_vertices)):
+            piece = np.uint32(warp - row_warps(n))
             v = piece_vertices[piece]
             if lane == np.uint32(0):
                 begin = position(piece_begins[piece])
-                length = np.uint32(position(piece_ends[piece]) - begin)
-        if length > np.uint32(0) and not receives(v, arrays):
-            length = np.uint32(0)
+                if receives(v, arrays):
+                    length = np.uint32(position(piece_ends[piece]) - begin)
         return v, begin, length
 
     return receiver
+
+
+@device
+def row_warps(n: Any) -> Any:
+    """Return the number of warps with 32 rows each; the warps after them have a piece of a hub each."""
+    return np.uint32(np.uint32(n + np.uint32(WARP - 1)) >> np.uint32(5))
 
 
 @device
@@ -164,7 +172,7 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
 
     @kernel(
         *(_VERTICES, offsets, _VERTICES, offsets, offsets, indices_type, weights_type, functions.arrays),
-        *(offsets, _VERTICES, _CONTROL),
+        *(types.boolean, offsets, _VERTICES, _CONTROL),
         relaxed=("arrays",),
     )
     def pull(
@@ -176,24 +184,39 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
         indices: Any,
         weights: Any,
         arrays: Any,
+        has_other_degrees: Any,
         degrees: Any,
         found: Any,
         control: Any,
     ) -> None:
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
         hit, _ = pull_rows(v, begin, length, words, indices, weights, arrays)
-        hits = np.uint32(cuda.ballot_sync(ALL, hit))
-        if hits != np.uint32(0):
-            # The rows of a warp have the bits of one word; of a hub, only lane 0 knows the result.
-            word = np.uint32(shuffle(v, 0) >> np.uint32(5))
-            if warp_number() * np.uint32(WARP) >= np.uint32(len(indptr)) - np.uint32(1):
-                hits = bit(shuffle(v, 0))
-            was = np.uint32(0)
-            if lane_number() == np.uint32(0):
-                was = fetch_and_or(found, word, hits)
-            count_word(np.uint32(hits & ~shuffle(was, 0)), word, degrees, control)
+        is_row = warp_number() < row_warps(np.uint32(np.uint32(len(indptr)) - np.uint32(1)))
+        _set_words(hit and is_row, found)
+        own = np.int64(length)
+        if hit and not is_row:
+            # Other pieces of the hub may set its bit too.
+            hit = fetch_and_or(found, v >> np.uint32(5), bit(v)) & bit(v) == np.uint32(0)
+        if hit and (has_other_degrees or not is_row):
+            own = degree_of(degrees, v)
+        if not hit:
+            own = np.int64(0)
+        add_figures(np.int64(hit), own, pieces_of(own), control)
 
     return pull
+
+
+@device
+def _set_words(hit: Any, found: Any) -> None:
+    """Set the bits of the lanes' rows for which ``hit`` holds; the warps of a block have neighbouring words."""
+    words = cuda.shared.array(WARPS, types.uint32)
+    thread, bits = np.uint32(cuda.threadIdx.x), np.uint32(cuda.ballot_sync(ALL, hit))
+    if lane_number() == np.uint32(0):
+        words[thread >> np.uint32(5)] = bits
+    cuda.syncthreads()
+    if thread < np.uint32(WARPS) and words[thread] != np.uint32(0):
+        word = np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + thread)
+        fetch_and_or(found, word, words[thread])
 
 
 def _make_pull_sum(functions: EdgeFunctions) -> Kernel:

@@ -12,7 +12,15 @@ from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, sum_of_warp
-from gpu_pregel.kernels.programs.frontier_cuda import EDGES, append, count_word
+from gpu_pregel.kernels.programs.frontier_cuda import (
+    BUFFER,
+    EDGES,
+    add_figures,
+    append,
+    degree_of,
+    gather,
+    pieces_of,
+)
 from gpu_pregel.kernels.programs.rows_cuda import warp_number
 
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
@@ -72,10 +80,13 @@ def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
             is_kept = body(np.int64(v), *arrays) != 0
             if is_kept:
                 fetch_and_or(found, v >> np.uint32(5), bit(v))
-        edges = append(is_kept, v, indptr, found_queue, found_hubs, found_firsts, control)
-        edges = sum_of_warp(edges)
-        if lane_number() == np.uint32(0) and edges > np.int64(0):
-            fetch_and_add(control, EDGES, edges)
+        buffer = cuda.shared.array(BUFFER, types.uint32)
+        held = gather(is_kept, v, buffer, np.uint32(0))
+        if held > np.uint32(0):
+            edges = append(buffer, held, indptr, found_queue, found_hubs, found_firsts, control)
+            edges = sum_of_warp(edges)
+            if lane_number() == np.uint32(0):
+                fetch_and_add(control, EDGES, edges)
 
     return filter_queue
 
@@ -92,9 +103,11 @@ def make_filter_of_words(body: Any, arrays: Any, offsets: Any) -> Kernel:
         if v < n and (len(words) == 0 or get_bit(words, v)):
             is_kept = body(np.int64(v), *arrays) != 0
         bits, word = np.uint32(cuda.ballot_sync(ALL, is_kept)), np.uint32(v // np.uint32(WARP))
-        if bits != np.uint32(0):
-            if lane_number() == np.uint32(0):
-                found[word] = bits
-            count_word(bits, word, indptr, control)
+        degree = np.int64(0)
+        if is_kept:
+            degree = degree_of(indptr, v)
+        if lane_number() == np.uint32(0) and bits != np.uint32(0):
+            found[word] = bits
+        add_figures(np.int64(is_kept), degree, pieces_of(degree), control)
 
     return filter_words

@@ -27,8 +27,8 @@ def networkx_colors(graph: gp.Graph, order: str, seed: int) -> list[int]:
     n = graph.num_vertices
     keys = random_keys(n, seed)
     degrees = np.diff(graph.indptr).tolist()
-    rank = {"log_degree": int.bit_length, "degree": int, "random": lambda _: 0}[order]
-    vertices = sorted(range(n), key=lambda v: (-rank(degrees[v]), keys[v // 64], v))
+    ranks = {"log_degree": [degree.bit_length() for degree in degrees], "degree": degrees, "random": [0] * n}[order]
+    vertices = sorted(range(n), key=lambda v: (-ranks[v], keys[v // 64], v))
     rows = np.repeat(np.arange(n), degrees)
     oracle = networkx.Graph([(u, v) for u, v in zip(rows.tolist(), graph.indices.tolist(), strict=True) if u != v])
     oracle.add_nodes_from(range(n))

@@ -17,7 +17,8 @@ import pytest
 
 import gpu_pregel as gp
 from benchmarks.peers import PEERS
-from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, exported_names
+from gpu_pregel.algorithms._entry import Algorithm
+from gpu_pregel.algorithms.registry import ALGORITHMS, exported_names
 from gpu_pregel.host.graphs.results import Result
 from tests.gpu_pregel.algorithms.hops import check_hops, hops
 from tests.graphs import KNOWN, arrays

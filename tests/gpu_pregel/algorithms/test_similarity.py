@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.similarity import check_cosine, check_jaccard, check_overlap
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
+from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
+ALL_DEVICES = pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
 CHECKS: list[tuple[Callable[..., gp.PairScores], Callable[..., None]]] = [
     (gp.jaccard, check_jaccard),
     (gp.overlap, check_overlap),
@@ -28,16 +30,16 @@ TWO_STARS = gp.Graph.from_edgelist(["a", "a", "a", "b", "b"], ["c", "d", "e", "c
 """The vertices a and b have the neighbours c and d in common, and a has e in addition."""
 
 
-@DEVICES
+@ALL_DEVICES
 def test_known_answers(device: str) -> None:
     pairs = [("a", "b"), ("c", "d"), ("b", "c"), ("e", "e")]
-    assert gp.jaccard(TWO_STARS, pairs=pairs, device=device).scores.tolist() == pytest.approx([2 / 3, 1, 0, 1])
-    assert gp.overlap(TWO_STARS, pairs=pairs, device=device).scores.tolist() == pytest.approx([1, 1, 0, 1])
-    assert gp.cosine(TWO_STARS, pairs=pairs, device=device).scores.tolist() == pytest.approx([2 / 6**0.5, 1, 0, 1])
+    assert gp.jaccard(TWO_STARS, pairs=pairs, device=device).to_numpy().tolist() == pytest.approx([2 / 3, 1, 0, 1])
+    assert gp.overlap(TWO_STARS, pairs=pairs, device=device).to_numpy().tolist() == pytest.approx([1, 1, 0, 1])
+    assert gp.cosine(TWO_STARS, pairs=pairs, device=device).to_numpy().tolist() == pytest.approx([2 / 6**0.5, 1, 0, 1])
     options: Any = {"pairs": pairs[:1], "weighted": True, "device": device}
-    assert gp.jaccard(TWO_STARS, **options).scores.tolist() == pytest.approx([2 / 9])
-    assert gp.overlap(TWO_STARS, **options).scores.tolist() == pytest.approx([2 / 4])
-    assert gp.cosine(TWO_STARS, **options).scores.tolist() == pytest.approx([5 / (21 * 10) ** 0.5])
+    assert gp.jaccard(TWO_STARS, **options).to_numpy().tolist() == pytest.approx([2 / 9])
+    assert gp.overlap(TWO_STARS, **options).to_numpy().tolist() == pytest.approx([2 / 4])
+    assert gp.cosine(TWO_STARS, **options).to_numpy().tolist() == pytest.approx([5 / (21 * 10) ** 0.5])
 
 
 @DEVICES

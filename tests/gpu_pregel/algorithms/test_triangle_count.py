@@ -16,9 +16,11 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms import _triangles
 from gpu_pregel.algorithms.checkers.triangle_count import check_triangle_count
 from gpu_pregel.errors import GraphError, VerificationError
+from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
+ALL_DEVICES = pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
 CLIQUE = list(combinations(range(5), 2))
 KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("empty", 0, [], []),
@@ -44,7 +46,7 @@ def built(n: int, edges: list[tuple[int, int]]) -> gp.Graph:
     return gp.Graph.from_edgelist(*arrays(edges), num_vertices=n)
 
 
-@DEVICES
+@ALL_DEVICES
 def test_known_answers(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in plans(monkeypatch):
         for name, n, edges, expected in KNOWN:
@@ -83,7 +85,7 @@ def test_agrees_with_networkx_interpreted() -> None:
 
 def test_plans_and_threads_agree_on_large_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     # More ranks than one chunk, words that hold many neighbours, and ranks that share a counter.
-    monkeypatch.setattr("gpu_pregel.kernels.algorithms.triangles_cpu.HUBS", 1 << 10)
+    monkeypatch.setattr("gpu_pregel.kernels.algorithms.packed_rows_cpu.HUBS", 1 << 10)
     for graph in (gp.kronecker(12, 16), gp.uniform(11, 32), gp.grid(70)):
         counts = [
             gp.triangle_count(graph, device="cpu", threads=threads).to_numpy()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.algorithms.registry import ALGORITHMS, Algorithm, Option
+from gpu_pregel.algorithms._entry import Algorithm, Option
+from gpu_pregel.algorithms.registry import ALGORITHMS
 from gpu_pregel.cli import _arguments, _common, main, make_parser
 from gpu_pregel.errors import ArgumentError
 

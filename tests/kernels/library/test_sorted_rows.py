@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.kernels.library.sorted_rows import count_common, find
+from tests.devices import on
 
 ROWS = st.lists(st.integers(0, 40), max_size=40).map(sorted)
 
@@ -38,11 +39,12 @@ def test_find_takes_logarithmic_steps() -> None:
     assert len(read) <= 6 * 20
 
 
-@pytest.mark.parametrize("directed", [False, True])
-def test_bodies_of_operators_call_it_as_an_attribute(directed: bool) -> None:
+@pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
+def test_bodies_of_operators_call_it_as_an_attribute(device: str) -> None:
     def common(u, v, weight, indptr, indices):  # type: ignore[no-untyped-def]
         return gp.sorted_rows.count_common(indices, indptr[u], indptr[u + 1], indices, indptr[v], indptr[v + 1])
 
-    graph = gp.Graph.from_edgelist([0, 0, 1, 2, 2], [1, 2, 2, 3, 3], directed=directed)
-    frontier = gp.Frontier(graph, device="cpu")
-    assert gp.process_edges(common, frontier, frontier.csr()[:2], returns="sum") == (1 if directed else 6)
+    for directed, expected in ((False, 6), (True, 1)):
+        graph = gp.Graph.from_edgelist([0, 0, 1, 2, 2], [1, 2, 2, 3, 3], directed=directed)
+        frontier = gp.Frontier(graph, device=device)
+        assert gp.process_edges(common, frontier, frontier.csr()[:2], returns="sum") == expected

@@ -1,0 +1,189 @@
+"""Breadth-first searches from many sources at once, one bit per source, and what they find of each vertex.
+
+Manuel Then et al.: The More the Merrier: Efficient Multi-Source Graph Traversal, PVLDB 8(4), 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms.bfs import bfs
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.library import atomics
+
+Array = np.ndarray[Any, Any]
+
+REACHED, DISTANCES, INVERSES, FARTHEST = 0, 1, 2, 3
+"""Figures: the number of vertices, the sum of their distances, the sum of the inverses, the largest distance."""
+_FIGURES = 4
+_WORD_BITS = 64
+_BYTES_PER_VERTEX = 3 * 64 + 2 * 4 + 4 * 8
+
+
+class Searches:
+    """Searches on a graph and a device, with their statistics and their trace: kernels on the CPU, else operators."""
+
+    def __init__(self, graph: Graph, target: Device, *, progress: bool) -> None:
+        self.graph, self.target = graph, target
+        self.everyone = Frontier(graph, device=target.name, threads=target.threads, progress=progress)
+        self._phases = Phases(target, shown=progress)
+        self._rows: list[dict[str, Any]] = []
+
+    def trace(self) -> tuple[dict[str, Any], ...]:
+        """Return a row per superstep and phase."""
+        return (*self._rows, *self.everyone.trace(), *self._phases.trace())
+
+    def stats(self) -> dict[str, Any]:
+        """Return the device, the number of threads, and the seconds of everything."""
+        totals = {key: sum(row[key] for row in self.trace()) for key in ("seconds", "compile_seconds")}
+        return {"device": self.target.name, "threads": self.target.threads, **totals}
+
+    def run(
+        self, sources: Array | None = None, *, transpose: bool = False, by_source: bool = False, counted: bool = True
+    ) -> Array:
+        """Search from ``sources``, or from all vertices, along out-edges, or along in-edges with ``transpose``.
+
+        Returns
+        -------
+        int64[n, 4] or int64[k, 4]
+            The figures of each vertex over the sources other than itself that reach it, or ``by_source`` those of each
+            source over the vertices that it reaches, of which only the largest distance unless ``counted``. Inverses of
+            distances are in units of ``1 / inverse_unit(n)``.
+        """
+        if self.target.name == "cpu":
+            return self._on_cpu(sources, transpose, by_source, counted)
+        numbers = np.arange(self.graph.num_vertices) if sources is None else sources
+        return _by_operators(self.everyone, numbers, transpose, by_source)
+
+    def hops(self, sources: Array, *, transpose: bool = False, limit: int | None = None) -> Array:
+        """Return the number of edges from the nearest source to each vertex, -1 where there are more than ``limit``."""
+        if self.target.name != "cpu":
+            return _hops_by_operators(self.everyone, sources, transpose, limit)
+        graph = self.graph.transpose() if transpose else self.graph
+        found = bfs(graph, self.graph.to_ids(sources), max_hops=limit, device="cpu", threads=self.target.threads)
+        self._rows += found.trace
+        return found.to_numpy()
+
+    def _on_cpu(self, sources: Array | None, transpose: bool, by_source: bool, counted: bool) -> Array:
+        graph, target = self.graph, self.target
+        n = graph.num_vertices
+        kernels = target.kernels("searches")
+        out, back = (graph.csc, graph.to_csr()) if transpose else (graph.to_csr(), graph.csc)
+        order = np.arange(n) if sources is None else sources
+        count = len(order)
+        batches = -(-count // kernels.BATCH)
+        threads = min(batches, target.threads or 1)
+        target.require(threads * n * _BYTES_PER_VERTEX, f"searching from {count:,} sources on {threads} threads")
+        if batches > 1:
+            ranks = np.empty(n, np.uint32)
+            self._phases.run("cluster", kernels.cluster, 1, out.indptr, out.indices, ranks)
+            places = np.argsort(ranks[order], kind="stable")
+            order = order[places]
+        of_targets = np.zeros(0 if by_source else n * _FIGURES, np.int64)
+        of_sources = np.zeros((count if by_source else 0, _FIGURES), np.int64)
+        arrays = (out.indptr, out.indices, back.indptr, back.indices, order.astype(np.uint32))
+        figures = (inverse_unit(n), counted, of_targets, of_sources)
+        self._phases.run("search", kernels.search, batches, *arrays, *figures, chunk=1)
+        if not by_source:
+            return of_targets.reshape(n, _FIGURES)
+        if batches > 1:
+            of_sources[places] = of_sources.copy()
+        return of_sources
+
+
+def inverse_unit(vertices: int) -> int:
+    """Return the power of two in whose inverse inverses are counted: the sum of ``vertices`` of them fits in int64."""
+    return 1 << (62 - int(vertices).bit_length())
+
+
+def _spread(u: int, v: int, weight: float, seen: Any, visit: Any, found: Any) -> bool:
+    """Send the sources that reached u in the last level on to v, which most have not seen."""
+    new = visit[u] & ~seen[v]
+    if new == np.uint64(0):
+        return False
+    atomics.bitwise_or(found, v, new)
+    return True
+
+
+def _settle(v: int, seen: Any, visit: Any, found: Any, figures: Any, distance: int, inverse: int) -> int:
+    """Mark the sources found at v as seen, and add them to the figures of v."""
+    new = found[v]
+    found[v] = 0
+    visit[v] = new
+    seen[v] |= new
+    reached = 0
+    while new != np.uint64(0):
+        new &= new - np.uint64(1)
+        reached += 1
+    figures[4 * v] += reached
+    figures[4 * v + 1] += reached * distance
+    figures[4 * v + 2] += reached * inverse
+    figures[4 * v + 3] = max(figures[4 * v + 3], distance)
+    return 0
+
+
+def _settle_sources(
+    v: int, seen: Any, visit: Any, found: Any, figures: Any, distance: int, inverse: int, first: int
+) -> int:
+    """Mark the sources found at v as seen, and add v to their figures."""
+    new = found[v]
+    found[v] = 0
+    visit[v] = new
+    seen[v] |= new
+    place = 4 * first
+    while new != np.uint64(0):
+        if new & np.uint64(1) != np.uint64(0):
+            atomics.add(figures, place, 1)
+            atomics.add(figures, place + 1, distance)
+            atomics.add(figures, place + 2, inverse)
+            atomics.max(figures, place + 3, distance)
+        new >>= np.uint64(1)
+        place += 4
+    return 0
+
+
+def _by_operators(everyone: Frontier, sources: Array, transpose: bool, by_source: bool) -> Array:
+    """Search in batches of 64 sources."""
+    rows = len(sources) if by_source else everyone.graph.num_vertices
+    figures = everyone.full(0, np.int64, rows * _FIGURES)
+    unit = inverse_unit(everyone.graph.num_vertices)
+    for first in range(0, len(sources), _WORD_BITS):
+        batch = sources[first : first + _WORD_BITS]
+        bits = np.zeros(everyone.graph.num_vertices, np.uint64)
+        np.bitwise_or.at(bits, batch, np.uint64(1) << np.arange(len(batch), dtype=np.uint64))
+        seen, visit, found = everyone.upload(bits), everyone.upload(bits), everyone.full(0, np.uint64)
+        frontier, distance = everyone.chosen(batch), 0
+        while frontier := process_edges(_spread, frontier, [seen, visit, found], transpose=transpose):
+            distance += 1
+            arrays = [seen, visit, found, figures, distance, (unit + distance // 2) // distance]
+            if by_source:
+                process_vertices(_settle_sources, frontier, [*arrays, first])
+            else:
+                process_vertices(_settle, frontier, arrays)
+    return everyone.download(figures).reshape(rows, _FIGURES)
+
+
+def _hops_by_operators(everyone: Frontier, sources: Array, transpose: bool, limit: int | None) -> Array:
+    """Search level by level."""
+    frontier = everyone.chosen(sources)
+    hops = everyone.upload(np.where(frontier.flags(), 0, -1).astype(np.int32))
+    distance = 0
+    while frontier and distance != limit:
+        distance += 1
+        frontier = process_edges(_visit, frontier, [hops, distance], receives=_is_new, transpose=transpose)
+    return everyone.download(hops)
+
+
+def _visit(u: int, v: int, weight: float, hops: Any, distance: int) -> bool:
+    """Reach v, unless another edge has."""
+    return bool(atomics.compare_and_swap(hops, v, -1, distance))
+
+
+def _is_new(v: int, hops: Any, distance: int) -> bool:
+    return bool(atomics.load(hops, v) < 0)

@@ -1,0 +1,37 @@
+"""Breadth-first search in NumPy, for checkers of distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.host.graphs.graph import Graph
+
+Array = np.ndarray[Any, Any]
+
+_WORK = 1 << 26
+"""Edges that the searches of a checker may read before it checks only a part of the vertices."""
+
+
+def hops_from(graph: Graph, sources: Array, limit: int | None = None, *, transpose: bool = False) -> Array:
+    """Return the number of edges from the nearest source to each vertex, -1 where there is no path within ``limit``."""
+    csr = graph.csc if transpose else graph.to_csr()
+    hops = np.full(graph.num_vertices, -1)
+    frontier = np.unique(sources)
+    hops[frontier] = distance = 0
+    while frontier.size and distance != limit:
+        distance += 1
+        begins = csr.indptr[frontier]
+        degrees = csr.indptr[frontier + 1] - begins
+        steps = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+        found = csr.indices[np.repeat(begins, degrees) + steps]
+        frontier = np.unique(found[hops[found] < 0])
+        hops[frontier] = distance
+    return hops
+
+
+def checked_vertices(graph: Graph) -> Array:
+    """Return the vertices from which a checker searches: all, or an even sample of those of a large graph."""
+    n = graph.num_vertices
+    return np.arange(0, n, max(1, n * (n + graph.num_edges) // _WORK))

@@ -1,0 +1,255 @@
+"""Diameter: the largest distance between two vertices that are connected, or bounds of it.
+
+Pierluigi Crescenzi et al.: On computing the diameter of real-world undirected graphs (iFUB), Theoretical Computer
+Science 514, 2013. All components are searched at once, from one vertex each, and vertices far from the centres in
+bit-parallel batches; those that distances found before bound (Takes, Kosters, CIKM 2011) are skipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._searches import FARTHEST, Searches
+from gpu_pregel.algorithms.connected_components import connected_components
+from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import Result
+
+Array = np.ndarray[Any, Any]
+
+_SMALL = 1024
+"""Vertices up to which searches from all of them take less time than iFUB."""
+_BATCH = 1024
+"""Vertices searched from before the bounds are compared again."""
+_SEARCHES = 10
+"""Searches that bound the diameter at least."""
+_WORTH = 32
+"""Vertices that a search must rule out if another one is to follow; a batch takes less time per vertex."""
+_WORD = (1 << 32) - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Diameter(Result):
+    """The diameter of a graph, or bounds of it.
+
+    Attributes
+    ----------
+    bounds : int64[2]
+        The largest distance that was found, in edges, and an upper bound of all distances; equal if it is exact.
+    pair : int64[2]
+        The numbers of two vertices, the first of which is ``bounds[0]`` edges from the second; empty if there is none.
+    exact : bool
+        Whether the bounds are equal.
+    """
+
+    bounds: Array
+    pair: Array
+    exact: bool
+
+    @property
+    def _values(self) -> Array:
+        return self.bounds
+
+    def _columns(self) -> dict[str, Array]:
+        """One row with both bounds."""
+        return {"lower": self.bounds[:1], "upper": self.bounds[1:]}
+
+    @property
+    def lower(self) -> int:
+        """The largest distance that was found."""
+        return int(self.bounds[0])
+
+    @property
+    def upper(self) -> int:
+        """The largest distance that there may be."""
+        return int(self.bounds[1])
+
+    def ends(self) -> tuple[Any, ...]:
+        """Return the ids of two vertices at the distance ``lower``, in the direction of the path; none without any."""
+        return tuple(self.graph.to_ids(self.pair).tolist())
+
+    def summary(self) -> dict[str, Any]:
+        """Return both bounds."""
+        return {"lower": self.lower, "upper": self.upper}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        return f"diameter {self.lower:,}" if self.exact else f"diameter from {self.lower:,} to {self.upper:,}"
+
+
+def diameter(
+    graph: GraphLike,
+    *,
+    exact: bool = True,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Diameter:
+    """Find the largest distance, in edges, of all pairs of vertices of which the first reaches the second.
+
+    NetworkX rejects graphs that are not connected; here pairs that are not connected are left out. Weights are ignored.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+    exact : bool, default True
+        Whether to search until both bounds are equal; otherwise a few searches bound the diameter. Exact diameters of
+        directed graphs need searches from all vertices.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show a progress bar on stderr.
+
+    Returns
+    -------
+    Diameter
+        With ``lower``, ``upper`` and ``ends()``.
+
+    Raises
+    ------
+    NotEnoughMemoryError
+        Each thread needs 232 bytes per vertex.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> found = gp.diameter(gp.Graph.from_edgelist(["a", "b", "x"], ["b", "c", "y"]))
+    >>> found.lower, found.upper, found.ends()
+    (2, 2, ('a', 'c'))
+    """
+    graph = as_graph(graph)
+    check_flag("exact", exact)
+    target = get_device(device, threads=threads)
+    search = _Search(graph, Searches(graph, target, progress=progress))
+    if graph.num_vertices == 0:
+        search.upper = 0
+    elif exact and (graph.is_directed or graph.num_vertices <= _SMALL):
+        search.everything()
+    elif graph.is_directed:
+        search.bound_directed()
+    else:
+        search.bound(_labels(graph, target, search))
+        if exact:
+            search.fringes()
+    return search.result()
+
+
+def _labels(graph: Graph, target: Any, search: _Search) -> Array:
+    """Return the component of each vertex."""
+    if target.name == "python":  # which runs no kernels
+        labels = np.full(graph.num_vertices, -1)
+        for v in range(graph.num_vertices):
+            if labels[v] < 0:
+                labels[search.searches.hops(np.array([v])) >= 0] = v
+        return labels
+    return connected_components(graph, device=target.name, threads=target.threads).to_numpy()
+
+
+class _Search:
+    """The bounds found so far."""
+
+    def __init__(self, graph: Graph, searches: Searches) -> None:
+        self.graph, self.searches = graph, searches
+        self.lower, self.upper = 0, max(graph.num_vertices - 1, 0)
+        self.pair = np.zeros(2 * min(graph.num_vertices, 1), np.int64)
+
+    def found(self, distance: int, source: int, target: int) -> None:
+        """Raise the lower bound to the distance of two vertices, if it is larger."""
+        if distance > self.lower:
+            self.lower, self.pair = distance, np.array([source, target], np.int64)
+
+    def everything(self) -> None:
+        """Search from all vertices."""
+        farthest = self.searches.run(transpose=True)[:, FARTHEST]
+        self.sweep(int(farthest.argmax()))
+        self.upper = self.lower
+
+    def sweep(self, source: int, *, transpose: bool = False) -> Array:
+        """Search from one vertex; return the distances."""
+        hops = self.searches.hops(np.array([source]), transpose=transpose)
+        other = int(hops.argmax())
+        self.found(int(hops[other]), *((other, source) if transpose else (source, other)))
+        return hops
+
+    def bound_directed(self) -> None:
+        """Search along both directions from the vertex of the most edges, and from the ends of the longest paths."""
+        source = int((self.graph.out_degrees * self.graph.in_degrees).argmax())
+        forward = self.sweep(source)
+        backward = self.sweep(source, transpose=True)
+        if min(forward.min(), backward.min()) >= 0:
+            self.upper = min(self.upper, int(forward.max() + backward.max()))
+        self.sweep(int(forward.argmax()), transpose=True)
+        self.sweep(int(backward.argmax()))
+
+    def bound(self, labels: Array) -> None:
+        """Search from vertices of each component whose bounds are the largest and the smallest in turn."""
+        n = len(labels)
+        self.order = np.argsort(labels, kind="stable")
+        sizes = np.bincount(labels, minlength=n)
+        self.sizes = sizes[sizes > 0]
+        self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.degrees = self.graph.out_degrees[self.order]
+        self.lows = np.zeros(n, np.int64)
+        self.highs = np.repeat(self.sizes - 1, self.sizes)
+        self.levels = self.highs.copy()
+        left = [n, n]
+        while self.upper > self.lower and (len(left) < _SEARCHES or left[-3] - left[-1] > 2 * _WORTH):
+            # Of equal bounds, take the vertex of the largest degree.
+            bounds = self.highs if len(left) % 2 else n - self.lows
+            best = np.repeat(np.maximum.reduceat(bounds, self.firsts), self.sizes)
+            self.search(self.largest(np.where(bounds == best, self.degrees + 1, 0)))
+            self.upper = min(2 * int(self.levels.max()), int(self.highs.max()))
+            left.append(int(np.count_nonzero(np.minimum(self.highs, 2 * self.levels) > self.lower)))
+
+    def search(self, places: Array) -> None:
+        """Search from one vertex of each component, and bound the largest distances of all vertices."""
+        hops = self.searches.hops(self.order[places])[self.order]
+        others = self.largest(hops)
+        k = int(hops[others].argmax())
+        self.found(int(hops[others[k]]), int(self.order[places[k]]), int(self.order[others[k]]))
+        farthest = np.repeat(hops[others], self.sizes)
+        np.maximum(self.lows, np.maximum(hops, farthest - hops), out=self.lows)
+        np.minimum(self.highs, farthest + hops, out=self.highs)
+        self.highs[places] = hops[others]
+        # Keep the distances from the most central source of each component.
+        nearest = np.repeat(np.maximum.reduceat(self.levels, self.firsts), self.sizes)
+        np.copyto(self.levels, hops, where=farthest < nearest)
+
+    def largest(self, values: Array) -> Array:
+        """Return the place in ``order`` of the largest value of each component; of several, the first."""
+        keys = (values.astype(np.int64) << 32) | (_WORD - np.arange(len(values)))
+        return _WORD - (np.maximum.reduceat(keys, self.firsts) & _WORD)
+
+    def fringes(self) -> None:
+        """Search from all vertices of a level, from the farthest level on, until two of the others are too close."""
+        for level in range(int(self.levels.max()), 0, -1):
+            # Two vertices up to this level are at most twice as far apart.
+            self.upper = min(self.upper, max(self.lower, 2 * level))
+            fringe = np.flatnonzero(self.levels == level)
+            for first in range(0, len(fringe), _BATCH):
+                if self.lower >= self.upper:
+                    return
+                batch = fringe[first : first + _BATCH]
+                batch = self.order[batch[self.highs[batch] > self.lower]]
+                if len(batch):
+                    farthest = self.searches.run(batch, by_source=True, counted=False)[:, FARTHEST]
+                    if farthest.max() > self.lower:
+                        self.sweep(int(batch[farthest.argmax()]))
+        self.upper = self.lower
+
+    def result(self) -> Diameter:
+        """Return the bounds."""
+        upper = max(self.upper, self.lower)
+        return Diameter(
+            graph=self.graph,
+            stats=self.searches.stats(),
+            trace=self.searches.trace(),
+            bounds=np.array([self.lower, upper], np.int64),
+            pair=self.pair,
+            exact=self.lower == upper,
+        )

@@ -1,0 +1,303 @@
+"""Random walks: uniform, weighted, and biased as in node2vec.
+
+Aditya Grover, Jure Leskovec: node2vec: Scalable Feature Learning for Networks, KDD 2016. Biased steps are drawn by
+rejection, as by Ke Yang et al.: KnightKing: A Fast Distributed Graph Random Walk Engine, SOSP 2019.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.algorithms._arguments import (
+    check_positive,
+    check_weights_nonnegative,
+    vertex_numbers,
+    weights_required,
+)
+from gpu_pregel.algorithms._items import items
+from gpu_pregel.host.arguments import check_flag, check_integer
+from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.results import Result
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.kernels.library.philox import key_of, uniform
+
+Array = np.ndarray[Any, Any]
+
+_TRIALS = 32
+"""Rejected draws of a biased step, after which it is drawn from the exact probabilities of the row."""
+_DRAWS = 2 * _TRIALS + 1
+"""Random numbers of a step."""
+_LONGEST = (1 << 32) // _DRAWS - 1
+
+
+@dataclass(frozen=True, repr=False)
+class Walks(Result):
+    """Random walks.
+
+    Attributes
+    ----------
+    walks : int64[k, length + 1]
+        The vertex numbers of each walk, from its start; -1 after a vertex without out-edges.
+    starts : int64[k]
+        The vertex numbers of the starts.
+    weighted : bool
+        Whether edges were chosen in proportion to their weights.
+    p, q : float
+        The parameters of node2vec.
+    seed : int
+    """
+
+    walks: Array
+    starts: Array
+    weighted: bool
+    p: float
+    q: float
+    seed: int
+
+    @property
+    def _values(self) -> Array:
+        return self.walks
+
+    def _columns(self) -> dict[str, Array]:
+        """One row per step that was made, by the user's ids."""
+        walk, step = np.nonzero(self.walks >= 0)
+        return {"walk": walk, "step": step, "vertex": self.graph.to_ids(self.walks[walk, step])}
+
+    def paths(self) -> list[list[Any]]:
+        """Return the walks as lists of the user's ids, without padding."""
+        lengths = (self.walks >= 0).sum(axis=1)
+        return [self.graph.to_ids(row[:length]).tolist() for row, length in zip(self.walks, lengths, strict=True)]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the number of walks, of their steps, and of the walks that ended early."""
+        steps = int((self.walks[:, 1:] >= 0).sum())
+        return {"walks": len(self.walks), "steps": steps, "ended": int((self.walks[:, -1] < 0).sum())}
+
+    def describe(self) -> str:
+        """Return a one-line summary."""
+        found = self.summary()
+        return f"{found['walks']:,} walks, {found['steps']:,} steps, {found['ended']:,} walks ended early"
+
+
+def random_walks(
+    graph: GraphLike,
+    starts: Any,
+    length: int,
+    *,
+    weighted: bool = False,
+    p: float = 1.0,
+    q: float = 1.0,
+    seed: int = 0,
+    device: DeviceName = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+) -> Walks:
+    """Walk along random out-edges.
+
+    Parameters
+    ----------
+    graph : Graph, NetworkX graph or SciPy sparse matrix
+    starts : collection of ids
+        The first vertex of each walk; a vertex may be given several times.
+    length : int
+        Number of steps.
+    weighted : bool, default False
+        Choose edges in proportion to their weights instead of uniformly.
+    p, q : float, default 1.0
+        node2vec's return and in-out parameters: from t to v, the edge back to t has its weight divided by p, and an
+        edge to a vertex to which none leads from t has it divided by q.
+    seed : int, default 0
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+    threads : int, optional
+        Number of CPU threads. Default: the processors available to this process.
+    progress : bool, default False
+        Show the number of steps on stderr.
+
+    Returns
+    -------
+    Walks
+        With ``walks``, int64[k, length + 1]. Random numbers depend on the seed, the position of a walk and the step
+        only, so that every run, device and number of threads gives the same walks.
+
+    Raises
+    ------
+    ArgumentError
+        A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
+    GraphError
+        ``weighted``, but the graph has no weights or a negative one.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> ring = gp.Graph.from_edgelist(["a", "b", "c"], ["b", "c", "a"], directed=True)
+    >>> gp.random_walks(ring, ["a", "c"], 4).paths()
+    [['a', 'b', 'c', 'a', 'b'], ['c', 'a', 'b', 'c', 'a']]
+    """
+    graph = as_graph(graph)
+    first = vertex_numbers(graph, "starts", starts)
+    width = check_integer("length", length, 1, _LONGEST) + 1
+    p, q = check_positive("p", p), check_positive("q", q)
+    key = key_of(check_integer("seed", seed, 0))
+    if check_flag("weighted", weighted):
+        weights_required(graph, "random_walks with weighted=True")
+        check_weights_nonnegative(graph, "random_walks")
+    target = get_device(device, threads=threads)
+    walkers = items(len(first), target, progress=progress)
+    walks = walkers.full(-1, np.int64, len(first) * width)
+    begun = walkers.upload(first)
+    indptr, indices, cumulative = _edges(graph, target, weighted)
+    process_vertices(_begin, walkers, [walks, width, begun])
+    for step in range(1, width):
+        arrays = [walks, width, step, key, indptr, indices, cumulative]
+        if p == q == 1.0 or step == 1:
+            process_vertices(_step, walkers, arrays)
+        else:
+            process_vertices(_biased_step, walkers, [*arrays, 1.0 / p, 1.0 / q])
+    found = walkers.download(walks).reshape(len(first), width)
+    return Walks(
+        graph=graph,
+        stats=walkers.stats(),
+        trace=walkers.trace(),
+        walks=found,
+        starts=first,
+        weighted=weighted,
+        p=p,
+        q=q,
+        seed=seed,
+    )
+
+
+def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]:
+    """Return indptr, indices and the sums of weights in each row up to each edge, or an empty array, on a device."""
+    everyone = Frontier(graph, device=target.name, threads=target.threads)
+    indptr, indices, weights = everyone.csr()
+    if not weighted:
+        return indptr, indices, everyone.full(0.0, np.float64, 0)
+
+    def derive() -> Any:
+        cumulative = everyone.full(0.0, np.float64, graph.num_edges)
+        process_vertices(_accumulate, everyone, [indptr, weights, cumulative])
+        return cumulative
+
+    return indptr, indices, graph._fact(f"cumulative weights on {target.name}", derive)
+
+
+def _accumulate(v: int, indptr: Any, weights: Any, cumulative: Any) -> int:
+    """Sum the weights of a row up to each edge."""
+    total = 0.0
+    for e in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
+        total += float(weights[e])
+        cumulative[e] = total
+    return 0
+
+
+def _begin(i: int, walks: Any, width: int, first: Any) -> int:
+    walks[i * width] = first[i]
+    return 0
+
+
+def _first_above(value: Any, sums: Any, begin: Any, end: Any) -> Any:
+    """Return the first position from ``begin`` to ``end`` at which ``sums`` exceeds the value."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if sums[middle] > value:
+            end = middle
+        else:
+            begin = middle + 1
+    return begin
+
+
+def _draw(begin: Any, end: Any, cumulative: Any, number: Any) -> Any:
+    """Return a random edge of a row, or -1 if it is empty or has no positive weight."""
+    if begin == end:
+        return -1
+    if len(cumulative) == 0:
+        return begin + int(number * (end - begin))
+    total = cumulative[end - 1]
+    return _first_above(number * total, cumulative, begin, end) if total > 0.0 else -1
+
+
+def _step(i: int, walks: Any, width: int, step: int, key: int, indptr: Any, indices: Any, cumulative: Any) -> int:
+    """Make a step that does not depend on the one before."""
+    place = i * width + step
+    v = walks[place - 1]
+    if v >= 0:
+        e = _draw(np.int64(indptr[v]), np.int64(indptr[v + 1]), cumulative, uniform(key, i, step * _DRAWS))
+        if e >= 0:
+            walks[place] = indices[e]
+    return 0
+
+
+def _has_edge(indptr: Any, indices: Any, u: Any, v: Any) -> Any:
+    """Return whether there is an edge from u to v, by binary search."""
+    begin, end = np.int64(indptr[u]), np.int64(indptr[u + 1])
+    while begin < end:
+        middle = (begin + end) // 2
+        if np.int64(indices[middle]) < v:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin < np.int64(indptr[u + 1]) and np.int64(indices[begin]) == v
+
+
+def _bias(indptr: Any, indices: Any, t: Any, x: Any, back: Any, away: Any) -> Any:
+    """Return the factor of an edge to x on a walk that came from t."""
+    if x == t:
+        return back
+    return 1.0 if _has_edge(indptr, indices, t, x) else away
+
+
+def _weight(cumulative: Any, begin: Any, e: Any) -> Any:
+    if len(cumulative) == 0:
+        return 1.0
+    return float(cumulative[e] - cumulative[e - 1]) if e > begin else float(cumulative[e])
+
+
+def _biased_step(
+    i: int,
+    walks: Any,
+    width: int,
+    step: int,
+    key: int,
+    indptr: Any,
+    indices: Any,
+    cumulative: Any,
+    back: float,
+    away: float,
+) -> int:
+    """Make a step whose probabilities depend on the one before."""
+    place = i * width + step
+    v, t = walks[place - 1], walks[place - 2]
+    if v < 0:
+        return 0
+    begin, end = np.int64(indptr[v]), np.int64(indptr[v + 1])
+    largest = max(back, 1.0, away)
+    counter = step * _DRAWS
+    for trial in range(_TRIALS):
+        e = _draw(begin, end, cumulative, uniform(key, i, counter + 2 * trial))
+        if e < 0:
+            return 0
+        x = np.int64(indices[e])
+        factor = _bias(indptr, indices, t, x, back, away)
+        if uniform(key, i, counter + 2 * trial + 1) * largest < factor:
+            walks[place] = x
+            return 0
+    # Few edges are likely: weigh all of them.
+    total = 0.0
+    for e in range(begin, end):
+        total += _weight(cumulative, begin, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+    rest = uniform(key, i, counter + 2 * _TRIALS) * total
+    chosen = np.int64(-1)
+    for e in range(begin, end):
+        share = _weight(cumulative, begin, e) * _bias(indptr, indices, t, np.int64(indices[e]), back, away)
+        if share > 0.0 and rest >= 0.0:
+            chosen = np.int64(indices[e])
+            rest -= share
+    walks[place] = chosen
+    return 0

@@ -1,0 +1,190 @@
+"""Kernels of weighted betweenness centrality on the CPU: Dijkstra's algorithm from one source after the other.
+
+Each block of sources has its row of every array. ``order`` has the reached vertices by distance, and ``ranks`` their
+positions in it. A vertex in the heap has the rank -2 - (its position there), one that is not reached -1 and infinite
+distance. If ``wide``, counts of paths exceed the range of float64 and ``paths`` are their logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gpu_pregel.kernels.algorithms.path_counts_cpu import LIMIT
+from gpu_pregel.kernels.library.jit_cpu import always_inline, inline, jit
+from gpu_pregel.kernels.library.work_cpu import claim
+
+
+@always_inline
+def _move_up(heap: Any, place: Any, vertex: Any, distances: Any, ranks: Any) -> None:
+    """Put a vertex at a free place of the heap, or above it."""
+    while place > 0:
+        above = (place - 1) >> 1
+        other = heap[above]
+        if distances[other] <= distances[vertex]:
+            break
+        heap[place] = other
+        ranks[other] = -2 - place
+        place = above
+    heap[place] = vertex
+    ranks[vertex] = -2 - place
+
+
+@always_inline
+def _move_down(heap: Any, size: Any, vertex: Any, distances: Any, ranks: Any) -> None:
+    """Put a vertex at the free top of the heap, or below it."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= size:
+            break
+        if below + 1 < size and distances[heap[below + 1]] < distances[heap[below]]:
+            below += 1
+        other = heap[below]
+        if distances[vertex] <= distances[other]:
+            break
+        heap[place] = other
+        ranks[other] = -2 - place
+        place = below
+    heap[place] = vertex
+    ranks[vertex] = -2 - place
+
+
+@inline
+def _count_paths(
+    in_indptr: Any, in_indices: Any, in_weights: Any, wide: Any, distances: Any, ranks: Any, paths: Any, v: Any
+) -> Any:
+    """Return the number of shortest paths to the vertex that was reached last."""
+    total = 0.0
+    highest = -np.inf
+    if wide:
+        for e in range(in_indptr[v], in_indptr[v + 1]):
+            u = in_indices[e]
+            if 0 <= ranks[u] < ranks[v] and distances[u] + in_weights[e] == distances[v]:
+                highest = max(highest, paths[u])
+    for e in range(in_indptr[v], in_indptr[v + 1]):
+        u = in_indices[e]
+        if 0 <= ranks[u] < ranks[v] and distances[u] + in_weights[e] == distances[v]:
+            total += math.exp(paths[u] - highest) if wide else paths[u]
+    return highest + math.log(total) if wide else total
+
+
+@inline
+def _search(
+    out: Any, back: Any, source: Any, wide: Any, heap: Any, order: Any, distances: Any, ranks: Any, paths: Any
+) -> Any:
+    """Find the distances from a source and the numbers of paths; return how many vertices it reaches.
+
+    The number is negative if a count overflows.
+    """
+    indptr, indices, weights = out
+    in_indptr, in_indices, in_weights = back
+    distances[source] = 0.0
+    heap[0] = source
+    ranks[source] = -2
+    size = 1
+    reached = 0
+    sign = 1
+    while size > 0:
+        u = np.int64(heap[0])
+        size -= 1
+        if size > 0:
+            _move_down(heap, size, np.int64(heap[size]), distances, ranks)
+        order[reached] = u
+        ranks[u] = reached
+        reached += 1
+        if reached == 1:
+            paths[u] = 0.0 if wide else 1.0
+        else:
+            paths[u] = _count_paths(in_indptr, in_indices, in_weights, wide, distances, ranks, paths, u)
+            if not wide and paths[u] > LIMIT:
+                sign = -1
+        for e in range(indptr[u], indptr[u + 1]):
+            v = np.int64(indices[e])
+            distance = distances[u] + weights[e]
+            if ranks[v] < 0 and distance < distances[v]:
+                distances[v] = distance
+                place = -2 - ranks[v]
+                if ranks[v] == -1:
+                    place = size
+                    size += 1
+                _move_up(heap, place, v, distances, ranks)
+    return sign * reached
+
+
+@inline
+def _return(
+    out: Any,
+    wide: Any,
+    reached: Any,
+    order: Any,
+    distances: Any,
+    ranks: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+) -> None:
+    """Add up the dependencies from the farthest vertex to the source."""
+    indptr, indices, weights = out
+    for i in range(reached - 1, -1, -1):
+        u = np.int64(order[i])
+        total = 0.0
+        for e in range(indptr[u], indptr[u + 1]):
+            v = indices[e]
+            if ranks[v] > i and distances[u] + weights[e] == distances[v]:
+                part = (1.0 + dependencies[v]) * (math.exp(paths[u] - paths[v]) if wide else paths[u] / paths[v])
+                if edges is not None:
+                    edges[e] += part
+                total += part
+        dependencies[u] = total
+        scores[u] += extra * (reached - 1) if i == 0 else total + extra
+
+
+@inline
+def _clear(reached: Any, order: Any, distances: Any, ranks: Any) -> None:
+    """Forget the reached vertices."""
+    for i in range(reached):
+        distances[order[i]] = np.inf
+        ranks[order[i]] = -1
+
+
+@jit
+def search_blocks(
+    work: Any,
+    out: Any,
+    back: Any,
+    sources: Any,
+    blocks: Any,
+    heap: Any,
+    order: Any,
+    distances: Any,
+    ranks: Any,
+    paths: Any,
+    dependencies: Any,
+    extra: Any,
+    scores: Any,
+    edges: Any,
+) -> None:
+    """Search from all sources; each item is a block of them."""
+    block, last_block = claim(work)
+    while block < last_block:
+        if edges is None:
+            edge_scores = None
+        else:
+            edge_scores = edges[block]
+        found = (order[block], distances[block], ranks[block])
+        for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
+            wide = False
+            reached = _search(out, back, sources[k], wide, heap[block], *found, paths[block])
+            if reached < 0:
+                _clear(-reached, *found)
+                wide = True
+                reached = _search(out, back, sources[k], wide, heap[block], *found, paths[block])
+            results = (dependencies[block], extra, scores[block], edge_scores)
+            _return(out, wide, reached, *found, paths[block], *results)
+            _clear(reached, *found)
+        block, last_block = claim(work)

@@ -1,0 +1,275 @@
+"""Tests of shortest paths: known answers, SciPy, NetworkX, types of weights, plateaus, LDBC's graphs, bad arguments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra
+
+import gpu_pregel as gp
+from gpu_pregel.algorithms.checkers.sssp import check_sssp
+from gpu_pregel.algorithms.sssp import _CpuSearch
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
+from tests.devices import on
+from tests.graphs import arrays, edge_lists
+
+MODULE = "gpu_pregel.algorithms.sssp"
+FAR = 2**63 - 1
+INF = np.inf
+
+
+@pytest.mark.parametrize("device", ["cpu", "python"])
+@pytest.mark.parametrize(
+    ("edges", "weights", "directed", "source", "distances", "predecessors"),
+    [
+        ([], [], False, 0, [0, INF, INF], [0, -1, -1]),
+        ([(0, 0)], [2.0], False, 0, [0, INF, INF], [0, -1, -1]),
+        ([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 3.0], False, 0, [0, 1, 2], [0, 0, 1]),
+        ([(0, 1), (1, 2), (0, 2)], [1.0, 1.0, 2.0], False, 0, [0, 1, 2], [0, 0, 0]),
+        ([(0, 1), (0, 1), (1, 2)], [5.0, 3.0, 1.0], True, 0, [0, 3, 4], [0, 0, 1]),
+        ([(0, 1), (1, 2)], [1.0, 1.0], True, 2, [INF, INF, 0], [-1, -1, 2]),
+        ([(0, 1), (1, 2), (2, 3)], [1.0, INF, 1.0], True, 0, [0, 1, INF, INF], [0, 0, -1, -1]),
+        ([(0, 1), (1, 2), (2, 3)], [1.0, 5.0, 1.0], False, [3, 0], [0, 1, 1, 0], [0, 0, 3, 3]),
+        # A cycle of weight 0 is reached by vertex 3 only.
+        ([(0, 3), (3, 1), (1, 2), (2, 3)], [1.0, 0.0, 0.0, 0.0], False, 0, [0, 1, 1, 1], [0, 3, 3, 0]),
+        ([(2, 1), (1, 0)], [0.0, 0.0], False, 2, [0, 0, 0], [1, 2, 2]),
+    ],
+)
+def test_known_answers(
+    edges: list[tuple[int, int]],
+    weights: list[float],
+    directed: bool,
+    source: Any,
+    distances: list[float],
+    predecessors: list[int],
+    device: str,
+) -> None:
+    graph = gp.Graph.from_edgelist(*arrays(edges), weights, num_vertices=len(distances), directed=directed)
+    found = gp.sssp(graph, source, device=device)
+    assert (found.distances.tolist(), found.predecessors.tolist()) == (distances, predecessors)
+    check_sssp(graph, found)
+
+
+@given(edge_lists(), st.sampled_from(["i4", "f8"]), st.booleans(), st.data())
+@settings(max_examples=40)
+def test_distances_are_those_of_networkx(
+    drawn: tuple[int, list[tuple[int, int]]], dtype: str, directed: bool, data: Any
+) -> None:
+    n, edges = drawn
+    weights = np.array([data.draw(st.integers(0, 9)) for _ in edges], dtype)
+    delta = data.draw(st.sampled_from([None, 0.3, 2, 1000]))
+    graph = gp.Graph.from_edgelist(*arrays(edges), weights, num_vertices=n, directed=directed)
+    source = data.draw(st.integers(0, n - 1))
+    found = gp.sssp(graph, source, delta=delta, device="cpu")
+    expected = networkx.single_source_dijkstra_path_length(graph.to_networkx(), source)
+    unreached = INF if dtype == "f8" else FAR
+    assert found.to_dict() == {v: expected.get(v, unreached) for v in range(n)}
+    check_sssp(graph, found)
+    for target in range(n):
+        if target in expected:
+            path = found.path(target)
+            assert (path[0], path[-1]) == (source, target)
+            assert len(set(path)) == len(path)
+
+
+def weighted(graph: gp.Graph, draw: Any) -> gp.Graph:
+    """The graph with weights ``draw(count)``, the same for both directions of an edge."""
+    src = np.repeat(np.arange(graph.num_vertices), graph.out_degrees)
+    once = src <= graph.indices
+    return gp.Graph.from_edgelist(
+        src[once], graph.indices[once], draw(once.sum()), num_vertices=graph.num_vertices, directed=False
+    )
+
+
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8"])
+@pytest.mark.parametrize("shape", ["grid", "kronecker"])
+def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}._SERIAL_EDGES", 0)
+    monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 8)
+    rng = np.random.default_rng(7)
+
+    def draw(count: int) -> Any:
+        weights: Any = rng.integers(1, 256, count) if dtype == "i4" else rng.random(count) * 255
+        return weights.astype(dtype)
+
+    graph = weighted(gp.grid(40, seed=2) if shape == "grid" else gp.kronecker(9), draw)
+    source = int(graph.out_degrees.argmax())
+    first = gp.sssp(graph, source, threads=1, device="cpu")
+    expected = dijkstra(graph.to_scipy(), indices=source)
+    found = np.where(first.reached, first.distances, INF)
+    if dtype == "f4":
+        np.testing.assert_allclose(found, expected, 1e-5)
+    else:
+        np.testing.assert_array_equal(found, expected)
+    check_sssp(graph, first)
+    # With a small delta, distances are beyond the last bin.
+    for threads, delta in ((2, None), (5, None), (2, 0.01), (5, 1e4), (3, 1e-300)):
+        again = gp.sssp(graph, source, threads=threads, delta=delta, device="cpu")
+        assert np.array_equal(again.distances, first.distances)
+        assert np.array_equal(again.predecessors, first.predecessors)
+        assert any(row["phase"] == "move bins" for row in again.trace) == (delta in (0.01, 1e-300))
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype"), [on("emulated", "i4"), on("python", "i4"), on("python", "f8"), on("cuda", "f8")]
+)
+def test_near_and_far_vertices_of_other_devices(device: str, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    graph = weighted(gp.grid(4, holes=0), lambda count: rng.integers(0, 99, count).astype(dtype))
+    expected = gp.sssp(graph, [0, 13], device="cpu")
+    found = gp.sssp(graph, [0, 13], delta=30, device=device)
+    assert found.to_numpy().dtype == expected.distances.dtype
+    assert np.array_equal(found.to_numpy(), expected.distances)
+    assert len(found.trace) > 10
+
+
+@pytest.mark.parametrize("dtype", ["u4", "u8"])
+def test_unsigned_weights_of_other_devices(dtype: str) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 2**32 - 1, 5], dtype), num_vertices=5)
+    expected = [0, 7, 2**32 + 6, 2**32 + 11, FAR]
+    assert gp.sssp(graph, 0, device="python").distances.tolist() == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_full_pool_is_filled_again(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}._SERIAL_EDGES", 0)
+    monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 6)
+    rng = np.random.default_rng(3)
+    graph = weighted(gp.grid(30, holes=0), lambda count: rng.integers(1, 99, count))
+    relax, times = _CpuSearch._relax, []
+
+    def lose_entries(search: _CpuSearch, *arguments: Any) -> None:
+        relax(search, *arguments)
+        times.append(1)
+        if len(times) in (1, 4, 5):
+            search._bins[: search._kernels.BINS + 1] = 0
+            search._common[search._kernels.FULL] = 1
+
+    expected = gp.sssp(graph, 0, device="cpu")
+    monkeypatch.setattr(_CpuSearch, "_relax", lose_entries)
+    assert np.array_equal(gp.sssp(graph, 0, threads=threads, device="cpu").distances, expected.distances)
+    assert len(times) > 5
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
+def test_integer_weights_are_added_exactly(dtype: str) -> None:
+    large = {"i4": 2**31 - 1, "u4": 2**32 - 1, "i8": 2**60 - 1, "u8": 2**60 - 1}[dtype]
+    weights = np.array([large, 1, large], dtype)
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], weights, num_vertices=5, directed=True)
+    found = gp.sssp(graph, 0, device="cpu")
+    assert found.distances.dtype == np.int64
+    assert found.distances.tolist() == [0, large, large + 1, 2 * large + 1, FAR]
+    assert found.reached.tolist() == [True] * 4 + [False]
+    assert found.predecessors.tolist() == [0, 0, 1, 2, -1]
+
+
+def test_a_graph_without_weights_counts_edges() -> None:
+    graph = gp.grid(12, seed=5)
+    found, hops = gp.sssp(graph, 3, device="cpu"), gp.bfs(graph, 3, device="cpu")
+    assert found.distances.tolist() == [FAR if h < 0 else h for h in hops.hops.tolist()]
+    assert found.predecessors.tolist() == hops.parents.tolist()
+    check_sssp(graph, found)
+
+
+def test_plateaus_of_zeros_have_trees() -> None:
+    rng = np.random.default_rng(1)
+    n = 300
+    weights = rng.choice([0.0, 0.0, 1e-30, 1.0], 900)
+    graph = gp.Graph.from_edgelist(
+        rng.integers(0, n, 900), rng.integers(0, n, 900), weights, num_vertices=n, directed=True
+    )
+    found = gp.sssp(graph, 0, device="cpu")
+    check_sssp(graph, found)
+    assert sum(len(found.path(v)) for v in np.flatnonzero(found.reached).tolist()) > n
+
+
+def test_ids_paths_and_tables() -> None:
+    graph = gp.Graph.from_edgelist(["a", "a", "b", "x"], ["b", "c", "c", "y"], [1.5, 4.0, 2.0, 1.0])
+    found = gp.sssp(graph, "a", delta=2, device="cpu")
+    assert (found.sources.tolist(), found.delta) == ([0], 2)
+    assert found.path("c") == ["a", "b", "c"]
+    assert found["c"] == 3.5
+    columns = {"vertex": ["a", "b", "c", "x", "y"], "distance": [0, 1.5, 3.5, INF, INF]}
+    table = found.to_pandas().to_dict("list")
+    assert {name: table[name] for name in columns} == columns
+    assert found._columns()["predecessor"].tolist() == ["a", "a", "b", None, None]
+    assert found.summary() == {"reached": 3, "largest": 3.5}
+    assert repr(found) == "<Distances: 3 of 5 vertices reached, at distances up to 3.5>"
+    with pytest.raises(ArgumentError, match="there is no path to 'x'"):
+        found.path("x")
+
+
+def test_bad_arguments() -> None:
+    graph = gp.Graph.from_edgelist(["a", "b"], ["b", "c"], [1.0, -2.0])
+    with pytest.raises(GraphError, match=r"the edge from 'b' to 'c' has -2\.0"):
+        gp.sssp(graph, "a")
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], [1.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"source: .*\b7\b"):
+        gp.sssp(graph, 7)
+    for delta in (0, -1, np.nan, INF):
+        with pytest.raises(ArgumentError, match="delta must be above 0"):
+            gp.sssp(graph, 0, delta=delta)
+    with pytest.raises(ArgumentTypeError, match="delta must be a number"):
+        gp.sssp(graph, 0, delta="x")  # type: ignore[arg-type]
+    large = gp.Graph.from_edgelist([0, 1], [1, 2], np.array([2**62, 1]))
+    with pytest.raises(GraphError, match=r"may exceed it: build the graph with float64 weights"):
+        gp.sssp(large, 0)
+
+
+@pytest.mark.parametrize("direction", ["dir", "undir"])
+def test_ldbc_graphalytics_expected_distances(data: Path, direction: str) -> None:
+    folder = data / "graphalytics" / "sssp"
+    rows = [line.split() for line in (folder / f"{direction}-input.e").read_text().splitlines()]
+    graph = gp.Graph.from_edgelist(
+        [int(row[0]) for row in rows],
+        [int(row[1]) for row in rows],
+        [float(row[2]) for row in rows],
+        vertices=[int(v) for v in (folder / f"{direction}-input.v").read_text().split()],
+        directed=direction == "dir",
+    )
+    pairs = (line.split() for line in (folder / f"{direction}-output").read_text().splitlines())
+    expected = {int(v): float(distance.replace("infinity", "inf")) for v, distance in pairs}
+    found = gp.sssp(graph, 1, device="cpu").to_dict()
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "message"),
+    [
+        ("distances", [0.0, 1.0, 2.0, 9.0], "the edge 2 to 3 shortens the distance 9.0 to 3.0"),
+        ("distances", [0.0, 1.0, 2.0, 2.5], "no edge from there gives its distance"),
+        ("distances", [0.0, 1.0, 2.0, np.nan], "is not a sum of weights"),
+        ("distances", [0.5, 1.0, 2.0, 3.0], "source 0 has distance 0.5"),
+        ("distances", [0.0, 1.0, 2.0], "distances have shape"),
+    ],
+)
+def test_the_checker_refuses(field: str, values: list[float], message: str) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0])
+    damage: dict[str, Any] = {field: np.array(values)}
+    with pytest.raises(VerificationError, match=message):
+        check_sssp(graph, replace(gp.sssp(graph, 0, device="cpu"), **damage))
+
+
+@pytest.mark.parametrize(
+    ("predecessors", "message"),
+    [
+        ([0, 0, 1, 1, 3], "vertex 3 has predecessor 1, and no edge from there"),
+        ([0, 0, 1, 4, 3], "begins in no source"),
+        ([1, 0, 1, 2, 3], "source 0 has predecessor 1, not itself"),
+        ([0, 0, 1, 2, -1], "vertex 4 has predecessor -1, and no edge from there"),
+        ([0, 0, 3, 2, 3], "vertex 2 has predecessor 3, not the smallest one"),
+    ],
+)
+def test_the_checker_refuses_predecessors(predecessors: list[int], message: str) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 2, 3, 4], [1.0, 1.0, 0.0, 0.0])
+    found = gp.sssp(graph, 0, device="cpu")
+    found.__dict__["predecessors"] = np.array(predecessors)
+    with pytest.raises(VerificationError, match=message):
+        check_sssp(graph, found)
