@@ -15,6 +15,8 @@ Array = np.ndarray[Any, Any]
 _SAMPLES = 1 << 13
 """Edges sampled to find the weight up to which edges are light."""
 _SMALL = 1 << 15
+_DEGREE = 3
+"""Light edges are taken first if there are more than this number per vertex."""
 _CHUNK = 1 << 10
 
 
@@ -27,12 +29,15 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
     forest = _Forest(graph, target, phases, kernels, wide=words.dtype == np.uint64 or m >= 1 << 32)
     chunk = _CHUNK if m > _SMALL else None
     rows = graph.indptr, graph.indices, words, rule
+    largest = n
     # With about n light edges, few of the others remain.
-    if m // 2 > max(3 * n, _SMALL):
+    if m // 2 > max(_DEGREE * n, _SMALL):
         splitter = _splitter(graph, words, rule, 2 * n / m)
         phases.run("collect light", kernels.collect_light, n, *rows, splitter, *forest.lists, chunk=chunk)
         forest.grow()
-    phases.run("collect between", kernels.collect_between, n, *rows, forest.parents, *forest.lists, chunk=chunk)
+        largest = _estimate_largest(forest.parents)
+    trees = forest.parents, forest.parents == largest
+    phases.run("collect between", kernels.collect_between, n, *rows, *trees, *forest.lists, chunk=chunk)
     forest.grow()
     positions = forest.positions()
     edges = target.empty(2 * len(positions), np.uint32).reshape(-1, 2)
@@ -64,25 +69,28 @@ class _Forest:
     @property
     def lists(self) -> tuple[Array, ...]:
         """The arguments of the kernels that collect edges."""
-        return (*self._lists, self._positions, self._count)
+        return (self._best, *self._lists, self._positions, self._count)
 
     def grow(self) -> None:
         """Join trees along the smallest edges in the lists until no edge leaves a tree, and empty the lists."""
         kernels, left = self._kernels, int(self._count[0])
         by_rank = self._rank(left) if len(self._positions) else None
+        proposed = by_rank is None
         while left:
-            self._count[0] = 0
+            if not proposed:
+                self._count[0] = 0
+                edges = (part[:left] for part in self._lists)
+                found = (*self._next_lists, self._count)
+                self._phases.run("propose", kernels.propose, left, *edges, self.parents, self._best, *found)
+                self._lists, self._next_lists = self._next_lists, self._lists
+                left = int(self._count[0])
             edges = (part[:left] for part in self._lists)
-            found = (*self._next_lists, self._count)
-            self._phases.run("propose", kernels.propose, left, *edges, self.parents, self._best, *found)
-            left = int(self._count[0])
-            edges = (part[:left] for part in self._next_lists)
             found = (self._chosen, self._chosen_count)
             best = (self._best, self._next_best)
             self._phases.run("join", kernels.join, left, *edges, *best, self.parents, *found)
-            self._lists, self._next_lists = self._next_lists, self._lists
             self._best, self._next_best = self._next_best, self._best
-        self._phases.run("flatten", kernels.flatten, self._n, self.parents)
+            proposed = False
+        self._phases.run("flatten", kernels.flatten, self._n, self.parents, self._best, self._next_best)
         keys = self._chosen[: int(self._chosen_count[0])]
         self._found.append((keys & np.uint64(0xFFFFFFFF)).astype(np.int64) if by_rank is None else by_rank[keys])
         self._chosen_count[0] = self._count[0] = 0
@@ -98,6 +106,13 @@ class _Forest:
     def positions(self) -> Array:
         """Return the positions of the edges of the forest in the CSR, in ascending order."""
         return np.sort(np.concatenate(self._found))
+
+
+def _estimate_largest(parents: Array) -> int:
+    """Return the root of the tree to which most of a sample of vertices belong."""
+    sample = np.random.default_rng(0).integers(0, len(parents), _SAMPLES // 8)
+    roots, counts = np.unique(parents[sample], return_counts=True)
+    return int(roots[counts.argmax()])
 
 
 def _words(graph: Graph) -> Array:
@@ -127,5 +142,5 @@ def _splitter(graph: Graph, words: Array, rule: Array, share: float) -> Array:
     found[found == rule[3]] = rule[4]
     found ^= np.where(found & rule[0], rule[1], rule[2])
     order = np.lexsort((sample, found))
-    middle = order[int(share * len(order))] if len(order) else None
+    middle = order[min(int(share * len(order)), len(order) - 1)] if len(order) else None
     return np.array([0, 0] if middle is None else [found[middle], sample[middle]], np.uint64)

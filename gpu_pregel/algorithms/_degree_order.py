@@ -47,20 +47,35 @@ def order_by_out_degree(graph: Graph, phases: Phases, device: Device) -> DegreeO
     n, m = graph.num_vertices, graph.num_edges
     if n < MIN_VERTICES:
         return None
-    blocks = -(-n // _BLOCK)
-    vertices, edges = (np.zeros((blocks, kernels.GROUPS), np.int64) for _ in range(2))
-    phases.run("count degrees", kernels.count_groups, n, grouping, indptr, vertices, edges, chunk=_BLOCK)
+    vertices, edges = count_groups(grouping, indptr, phases)
     groups = int(np.searchsorted(np.cumsum(vertices.sum(axis=0)), n // _HOT_SHARE, "right"))
     if edges[:, :groups].sum() < _HOT_EDGES * m:
         return None
     device.require(4 * m + 16 * n, "the graph renumbered by degree")
-    order, ranks = np.empty(n, np.uint32), np.empty(n, np.uint32)
-    begins, renumbered = np.empty(n + 1, np.int64), np.empty(m, np.uint32)
+    order, ranks, begins = place_vertices(grouping, indptr, vertices, edges, phases)
+    renumbered = np.empty(m, np.uint32)
+    phases.run("renumber", kernels.renumber, n, indptr, indices, ranks, begins, renumbered)
+    return DegreeOrder(order, begins, renumbered)
+
+
+def count_groups(grouping: Array, indptr: Array, phases: Phases) -> tuple[Array, Array]:
+    """Count the vertices and the edges of each group of degrees in each block, int64[blocks, GROUPS]."""
+    n = len(indptr) - 1
+    vertices, edges = (np.zeros((-(-n // _BLOCK), kernels.GROUPS), np.int64) for _ in range(2))
+    phases.run("count degrees", kernels.count_groups, n, grouping, indptr, vertices, edges, chunk=_BLOCK)
+    return vertices, edges
+
+
+def place_vertices(
+    grouping: Array, indptr: Array, vertices: Array, edges: Array, phases: Phases
+) -> tuple[Array, Array, Array]:
+    """Return the old number of each new one, its inverse, and where each row begins in the new order."""
+    n, m = len(indptr) - 1, int(indptr[-1])
+    order, ranks, begins = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n + 1, np.int64)
     begins[n] = m
     offsets = [_offsets(counts) for counts in (vertices, edges)]
     phases.run("place vertices", kernels.place, n, grouping, indptr, *offsets, order, ranks, begins, chunk=_BLOCK)
-    phases.run("renumber", kernels.renumber, n, indptr, indices, ranks, begins, renumbered)
-    return DegreeOrder(order, begins, renumbered)
+    return order, ranks, begins
 
 
 def _offsets(counts: Array) -> Array:

@@ -20,6 +20,8 @@ SERIAL_EDGES = 1 << 15
 """In a graph of at most this many edges, vertices move one by one: batches would take longer."""
 _GAIN_BITS = 60
 """Gains are below 2^60 in absolute value."""
+_MAX_EXPONENT = 1023
+"""The largest exponent of a float."""
 _EDGES_PER_BATCH = 1 << 15
 _MIN_BATCHES, _MAX_BATCHES = 8, 64
 _ROUNDS = 20
@@ -100,7 +102,8 @@ def weight_factor(graph: Graph, resolution: float) -> float | None:
     spare = _GAIN_BITS - _headroom(total, resolution)
     if weights.dtype.kind in "iu" and spare >= 0:
         return 1.0
-    return 2.0 ** (_GAIN_BITS - 2 - int(np.ceil(np.log2(total * max(1.0, resolution))))) if total > 0 else 1.0
+    exponent = _GAIN_BITS - 2 - int(np.ceil(np.log2(total * max(1.0, resolution)))) if total > 0 else 0
+    return 2.0 ** min(exponent, _MAX_EXPONENT)
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,9 @@ def search_communities(phases: LevelPhases, graph: Graph, search: Search) -> lis
     for iteration in range(search.iterations):
         if found:
             starts = phases.common_starts(found[-1], phases.upload(np.arange(level.n, dtype=np.uint32)), level.n)
-        turn = replace(search, iteration=iteration)
+        # The first of several iterations is Louvain's: refinement pays when communities are nearly right.
+        refine = search.refine and (iteration > 0 or search.iterations == 1)
+        turn = replace(search, iteration=iteration, refine=refine)
         # The last levels may have been searched on the host.
         found = [phases.upload(labels) for labels in _search_levels(phases, level, turn, objective, starts)]
     return found

@@ -28,9 +28,10 @@ class CpuLevels:
         self._device = device
         self._phases = phases
         self._threads = device.threads
+        self._n = n
         device.require(self._threads * n * 12 + 40 * n, f"the search for communities with {self._threads} threads")
         self._slots = np.zeros(16, np.int64)
-        self._found = np.empty((self._threads, n + 1), np.uint32)
+        self._found = np.zeros((self._threads, n + 16), np.uint32)
         self._small: Array | None = None
         self._wide: Array | None = None
 
@@ -38,10 +39,10 @@ class CpuLevels:
         """Return tables of zeros: of int32 for edges without weights, of which a vertex has fewer than 2^31."""
         if level.weights is None and level.n < 1 << 31:
             if self._small is None:
-                self._small = np.zeros((self._threads, level.n), np.int32)
+                self._small = np.zeros((self._threads, self._n), np.int32)
             return self._small
         if self._wide is None:
-            self._wide = np.zeros((self._threads, level.n), np.int64)
+            self._wide = np.zeros((self._threads, self._n), np.int64)
         return self._wide
 
     def _launch(self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None) -> None:

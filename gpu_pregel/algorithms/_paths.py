@@ -1,4 +1,4 @@
-"""The base class of the results of searches, which form a tree of shortest paths."""
+"""What searches for shortest paths share: sources, predecessors, and the base class of their results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_number, vertex_numbers
 from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
+
+UNREACHED = np.iinfo(np.int64).max
+"""The distance of vertices that cannot be reached, if distances are integers."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,3 +75,21 @@ def source_numbers(graph: Graph, source: Any) -> Array:
     if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
         return np.unique(vertex_numbers(graph, "source", source))
     return np.array([vertex_number(graph, "source", source)], np.int64)
+
+
+def find_predecessors(graph: Graph, sources: Array, distances: Array) -> Array:
+    """Return the smallest predecessors that form a tree, int64[n]; see ``Distances.predecessors``."""
+    target = get_device("cpu")
+    kernels: Any = target.kernels("predecessors")
+    n = graph.num_vertices
+    predecessors: Array = target.empty(n, np.int64)
+    figures = target.zeros(1, np.int64)
+    is_float = distances.dtype.kind == "f"
+    words = distances.view(f"u{distances.dtype.itemsize}") if is_float else distances
+    unreached = np.array([np.inf], distances.dtype).view(words.dtype)[0] if is_float else np.int64(UNREACHED)
+    target.launch(kernels.find_predecessors, n, *graph.csc, unreached, words, predecessors, figures)
+    predecessors[sources] = sources
+    if figures[0] > len(sources):
+        arguments = (tuple(graph.to_csr()), tuple(graph.csc), unreached, words, predecessors)
+        target.launch(kernels.settle_plateaus, 1, *arguments, target.zeros(n, np.int64), target.empty(n, np.uint32))
+    return predecessors

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.algorithms._degree_order import count_groups, place_vertices
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
@@ -25,7 +26,6 @@ Array = np.ndarray[Any, Any]
 _SAMPLES = 1024
 _SKEW = 2
 """Packing pays if the mean degree of the ends of edges is this many times the mean degree of vertices."""
-_CHUNKS = 64
 _RANKS_AT_ONCE = 64
 """Ranks that a thread claims at a time: rows of hubs take long."""
 _PACKED_BYTES = 12
@@ -98,9 +98,11 @@ def _is_skewed(graph: Graph) -> bool:
 
 def _count_packed(graph: Graph, target: Device, phases: Phases) -> Array:
     n, threads = graph.num_vertices, target.threads or 1
-    kernels = target.kernels("triangles")
+    kernels = target.kernels("packed_rows")
     rows = both_directions(graph)
-    ranks, order = _rank(graph, target, phases)
+    degrees = graph.indptr + graph.csc.indptr if graph.is_directed else graph.indptr
+    groups = count_groups(degrees, graph.indptr, phases)
+    order, ranks, _ = place_vertices(degrees, graph.indptr, *groups, phases)
     # An undirected edge is packed once, and so is a directed one.
     entries = graph.num_edges if graph.is_directed else graph.num_edges // 2 + 1
     target.require(entries * _PACKED_BYTES + n * 28, "counting triangles")
@@ -119,18 +121,3 @@ def _count_packed(graph: Graph, target: Device, phases: Phases) -> Array:
     links: Array = target.empty(n, np.int64)
     phases.run("gather", kernels.gather_counts, n, ranks, hubs, shared, links)
     return links
-
-
-def _rank(graph: Graph, target: Device, phases: Phases) -> tuple[Array, Array]:
-    """Rank the vertices by descending class of degree; return the rank of each, and the vertex of each rank."""
-    n = graph.num_vertices
-    kernels = target.kernels("triangles")
-    indptr, _, back_indptr, _ = both_directions(graph)
-    chunk = max(1 << 10, -(-n // _CHUNKS))
-    counts = np.zeros((-(-n // chunk), kernels.CLASSES), np.int64)
-    phases.run("count classes", kernels.count_classes, n, indptr, back_indptr, counts, chunk=chunk)
-    ends = np.cumsum(counts.T.reshape(-1))
-    positions = np.ascontiguousarray((ends - counts.T.reshape(-1)).reshape(counts.T.shape).T)
-    ranks, order = target.empty(n, np.uint32), target.empty(n, np.uint32)
-    phases.run("rank", kernels.rank_vertices, n, indptr, back_indptr, positions, ranks, order, chunk=chunk)
-    return ranks, order

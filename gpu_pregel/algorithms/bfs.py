@@ -29,6 +29,13 @@ _ALPHA = 15
 """Pull if the frontier has more than one in so many of the edges not yet scanned, as in the paper."""
 _SERIAL_EDGES = 1 << 14
 """One thread takes about as long for so many edges as the others take to start."""
+_SLOT_VERTICES = 1 << 8
+"""A frontier of so many vertices per thread can be divided."""
+_LEVEL_VERTICES = 4
+"""Vertices of a frontier per level that slots go on alone. Near their borders, they reach vertices too late."""
+_SLOT_EDGES = 1 << 17
+"""Edges that a slot should scan before it waits for the others."""
+_SLOT_SPACE = 1 << 20
 _WORD_BITS = 64
 _PUSH_EDGES = (1 << 10, 1 << 14)
 _PULL_WORDS = (16, 256)
@@ -206,6 +213,9 @@ class _CpuSearch:
         self._hops, self._parents = target.empty(n, np.int32), target.empty(n, np.uint32)
         self._queue = target.empty(n, np.uint32)
         self._state = target.zeros(self._kernels.STATE_LENGTH, np.int64)
+        self._slots = target.threads or 1
+        self._without_parents = 0
+        """The first level whose parents have been left out; 0 if none has."""
 
     def run(self, sources: Array, limit: int) -> tuple[Array, Array]:
         """Return the hops and the parents."""
@@ -217,22 +227,59 @@ class _CpuSearch:
         self._queue[: len(sources)] = sources
         state[kernels.END] = len(sources)
         while True:
-            arguments = (*rows, _SERIAL_EDGES, limit, *found, self._queue, state)
+            wide = n + 1 if self._slots == 1 or graph.is_directed else _SLOT_VERTICES * self._slots
+            arguments = (*rows, _SERIAL_EDGES, wide, limit, *found, self._queue, state)
             self._phases.run("search levels", kernels.search_levels, 1, *arguments)
-            level, begin, end, edges, scanned, without = state[: kernels.WITHOUT + 1].tolist()
-            if level > without:
-                back = graph.csc
-                in_rows = (back.indptr, back.indices)
-                self._phases.run("find parents", kernels.find_parents, n, *in_rows, without + 1, level, *found)
+            level, begin, end, edges, scanned = state[: kernels.SCANNED + 1].tolist()
             if begin == end or level == limit:
                 break
             frontier = self._queue[begin:end]
             if edges * _ALPHA > m - scanned and edges > self._words:
                 self._pull_levels(level, limit)
+            elif edges <= _SERIAL_EDGES and wide <= end - begin <= _SLOT_SPACE // 4:
+                self._search_slots(level, frontier.copy(), limit)
             else:
+                self._find_parents()
                 self._push(level + 1, frontier)
+        self._find_parents()
         parents = self._parents.view(np.int32) if n <= _MAX_HOPS else _widen(self._parents)
         return self._hops, parents
+
+    def _search_slots(self, level: int, frontier: Array, limit: int) -> None:
+        """Search as long as the frontier can be divided, but is not as large as pulls need; leave out the parents."""
+        graph, kernels, state, slots = self._graph, self._kernels, self._state, self._slots
+        n, m = graph.num_vertices, graph.num_edges
+        queues = self._target.empty(slots * _SLOT_SPACE, np.uint32)
+        stops = self._target.zeros(slots * kernels.STOP_LENGTH, np.int64)
+        by_slot = stops.reshape(slots, -1)
+        rows = (graph.indptr, graph.indices)
+        self._without_parents = self._without_parents or level + 1
+        state[kernels.BEGIN] = state[kernels.END] = 0
+        while _SLOT_VERTICES * slots <= len(frontier) <= _SLOT_SPACE // 4 and level < limit:
+            levels = min(len(frontier) // _LEVEL_VERTICES, _SLOT_EDGES * slots * n // (len(frontier) * m) + 1)
+            last = min(limit, level + levels)
+            arguments = (*rows, level, last, frontier, self._hops, queues, stops)
+            self._phases.run("search slots", kernels.search_slots, slots, *arguments, chunk=1)
+            state[kernels.SCANNED] += by_slot[:, 3].sum()
+            level = int(by_slot[:, 2].min())
+            if level < last:
+                self._phases.run("truncate", kernels.truncate, n, level, self._hops, self._queue, state)
+                break
+            frontier = np.concatenate([queues[begin:end] for begin, end in by_slot[:, :2].tolist()])
+        else:
+            frontier = frontier[self._hops[frontier] == level]
+            self._queue[: len(frontier)] = frontier
+            state[kernels.END] = len(frontier)
+        state[kernels.LEVEL] = level
+
+    def _find_parents(self) -> None:
+        """Set the parents that were left out; the graph is undirected."""
+        graph, kernels = self._graph, self._kernels
+        if self._without_parents:
+            levels = (self._without_parents, int(self._state[kernels.LEVEL]))
+            arguments = (graph.indptr, graph.indices, *levels, self._hops, self._parents)
+            self._phases.run("find parents", kernels.find_parents, graph.num_vertices, *arguments)
+            self._without_parents = 0
 
     def _push(self, level: int, frontier: Array) -> None:
         """Reach one level from the frontier, the last part of the queue."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected, check_weights_nonnegative
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
 from gpu_pregel.host.arguments import check_number
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.csr import read_only
-from gpu_pregel.host.graphs.graph import GraphLike, as_graph
+from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 
 Array = np.ndarray[Any, Any]
@@ -89,6 +89,17 @@ def check_resolution(resolution: Any) -> float:
     return float(check_number("resolution", resolution, 0, MAX_RESOLUTION))
 
 
+def check_weights(graph: Graph, name: str) -> None:
+    """Raise ``GraphError`` if the graph is directed, has a negative weight or weights whose sum is not finite."""
+    check_undirected(graph, name)
+    check_weights_nonnegative(graph, name)
+    if graph.weights is not None:
+        with np.errstate(over="ignore"):
+            total = 2 * graph.weights.sum(dtype=np.float64)
+        if not np.isfinite(total):
+            raise GraphError(f"{name} needs weights whose sum is finite: divide them by a large number")
+
+
 def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     """Return the modularity of communities of an undirected graph.
 
@@ -116,7 +127,7 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     ArgumentError, ArgumentTypeError
         An argument is invalid.
     GraphError
-        The graph is directed or has a negative weight.
+        The graph is directed, or has a negative weight or weights whose sum is infinite.
 
     Examples
     --------
@@ -125,8 +136,7 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     0.5
     """
     graph = as_graph(graph)
-    check_undirected(graph, "modularity")
-    check_weights_nonnegative(graph, "modularity")
+    check_weights(graph, "modularity")
     resolution = check_resolution(resolution)
     n = graph.num_vertices
     given = np.asarray(labels)

@@ -47,7 +47,8 @@ def leiden(
     seed : int, default 0
         Selects the order in which vertices move.
     iterations : int, default 2
-        How often all levels are searched; the second and further times start from the communities found before.
+        How often all levels are searched; the second and further times start from the communities found before. The
+        first of several is Louvain's method, without refinement.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -65,7 +66,7 @@ def leiden(
     ArgumentError, ArgumentTypeError
         An argument is invalid.
     GraphError
-        The graph is directed or has a negative weight.
+        The graph is directed, or has a negative weight or weights whose sum is infinite.
     DeviceError
         The device is unknown or cannot be used.
 

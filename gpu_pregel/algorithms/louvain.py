@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms import _levels
-from gpu_pregel.algorithms._arguments import check_open_interval, check_undirected, check_weights_nonnegative
+from gpu_pregel.algorithms._arguments import check_open_interval
 from gpu_pregel.algorithms._levels import LevelPhases, Search, search_communities
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
-from gpu_pregel.algorithms.communities import Communities, check_resolution, modularity
+from gpu_pregel.algorithms.communities import Communities, check_resolution, check_weights, modularity
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
@@ -75,7 +75,7 @@ def louvain(
     ArgumentError, ArgumentTypeError
         An argument is invalid.
     GraphError
-        The graph is directed or has a negative weight.
+        The graph is directed, or has a negative weight or weights whose sum is infinite.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -106,8 +106,7 @@ def find_communities(
 ) -> Communities:
     """Check the arguments of the algorithm ``name`` and run it; "leiden" refines communities."""
     graph = as_graph(graph)
-    check_undirected(graph, name)
-    check_weights_nonnegative(graph, name)
+    check_weights(graph, name)
     resolution = check_resolution(resolution)
     if max_levels is not None:
         max_levels = check_integer("max_levels", max_levels, 1)

@@ -6,17 +6,7 @@ Importing it imports no algorithm: an entry loads its function and its checker o
 from __future__ import annotations
 
 from gpu_pregel.algorithms._entry import Algorithm, Option
-
-_SIMILARITY = (
-    Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
-    Option("", "weighted", "flag", "take the weights of edges into account"),
-)
-
-_CLOSENESS = (
-    Option("-r", "sources", "vertices", "vertices whose scores to find (default: all)"),
-    Option("", "samples", "integer", "number of random vertices to estimate from (default: exact scores)"),
-    Option("", "seed", "integer", "seed of the samples (default 0)"),
-)
+from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY
 
 ALGORITHMS = (
     Algorithm(
@@ -64,7 +54,7 @@ ALGORITHMS = (
         options=(
             Option("", "damping", "number", "probability of following an edge (default 0.85)"),
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
         cost="O(n + m) per iteration",
@@ -77,7 +67,7 @@ ALGORITHMS = (
         finds="the hub score and the authority score of each vertex",
         options=(
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-8)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Kleinberg: Hyperlinked Environment, 1999",
         cost="O(n + m) per iteration",
@@ -89,7 +79,7 @@ ALGORITHMS = (
         finds="the eigenvector centrality of each vertex",
         options=(
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
-            Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)"),
+            ITERATIONS,
         ),
         paper="Bonacich: Power and Centrality, 1987",
         cost="O(n + m) per iteration",
@@ -112,11 +102,7 @@ ALGORITHMS = (
         "BetweennessScores",
         "bc",
         finds="the betweenness centrality of each vertex",
-        options=(
-            Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
-            Option("", "seed", "integer", "seed of the choice (default 0)"),
-            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
-        ),
+        options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
         peers=("gapbs", "gbbs"),
@@ -128,11 +114,7 @@ ALGORITHMS = (
         finds="the betweenness centrality of each edge",
         module="betweenness_centrality",
         checker="checkers.betweenness_centrality",
-        options=(
-            Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
-            Option("", "seed", "integer", "seed of the choice (default 0)"),
-            Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
-        ),
+        options=BETWEENNESS,
         paper="Brandes: A Faster Algorithm for Betweenness Centrality, 2001",
         cost="O(n + m) per source",
     ),
@@ -174,7 +156,7 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Jaccard: The distribution of the flora in the alpine zone, 1912",
         cost="O(d) per pair of degrees up to d",
     ),
@@ -186,7 +168,7 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Simpson: Mammals and the nature of continents, 1943",
         cost="O(d) per pair of degrees up to d",
     ),
@@ -198,7 +180,7 @@ ALGORITHMS = (
         module="similarity",
         checker="checkers.similarity",
         requires=("undirected",),
-        options=_SIMILARITY,
+        options=SIMILARITY,
         paper="Salton, McGill: Introduction to modern information retrieval, 1983",
         cost="O(d) per pair of degrees up to d",
     ),
@@ -218,12 +200,7 @@ ALGORITHMS = (
         finds="communities of large modularity by Louvain's method",
         exports=("modularity",),
         requires=("undirected",),
-        options=(
-            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
-            Option("", "max_levels", "integer", "number of levels at most"),
-            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
-        ),
+        options=COMMUNITIES,
         paper="Blondel, Guillaume, Lambiotte, Lefebvre: Fast unfolding of communities, 2008; Sahu: GVE-Louvain, 2023",
         cost="O(m) per round",
         peers=("networkit", "gve"),
@@ -235,11 +212,8 @@ ALGORITHMS = (
         finds="communities of large modularity by Leiden's method",
         requires=("undirected",),
         options=(
-            Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-            Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
-            Option("", "max_levels", "integer", "number of levels at most"),
+            *COMMUNITIES,
             Option("-i", "iterations", "integer", "how often all levels are searched (default 2)"),
-            Option("", "seed", "integer", "the order in which vertices move (default 0)"),
         ),
         paper="Traag, Waltman, van Eck: From Louvain to Leiden, 2019; Sahu: GVE-Leiden, 2023",
         cost="O(m) per round",
@@ -259,7 +233,7 @@ ALGORITHMS = (
         "mis",
         finds="a maximal independent set",
         requires=("undirected",),
-        options=(Option("", "seed", "integer", "seed of the random order (default 0)"),),
+        options=(SEED,),
         paper="Blelloch, Fineman, Shun: Greedy sequential maximal independent set, 2012",
         cost="O(n + m)",
         peers=("gbbs",),
@@ -293,10 +267,10 @@ ALGORITHMS = (
         "ClosenessScores",
         "closeness",
         finds="the closeness centrality of each vertex",
-        options=_CLOSENESS,
+        options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Wasserman, Faust: Social Network Analysis, 1994",
         cost="O(n (n + m) / 512) to O(n (n + m))",
-        peers=("networkit", "rustworkx"),
+        peers=("networkit",),
     ),
     Algorithm(
         "harmonic_centrality",
@@ -305,7 +279,7 @@ ALGORITHMS = (
         finds="the harmonic centrality of each vertex",
         module="closeness_centrality",
         checker="checkers.closeness_centrality",
-        options=_CLOSENESS,
+        options=CLOSENESS,
         paper="Then et al.: The More the Merrier, 2014; Boldi, Vigna: Axioms for Centrality, 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
         peers=("networkit",),
@@ -317,7 +291,6 @@ ALGORITHMS = (
         finds="the largest distance from each vertex",
         paper="Takes, Kosters: Eccentricity Distribution of Large Graphs, 2013; Then et al., 2014",
         cost="O(n (n + m) / 512) to O(n (n + m))",
-        peers=("networkit",),
     ),
     Algorithm(
         "diameter",
@@ -339,7 +312,6 @@ ALGORITHMS = (
         ),
         paper="Beamer, Asanović, Patterson: Direction-Optimizing Breadth-First Search, 2012",
         cost="O(n + m)",
-        peers=("networkit", "cugraph"),
     ),
     Algorithm(
         "random_walks",
@@ -352,11 +324,10 @@ ALGORITHMS = (
             Option("", "weighted", "flag", "choose edges in proportion to their weights"),
             Option("", "p", "number", "node2vec's return parameter (default 1)"),
             Option("", "q", "number", "node2vec's in-out parameter (default 1)"),
-            Option("", "seed", "integer", "seed of the random numbers (default 0)"),
+            SEED,
         ),
         paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
         cost="O(1) per step, O(log d) if weighted",
-        peers=("cugraph",),
     ),
     Algorithm(
         "sample_neighbors",
@@ -367,11 +338,10 @@ ALGORITHMS = (
             Option("-r", "seeds", "vertices", "vertices to sample around", required=True),
             Option("", "fanouts", "integers", "edges per vertex, for each hop", sample=[3, 2], required=True),
             Option("", "replace", "flag", "draw edges with replacement"),
-            Option("", "seed", "integer", "seed of the random numbers (default 0)"),
+            SEED,
         ),
         paper="Hamilton, Ying, Leskovec: GraphSAGE, 2017",
         cost="O(1) per sampled edge",
-        peers=("cugraph",),
     ),
     Algorithm(
         "bipartite",
@@ -380,7 +350,6 @@ ALGORITHMS = (
         finds="the sides of a bipartite graph, or an odd cycle",
         paper="Kőnig: Theorie der endlichen und unendlichen Graphen, 1936",
         cost="O(n + m)",
-        peers=("rustworkx",),
     ),
     Algorithm(
         "topological_order",
@@ -389,7 +358,6 @@ ALGORITHMS = (
         requires=("directed", "acyclic"),
         paper="Kahn: Topological sorting of large networks, 1962",
         cost="O(n + m)",
-        peers=("networkit", "rustworkx"),
     ),
 )
 

@@ -6,7 +6,6 @@ forms of the first two are cuGraph's.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,11 +29,11 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result, to_host
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.phases import Phases
+from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP, ratio
 from gpu_pregel.kernels.library.sorted_rows import count_common, find
 
 Array = np.ndarray[Any, Any]
-
-_JACCARD, _OVERLAP, _COSINE = 0, 1, 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -145,7 +144,7 @@ def jaccard(
     >>> gp.jaccard(graph, pairs=[("a", "b")]).to_dict()
     {('a', 'b'): 0.3333333333333333}
     """
-    return _similarity("jaccard", _JACCARD, graph, pairs, weighted, device, threads, progress)
+    return _similarity("jaccard", JACCARD, graph, pairs, weighted, device, threads, progress)
 
 
 def overlap(
@@ -190,7 +189,7 @@ def overlap(
     >>> gp.overlap(graph, pairs=[("a", "b")]).scores.tolist()
     [0.5]
     """
-    return _similarity("overlap", _OVERLAP, graph, pairs, weighted, device, threads, progress)
+    return _similarity("overlap", OVERLAP, graph, pairs, weighted, device, threads, progress)
 
 
 def cosine(
@@ -235,7 +234,7 @@ def cosine(
     >>> gp.cosine(graph, pairs=[("a", "b")], weighted=True).scores.round(4).tolist()
     [0.2308]
     """
-    return _similarity("cosine", _COSINE, graph, pairs, weighted, device, threads, progress)
+    return _similarity("cosine", COSINE, graph, pairs, weighted, device, threads, progress)
 
 
 def _similarity(
@@ -257,17 +256,24 @@ def _similarity(
     target = get_device(device, threads=threads)
     simple = without_repetitions(graph)
     first, second = _adjacent_pairs(simple, target.threads or 1) if given is None else given
-    # The operators run over pairs: the vertices of a graph without edges.
-    numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
-    every_pair = Frontier(numbers, device=device, threads=threads, progress=progress)
-    rows = Frontier(simple, device=device, threads=threads).csr()
-    scores = every_pair.full(0, np.float64)
-    arrays = [every_pair.upload(first), every_pair.upload(second), *rows[: 3 if weighted else 2], kind, scores]
-    process_vertices(_score_by_weights if weighted else _score, every_pair, arrays)
+    run: Phases | Frontier
+    if target.name == "cpu" and not weighted:
+        run = Phases(target, shown=progress)
+        scores = target.empty(len(first), np.float64)
+        kernel = target.kernels("similarity").score_pairs
+        run.run("score pairs", kernel, len(first), simple.indptr, simple.indices, first, second, kind, scores)
+    else:
+        # Operators run over vertices: those of a graph without edges, one for each pair.
+        numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
+        run = Frontier(numbers, device=device, threads=threads, progress=progress)
+        rows = Frontier(simple, device=device, threads=threads).csr()
+        scores = run.full(0, np.float64)
+        arrays = [run.upload(first), run.upload(second), *rows[: 3 if weighted else 2], kind, scores]
+        process_vertices(_score_by_weights if weighted else _score, run, arrays)
     return PairScores(
         graph=graph,
-        stats=every_pair.stats(),
-        trace=every_pair.trace(),
+        stats=run.stats(),
+        trace=run.trace(),
         first=first,
         second=second,
         scores=scores,
@@ -307,7 +313,7 @@ def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, k
     begin, end = indptr[u], indptr[u + 1]
     other, other_end = indptr[v], indptr[v + 1]
     common = count_common(indices, begin, end, indices, other, other_end)
-    scores[i] = _ratio(kind, float(common), float(end - begin), float(other_end - other))
+    scores[i] = ratio(kind, float(common), float(end - begin), float(other_end - other))
     return 0
 
 
@@ -323,8 +329,8 @@ def _score_by_weights(
         place = find(indices, place, other_end, indices[e])
         if place < other_end and indices[place] == indices[e]:
             one, two = float(weights[e]), float(weights[place])
-            common += one * two if kind == _COSINE else min(one, two)
-    scores[i] = _ratio(kind, common, _volume(kind, weights, begin, end), _volume(kind, weights, other, other_end))
+            common += one * two if kind == COSINE else min(one, two)
+    scores[i] = ratio(kind, common, _volume(kind, weights, begin, end), _volume(kind, weights, other, other_end))
     return 0
 
 
@@ -333,16 +339,5 @@ def _volume(kind: int, weights: Array, begin: int, end: int) -> float:
     total = 0.0
     for e in range(begin, end):
         weight = float(weights[e])
-        total += weight * weight if kind == _COSINE else weight
+        total += weight * weight if kind == COSINE else weight
     return total
-
-
-def _ratio(kind: int, common: float, one: float, other: float) -> float:
-    """Return the coefficient of two sets of these volumes that have ``common`` in common."""
-    if common <= 0.0:
-        return 0.0
-    if kind == _JACCARD:
-        return common / (one + other - common)
-    if kind == _OVERLAP:
-        return common / min(one, other)
-    return common / (math.sqrt(one) * math.sqrt(other))

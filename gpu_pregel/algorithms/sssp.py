@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_positive, check_weights_nonnegative
-from gpu_pregel.algorithms._paths import PathResult, source_numbers
+from gpu_pregel.algorithms._paths import UNREACHED, PathResult, find_predecessors, source_numbers
 from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices import DeviceName, get_device
@@ -30,7 +30,6 @@ from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
-_UNREACHED = np.iinfo(np.int64).max
 _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
 _POOL_SHARE = 4
@@ -74,7 +73,7 @@ class Distances(PathResult):
     def reached(self) -> Array:
         """Whether each vertex can be reached; bool[n]."""
         distances = self._values
-        found: Array = distances < (np.inf if distances.dtype.kind == "f" else _UNREACHED)
+        found: Array = distances < (np.inf if distances.dtype.kind == "f" else UNREACHED)
         return found
 
     @cached_property
@@ -88,7 +87,7 @@ class Distances(PathResult):
         if self.graph.weights is None:
             ids = self.graph.to_ids(self.sources)
             return to_host(bfs(self.graph, ids, device="cpu").parents).astype(np.int64)
-        return _find_predecessors(self.graph, self.sources, self._values)
+        return find_predecessors(self.graph, self.sources, self._values)
 
     @property
     def _predecessors(self) -> Array:
@@ -175,7 +174,7 @@ def sssp(
         ids = graph.to_ids(sources)
         hops = bfs(graph, ids, device=device, threads=threads, progress=progress)
         distances = hops.to_numpy().astype(np.int64)
-        distances[distances < 0] = _UNREACHED
+        distances[distances < 0] = UNREACHED
         return Distances(graph, hops.stats, hops.trace, sources, delta=1.0, distances=distances)
     limit = _longest_path(graph)
     width = width or _default_delta(graph)
@@ -205,7 +204,7 @@ def _weight_facts(graph: Graph) -> tuple[float, float]:
 def _longest_path(graph: Graph) -> float:
     """Return a limit for the length of paths, or raise ``GraphError`` if that of integer weights is beyond int64."""
     limit = _weight_facts(graph)[0] * max(0, graph.num_vertices - 1)
-    if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= _UNREACHED:
+    if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= UNREACHED:
         raise GraphError(
             f"sssp adds integer weights as int64, and a path of {graph.num_vertices:,} vertices with weights up to "
             f"{_weight_facts(graph)[0]:,.0f} may exceed it: build the graph with float64 weights"
@@ -257,7 +256,7 @@ def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
     weights = near.graph.weights
     assert weights is not None
     is_float = weights.dtype.kind == "f"
-    unreached: Any = np.inf if is_float else _UNREACHED
+    unreached: Any = np.inf if is_float else UNREACHED
     width: Any = delta if is_float else max(1, int(delta))
     relax = _relax_floats if is_float else _relax_integers
     host: Array = np.full(near.graph.num_vertices, unreached, weights.dtype if is_float else np.int64)
@@ -378,21 +377,3 @@ class _CpuSearch:
         arguments = (self._words, self._unreached, distances)
         self._phases.run("widen", self._kernels.widen, len(self._words), *arguments)
         return distances
-
-
-def _find_predecessors(graph: Graph, sources: Array, distances: Array) -> Array:
-    """Return the smallest predecessors that form a tree, as ``Distances.predecessors`` says."""
-    target = get_device("cpu")
-    kernels: Any = target.kernels("sssp")
-    n = graph.num_vertices
-    predecessors: Array = target.empty(n, np.int64)
-    figures = target.zeros(1, np.int64)
-    is_float = distances.dtype.kind == "f"
-    words = distances.view(f"u{distances.dtype.itemsize}") if is_float else distances
-    unreached = np.array([np.inf], distances.dtype).view(words.dtype)[0] if is_float else np.int64(_UNREACHED)
-    target.launch(kernels.find_predecessors, n, *graph.csc, unreached, words, predecessors, figures)
-    predecessors[sources] = sources
-    if figures[0] > len(sources):
-        arguments = (tuple(graph.to_csr()), tuple(graph.csc), unreached, words, predecessors)
-        target.launch(kernels.settle_plateaus, 1, *arguments, target.zeros(n, np.int64), target.empty(n, np.uint32))
-    return predecessors

@@ -26,8 +26,10 @@ Array = np.ndarray[Any, Any]
 
 _SERIAL_EDGES = 1 << 15
 """On graphs of at most this many edges, the serial search takes less time than the parallel steps."""
-_DENSE = 32
-"""Pull if more than this fraction of the vertices is new."""
+_FEW, _MANY = 256, 32
+"""Push from at most so many new vertices; pull if they are more than this fraction of all."""
+_EDGE_SHARE = 20
+"""Otherwise, pull if the new vertices have more than this fraction of the edges."""
 _TRIMS = 2
 _NONE = -1
 
@@ -142,7 +144,7 @@ def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, la
         states[start] |= bit
         queue[0], tail[0], head = start, 1, 0
         while new := int(tail[0]) - head:
-            if new > n // _DENSE:
+            if _is_dense(graph, edges[0], queue[head : head + new]):
                 head = int(tail[0])
                 phases.run("pull", kernels.pull, n, *reverse, bit, states, queue, tail)
             else:
@@ -153,7 +155,16 @@ def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, la
     for _ in range(_TRIMS):
         tail[0] = 0
         phases.run("trim", kernels.trim, n, *out_edges, *in_edges, smallest, states, labels, queue, tail)
+        if not tail[0]:
+            break
     return states, queue[: int(tail[0])]
+
+
+def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
+    """Return whether to pull rather than to push from new vertices."""
+    if len(new) <= _FEW or len(new) > graph.num_vertices // _MANY:
+        return len(new) > _FEW
+    return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_edges // _EDGE_SHARE
 
 
 def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any, Any, Any]:
@@ -164,13 +175,12 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     in_indptr, in_indices, _ = live.csc()
     labels = live.full(_NONE, np.int64)
     colors = live.upload(np.arange(n))
-    rows = indptr, indices, in_indptr, in_indices, labels
+    rows = indptr, indices, in_indptr, in_indices, labels, colors
     while live:
         before = n + 1
         while len(live) < before:
             before = len(live)
             live = process_vertices(_has_both, live, rows, returns="frontier")
-        process_vertices(_reset, live, (colors,))
         front = live
         while front:
             front = process_edges(_lower, front, (colors, labels), receives=_is_live)
@@ -181,8 +191,8 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     return found, live.stats(), live.trace()
 
 
-def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any) -> bool:
-    """Return whether v has a live neighbour on both sides; otherwise it is a component."""
+def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any, colors: Any) -> bool:
+    """Return whether v has a live neighbour on both sides, and give it its own color; otherwise it is a component."""
     if atomics.load(labels, v) >= 0:
         return False
     after = False
@@ -195,14 +205,11 @@ def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any
         if in_indices[e] != v and atomics.load(labels, in_indices[e]) < 0:
             before = True
             break
-    if not (after and before):
+    if after and before:
+        colors[v] = v
+    else:
         atomics.store(labels, v, v)
     return after and before
-
-
-def _reset(v: Any, colors: Any) -> int:
-    colors[v] = v
-    return 0
 
 
 def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:

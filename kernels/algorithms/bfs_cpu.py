@@ -16,13 +16,17 @@ from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 NO_PARENT = np.uint32(0xFFFFFFFF)
-LEVEL, BEGIN, END, EDGES, SCANNED, WITHOUT = range(6)
+LEVEL, BEGIN, END, EDGES, SCANNED = range(5)
 """Elements of the state of a search: level and queue range of the frontier, its edges, edges scanned so far."""
 STATE_LENGTH = 8
 EDGES_AHEAD = 16
 SAMPLES = 256
 """Vertices from which the edges of a long frontier are estimated."""
-LEVELS_WITH_PARENTS = 64
+LONG = 64
+"""A search of so many levels in one thread is likely to be one of many more, as in a grid."""
+STOP_LENGTH = 8
+"""What a slot reports: begin and end of its frontier, its level, and the edges scanned; to the end of a cache line."""
+DENSE_BITS = 40
 BUFFER = 1 << 10
 """Vertices that a thread collects before it appends them to the queue."""
 
@@ -43,6 +47,7 @@ def search_levels(
     indptr: Any,
     indices: Any,
     serial_edges: Any,
+    wide: Any,
     last_level: Any,
     hops: Any,
     parents: Any,
@@ -51,13 +56,13 @@ def search_levels(
 ) -> None:
     """Search level after level while the frontier has few edges; has one work item.
 
-    Ends before a level with more than ``serial_edges`` edges, after ``last_level``, or when the frontier is empty.
-    After ``LEVELS_WITH_PARENTS`` levels, the parents are left to ``find_parents``, which reads memory in sequence.
+    Ends before a level with more than ``serial_edges`` edges, after ``last_level``, or when the frontier is empty;
+    after ``LONG`` levels also before one with ``wide`` vertices.
     """
     first, last = claim(work)
     while first < last:
         level, begin, end, scanned = state[LEVEL], state[BEGIN], state[END], state[SCANNED]
-        without = level + LEVELS_WITH_PARENTS
+        long = level + LONG
         edges = 0
         while begin < end and level < last_level:
             # Count the edges of a short frontier; estimate those of a long one.
@@ -69,38 +74,110 @@ def search_levels(
                 edges += indptr[u + 1] - indptr[u]
                 prefetch(indices, indptr[u])
             edges *= step
-            if max(edges, count) > serial_edges:
+            if max(edges, count) > serial_edges or (level >= long and count >= wide):
                 break
             level += 1
             tail = end
-            if level <= without:
-                for i in range(begin, end):
-                    u = queue[i]
-                    for e in range(indptr[u], indptr[u + 1]):
-                        v = indices[e]
-                        hop = hops[v]
-                        if hop < 0:
-                            hops[v] = level
-                            parents[v] = u
-                            queue[tail] = v
-                            tail += 1
-                        elif hop == level and u < parents[v]:
-                            parents[v] = u
-            else:
-                for i in range(begin, end):
-                    u = queue[i]
-                    for e in range(indptr[u], indptr[u + 1]):
-                        v = indices[e]
-                        if hops[v] < 0:
-                            hops[v] = level
-                            queue[tail] = v
-                            tail += 1
+            for i in range(begin, end):
+                u = queue[i]
+                for e in range(indptr[u], indptr[u + 1]):
+                    v = indices[e]
+                    hop = hops[v]
+                    if hop < 0:
+                        hops[v] = level
+                        parents[v] = u
+                        queue[tail] = v
+                        tail += 1
+                    elif hop == level and u < parents[v]:
+                        parents[v] = u
             scanned += edges
             begin = end
             end = tail
         state[LEVEL], state[BEGIN], state[END], state[EDGES], state[SCANNED] = level, begin, end, edges, scanned
-        state[WITHOUT] = without
         first, last = claim(work)
+
+
+@inline
+def _flush(buffer: Any, filled: Any, queue: Any, state: Any) -> None:
+    """Append the buffer of a thread to the queue."""
+    position = fetch_and_add(state, END, filled)
+    for i in range(filled):
+        queue[position + i] = buffer[i]
+
+
+@jit
+def search_slots(
+    work: Any, indptr: Any, indices: Any, level: Any, last_level: Any, frontier: Any, hops: Any, queues: Any, stops: Any
+) -> None:
+    """Search from parts of the frontier up to ``last_level`` without waiting for other slots, which are the work items.
+
+    Vertices that a slot has reached too late are reached again by another one, and the entries of the first one become
+    out of date. A slot ends early if its part of ``queues`` might not hold the next level. Parents are not set.
+    """
+    slots = len(stops) // STOP_LENGTH
+    space = len(queues) // slots
+    first, last = claim(work)
+    while first < last:
+        for slot in range(first, last):
+            now = level
+            scanned = 0
+            begin = slot * space
+            end = begin
+            for i in range(len(frontier) * slot // slots, len(frontier) * (slot + 1) // slots):
+                queues[end] = frontier[i]
+                end += 1
+            while begin < end and now < last_level:
+                edges = 0
+                for i in range(begin, end):
+                    u = queues[i]
+                    edges += indptr[u + 1] - indptr[u]
+                    prefetch(indices, indptr[u])
+                if end + edges > (slot + 1) * space:
+                    break
+                tail = end
+                for i in range(begin, end):
+                    u = queues[i]
+                    if load(hops, u) != now:
+                        continue
+                    for e in range(indptr[u], indptr[u + 1]):
+                        v = indices[e]
+                        hop = load(hops, v)
+                        while np.uint32(hop) > np.uint32(now + 1):  # also -1
+                            if compare_and_swap(hops, v, hop, now + 1):
+                                queues[tail] = v
+                                tail += 1
+                                break
+                            hop = load(hops, v)
+                scanned += edges
+                now += 1
+                begin = end
+                end = tail
+            stop = slot * STOP_LENGTH
+            stops[stop] = begin
+            stops[stop + 1] = end
+            stops[stop + 2] = last_level if begin == end else now
+            stops[stop + 3] = scanned
+        first, last = claim(work)
+
+
+@jit
+def truncate(work: Any, level: Any, hops: Any, queue: Any, state: Any) -> None:
+    """Forget the vertices reached after a level, and make the queue those of that level."""
+    buffer = np.empty(BUFFER, np.uint32)
+    filled = 0
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            if hops[v] > level:
+                hops[v] = -1
+            elif hops[v] == level:
+                buffer[filled] = v
+                filled += 1
+                if filled == BUFFER:
+                    _flush(buffer, filled, queue, state)
+                    filled = 0
+        first, last = claim(work)
+    _flush(buffer, filled, queue, state)
 
 
 @jit
@@ -131,14 +208,6 @@ def count_edges(work: Any, indptr: Any, frontier: Any, ends: Any) -> None:
             u = frontier[i]
             ends[i] = indptr[u + 1] - indptr[u]
         first, last = claim(work)
-
-
-@inline
-def _flush(buffer: Any, filled: Any, queue: Any, state: Any) -> None:
-    """Append the buffer of a thread to the queue."""
-    position = fetch_and_add(state, END, filled)
-    for i in range(filled):
-        queue[position + i] = buffer[i]
 
 
 @inline
@@ -255,16 +324,19 @@ def pull(
     The work items are words of the bitmaps. Vertices without in-edges count as visited. Adds to ``figures`` the number
     of vertices reached and that of vertices left.
     """
+    n = len(hops)
     words = len(visited)
+    is_dense = False
     found = 0
     left = 0
     first, last = claim(work)
     while first < last:
         for word in range(first, last):
-            # Prefetch the rows of the next word.
+            # Prefetch rows one word ahead: here those that will be read, or below all if most of them will be.
             if word + 1 < words:
                 todo = ~visited[word + 1]
-                while todo != np.uint64(0):
+                is_dense = popcount(todo) >= DENSE_BITS
+                while not is_dense and todo != np.uint64(0):
                     prefetch(indices, indptr[(word + 1) * WORD_BITS + trailing_zeros(todo)])
                     todo &= todo - np.uint64(1)
             begin = word * WORD_BITS
@@ -274,6 +346,8 @@ def pull(
             while todo != np.uint64(0):
                 v = begin + trailing_zeros(todo)
                 todo &= todo - np.uint64(1)
+                if is_dense:
+                    prefetch(indices, indptr[min(v + WORD_BITS, n)])
                 e = indptr[v]
                 end = indptr[v + 1]
                 if e == end:

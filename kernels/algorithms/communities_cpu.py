@@ -20,8 +20,9 @@ from gpu_pregel.kernels.library.work_cpu import claim
 
 BLOCK = 8
 """Consecutive vertices that belong to the same batch: their rows share cache lines."""
-EDGES_AHEAD = 16
-"""Prefetch distance for the labels of neighbours."""
+LABELS_AHEAD = 32
+WEIGHTS_AHEAD = 12
+"""Prefetch distances, in edges, for the labels of neighbours and for what is found by label."""
 
 
 @inline
@@ -44,9 +45,10 @@ def _find_best(
     """
     here = np.uint64(labels[u])
     count = np.uint64(0)
-    m = np.uint64(len(indices))
+    last = np.uint64(len(indices)) - np.uint64(1)
     for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-        prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
+        prefetch(labels, indices[min(e + np.uint64(LABELS_AHEAD), last)])
+        prefetch(table, labels[indices[min(e + np.uint64(WEIGHTS_AHEAD), last)]])
         v = indices[e]
         c = np.uint64(labels[v])
         before = table[c]
@@ -62,13 +64,16 @@ def _find_best(
     pull = rate * np.float64(degrees[u])
     others = totals[here] - degrees[u]
     stay = table[here] * unit - np.int64(pull * np.float64(others))
+    table[here] = 0
     best = np.int64(-1) << np.int64(62)
     to = here
     for i in range(count):
+        prefetch(totals, found[i + np.uint64(WEIGHTS_AHEAD)])
         c = np.uint64(found[i])
+        # That of the present community is below the gain of staying.
         gain = table[c] * unit - np.int64(pull * np.float64(totals[c]))
         table[c] = 0
-        if gain >= best and c != here and (gain > best or c < to):
+        if gain >= best and (gain > best or c < to):
             best = gain
             to = c
     if max(best, stay) < 0 and totals[u] == 0:

@@ -12,13 +12,13 @@ import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch, store
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
-from gpu_pregel.kernels.library.work_cpu import claim
+from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
 
 NONE = 0xFFFFFFFFFFFFFFFF
 """The key of no edge."""
 BUFFER = 1 << 10
 EDGES_AHEAD = 16
-SHORT_ROW = 16
+SHORT_ROW = 64
 
 
 @inline
@@ -42,9 +42,19 @@ def _after(indices: Any, begin: Any, end: Any, u: Any) -> Any:
             end = middle
         else:
             begin = middle + 1
-    while begin < end and indices[begin] <= u:
-        begin += 1
-    return begin
+    # Counting is vectorised, and has no branch that depends on the row.
+    smaller = np.uint32(0)
+    for e in range(begin, end):
+        smaller += np.uint32(indices[e] <= u)
+    return begin + np.int64(smaller)
+
+
+@inline
+def _lower(best: Any, v: Any, key: Any) -> None:
+    """Set ``best[v]`` to ``key`` if that is smaller."""
+    known = load(best, v)
+    while key < known and not compare_and_swap(best, v, known, key):
+        known = load(best, v)
 
 
 @jit
@@ -55,6 +65,7 @@ def collect_light(
     words: Any,
     rule: Any,
     splitter: Any,
+    best: Any,
     sources: Any,
     targets: Any,
     keys: Any,
@@ -63,7 +74,8 @@ def collect_light(
 ) -> None:
     """Append the edges that are at most the splitter, a pair of a weight in order and the position of an edge.
 
-    Without ``positions``, a key is the weight in order and the position, 32 bits each; otherwise it is the weight.
+    Without ``positions``, a key is the weight in order and the position, 32 bits each, and the smallest edge of each
+    vertex is found at the same time; otherwise a key is the weight.
     """
     packed = len(positions) == 0
     rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
@@ -86,13 +98,16 @@ def collect_light(
                 for position in range(e, stop):
                     word = _ordered(np.uint64(words[position]), rule)
                     e_kept[found] = position
-                    found += word < limit or (word == limit and position <= last_position)
+                    found += (word < limit) | ((word == limit) & (position <= last_position))
                 e = stop
                 for i in range(k, found):
                     word = _ordered(np.uint64(words[e_kept[i]]), rule)
                     u_kept[i] = u
                     v_kept[i] = indices[e_kept[i]]
                     key_kept[i] = word << np.uint64(32) | np.uint64(e_kept[i]) if packed else word
+                    if packed:
+                        _lower(best, u_kept[i], key_kept[i])
+                        _lower(best, v_kept[i], key_kept[i])
                 k = found
                 if k == BUFFER:
                     _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
@@ -109,16 +124,20 @@ def collect_between(
     words: Any,
     rule: Any,
     parents: Any,
+    inside: Any,
+    best: Any,
     sources: Any,
     targets: Any,
     keys: Any,
     positions: Any,
     count: Any,
 ) -> None:
-    """Append the edges between different trees, which are flat."""
+    """Append the edges between different trees, which are flat; keys are those of ``collect_light``.
+
+    ``inside`` says which vertices are in a tree that has most of them: these flags stay in the cache.
+    """
     packed = len(positions) == 0
     rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
-    m = len(indices)
     u_kept = np.empty(BUFFER, np.uint32)
     v_kept = np.empty(BUFFER, np.uint32)
     key_kept = np.empty(BUFFER, np.uint64)
@@ -128,9 +147,11 @@ def collect_between(
         k = 0
         for u in range(first, last):
             p = parents[u]
+            skipped = inside[u]
             end = indptr[u + 1]
             for e in range(_after(indices, indptr[u], end, u), end):
-                prefetch(parents, indices[min(e + EDGES_AHEAD, m - 1)])
+                if skipped & inside[indices[e]]:
+                    continue
                 q = parents[indices[e]]
                 if p != q:
                     word = _ordered(np.uint64(words[e]), rule)
@@ -138,6 +159,9 @@ def collect_between(
                     v_kept[k] = q
                     key_kept[k] = word << np.uint64(32) | np.uint64(e) if packed else word
                     e_kept[k] = e
+                    if packed:
+                        _lower(best, p, key_kept[k])
+                        _lower(best, q, key_kept[k])
                     k += 1
                     if k == BUFFER:
                         _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
@@ -181,14 +205,6 @@ def _root(parents: Any, v: Any) -> Any:
     return v
 
 
-@inline
-def _lower(best: Any, v: Any, key: Any) -> None:
-    """Set ``best[v]`` to ``key`` if that is smaller."""
-    known = load(best, v)
-    while key < known and not compare_and_swap(best, v, known, key):
-        known = load(best, v)
-
-
 @jit
 def propose(
     work: Any,
@@ -203,10 +219,9 @@ def propose(
     count: Any,
 ) -> None:
     """Find the smallest edge that leaves each tree; copy the edges between different trees, as edges between roots."""
-    u_kept = np.empty(BUFFER, np.uint32)
-    v_kept = np.empty(BUFFER, np.uint32)
-    key_kept = np.empty(BUFFER, np.uint64)
-    none = key_kept[:0]
+    u_kept = np.empty(work[CHUNK], np.uint32)
+    v_kept = np.empty(work[CHUNK], np.uint32)
+    key_kept = np.empty(work[CHUNK], np.uint64)
     first, last = claim(work)
     while first < last:
         k = 0
@@ -214,6 +229,8 @@ def propose(
             if i + EDGES_AHEAD < last:
                 prefetch(parents, sources[i + EDGES_AHEAD])
                 prefetch(parents, targets[i + EDGES_AHEAD])
+                prefetch(best, sources[i + EDGES_AHEAD])
+                prefetch(best, targets[i + EDGES_AHEAD])
             p = _root(parents, sources[i])
             q = _root(parents, targets[i])
             if p != q:
@@ -224,10 +241,11 @@ def propose(
                 _lower(best, p, key)
                 _lower(best, q, key)
                 k += 1
-                if k == BUFFER:
-                    _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
-                    k = 0
-        _append(next_sources, next_targets, next_keys, none, count, u_kept, v_kept, key_kept, none, k)
+        begin = fetch_and_add(count, 0, k)
+        for i in range(k):
+            next_sources[begin + i] = u_kept[i]
+            next_targets[begin + i] = v_kept[i]
+            next_keys[begin + i] = key_kept[i]
         first, last = claim(work)
 
 
@@ -239,31 +257,44 @@ def join(
 
     ``other`` is prepared for the next round.
     """
+    key_kept = np.empty(work[CHUNK], np.uint64)
     first, last = claim(work)
     while first < last:
+        k = 0
         for i in range(first, last):
+            if i + EDGES_AHEAD < last:
+                prefetch(best, sources[i + EDGES_AHEAD])
+                prefetch(best, targets[i + EDGES_AHEAD])
+                prefetch(other, sources[i + EDGES_AHEAD])
+                prefetch(other, targets[i + EDGES_AHEAD])
             p = sources[i]
             q = targets[i]
             key = keys[i]
             other[p] = np.uint64(NONE)
             other[q] = np.uint64(NONE)
             if best[p] == key or best[q] == key:
-                chosen[fetch_and_add(count, 0, 1)] = key
+                key_kept[k] = key
+                k += 1
                 p = _root(parents, p)
                 q = _root(parents, q)
                 while not compare_and_swap(parents, max(p, q), max(p, q), min(p, q)):
                     p = _root(parents, p)
                     q = _root(parents, q)
+        begin = fetch_and_add(count, 0, k)
+        for i in range(k):
+            chosen[begin + i] = key_kept[i]
         first, last = claim(work)
 
 
 @jit
-def flatten(work: Any, parents: Any) -> None:
-    """Make every parent a root."""
+def flatten(work: Any, parents: Any, best: Any, other: Any) -> None:
+    """Make every parent a root, and forget the smallest edges."""
     first, last = claim(work)
     while first < last:
         for v in range(first, last):
             store(parents, v, _root(parents, np.uint32(v)))
+            best[v] = np.uint64(NONE)
+            other[v] = np.uint64(NONE)
         first, last = claim(work)
 
 
@@ -272,7 +303,15 @@ def locate(work: Any, indptr: Any, indices: Any, positions: Any, sources: Any, t
     """Write the ends of the edges at ascending ``positions`` in the CSR."""
     first, last = claim(work)
     while first < last:
-        u = np.searchsorted(indptr, positions[first], "right") - 1
+        # The row of the first edge: the last one that begins at or before it.
+        u = 0
+        end = len(indptr)
+        while end - u > 1:
+            middle = (u + end) >> 1
+            if indptr[middle] <= positions[first]:
+                u = middle
+            else:
+                end = middle
         for i in range(first, last):
             e = positions[i]
             while indptr[u + 1] <= e:

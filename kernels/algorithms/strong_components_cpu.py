@@ -72,6 +72,13 @@ def push(work: Any, indptr: Any, indices: Any, bit: Any, begin: Any, states: Any
         first, last = claim(work)
 
 
+@inline
+def _append(queue: Any, tail: Any, found: Any, k: Any) -> None:
+    begin = fetch_and_add(tail, 0, k)
+    for i in range(k):
+        queue[begin + i] = found[i]
+
+
 @jit
 def pull(work: Any, indptr: Any, indices: Any, bit: Any, states: Any, queue: Any, tail: Any) -> None:
     """Mark each unmarked vertex with a marked neighbour in its row, and append it to ``queue``."""
@@ -90,8 +97,7 @@ def pull(work: Any, indptr: Any, indices: Any, bit: Any, states: Any, queue: Any
                         found[k] = v
                         k += 1
                         break
-        begin = fetch_and_add(tail, 0, k)
-        queue[begin : begin + k] = found[:k]
+        _append(queue, tail, found, k)
         first, last = claim(work)
 
 
@@ -135,8 +141,7 @@ def trim(
                     k += 1
                 else:
                     store(states, v, DONE)
-        begin = fetch_and_add(tail, 0, k)
-        rest[begin : begin + k] = found[:k]
+        _append(rest, tail, found, k)
         first, last = claim(work)
 
 

@@ -31,8 +31,17 @@ AGENTS = ["agents_pagerank.py", "agents_tool_loop.py"]
 """Scripts, tested in ``test_agents.py``."""
 OPERATORS = ["operators_bellman_ford.py", "operators_bfs.py", "operators_components.py"]
 """Scripts, tested in ``test_operators.py``."""
-PICTURES = ["communities.py", "influence.py", "map_coloring.py", "maze.py", "percolation.py", "roads.py"]
-"""Scripts that draw a picture, tested in ``test_gallery.py``."""
+PICTURES = [
+    "bottlenecks.py",
+    "communities.py",
+    "influence.py",
+    "map_coloring.py",
+    "maze.py",
+    "percolation.py",
+    "roads.py",
+]
+OTHERS = ["mini_batches.py"]
+"""Scripts that draw a picture, and others, tested in ``test_gallery.py``."""
 
 
 def example(name: str) -> Any:
@@ -82,7 +91,7 @@ def test_every_program_documents_its_command_and_is_tested() -> None:
     }
     assert documented == set(PROGRAMS)
     files = {path.name for path in EXAMPLES.glob("*.py")}
-    assert files == {name.partition(":")[0] for name in PROGRAMS} | {*AGENTS, *OPERATORS, *PICTURES}
+    assert files == {name.partition(":")[0] for name in PROGRAMS} | {*AGENTS, *OPERATORS, *PICTURES, *OTHERS}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -13,7 +13,7 @@ import pytest
 
 import gpu_pregel as gp
 
-GALLERY = ("communities", "influence", "map_coloring", "maze", "percolation", "roads")
+GALLERY = ("bottlenecks", "communities", "influence", "map_coloring", "maze", "percolation", "roads")
 PICTURES = Path(__file__).resolve().parents[2] / "examples" / "pictures"
 
 
@@ -87,3 +87,20 @@ def test_travel_times_are_those_of_dijkstra() -> None:
     lengths = networkx.single_source_dijkstra_path_length(roads.to_networkx(), 465)
     assert gp.sssp(roads, 465).to_numpy() == pytest.approx([lengths.get(v, np.inf) for v in range(900)])
     assert len(lengths) > 800
+
+
+def test_the_ends_of_a_bridge_are_the_bottlenecks() -> None:
+    city = script("bottlenecks").river(11, bridges=(6,))
+    scores = gp.betweenness_centrality(city).to_numpy()
+    expected = networkx.betweenness_centrality(city.to_networkx())
+    assert scores == pytest.approx([expected[v] for v in range(121)])
+    assert set(np.argsort(scores)[-2:]) == {6 * 11 + 5, 6 * 11 + 6}
+
+
+def test_batches_have_every_vertex_once_with_its_neighbours() -> None:
+    graph = gp.kronecker(7)
+    seen = []
+    for chosen, sample in script("mini_batches").batches(graph, 50, [-1]):
+        seen += chosen.tolist()
+        assert sample.summary()["edges"] == graph.out_degrees[chosen].sum()
+    assert sorted(seen) == list(range(128))

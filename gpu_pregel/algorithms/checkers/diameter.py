@@ -38,6 +38,8 @@ def check_diameter(graph: Graph, result: Any) -> None:
             raise VerificationError(f"a graph without vertices has the diameter 0, not {lower}")
         return
     source, target = result.pair
+    if not (min(result.pair) >= 0 and max(result.pair) < graph.num_vertices):
+        raise VerificationError(f"{source} and {target} are not both vertices")
     if (found := int(hops_from(graph, result.pair[:1])[target])) != lower:
         raise VerificationError(f"vertices {source} and {target} are {found} edges apart, not {lower}")
     for v in checked_vertices(graph):

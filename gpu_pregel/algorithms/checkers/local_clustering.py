@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_pregel.algorithms.checkers.triangle_count import compare, count_links
 from gpu_pregel.host.graphs.graph import Graph
+from gpu_pregel.host.graphs.results import to_host
 
 
 def check_local_clustering(graph: Graph, result: Any) -> None:
@@ -26,3 +27,6 @@ def check_local_clustering(graph: Graph, result: Any) -> None:
     links, neighbors = count_links(graph)
     pairs = neighbors * (neighbors - 1)
     compare("coefficient", result, links / np.maximum(pairs, 1), 1e-12)
+    if hasattr(result, "links"):
+        compare("links", to_host(result.links), links // (1 if graph.is_directed else 2))
+        compare("neighbors", to_host(result.neighbors), neighbors)

@@ -32,6 +32,14 @@ def check_sample_neighbors(graph: Graph, result: Any) -> None:
         raise VerificationError(f"the numbers of edges differ: {sorted(shapes)}")
     if len(np.unique(vertices)) != len(vertices):
         raise VerificationError("a vertex has two numbers")
+    for name, numbers, count in (
+        ("vertices", vertices, graph.num_vertices),
+        ("edges", edges, graph.num_edges),
+        ("sources", result.sources, len(vertices)),
+        ("targets", result.targets, len(vertices)),
+    ):
+        if len(numbers) and not (numbers.min() >= 0 and numbers.max() < count):
+            raise VerificationError(f"{name} are not all from 0 to {count - 1}")
     owners, others = vertices[result.sources], vertices[result.targets]
     outside = (edges < graph.indptr[owners]) | (edges >= graph.indptr[owners + 1])
     if outside.any():

@@ -90,6 +90,25 @@ def test_pushes_and_pulls_find_the_same_parents(
     assert all(np.array_equal(result.parents, found[0].parents) for result in found)
 
 
+@pytest.mark.parametrize("space", [1 << 20, 1 << 9])
+def test_threads_that_search_parts_of_a_grid(space: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}._SLOT_VERTICES", 8)
+    monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 12)
+    monkeypatch.setattr(f"{MODULE}._SLOT_SPACE", space)
+    graph = gp.grid(70, 150, holes=0.1, seed=2)
+    source = int(graph.vertices(range(30, 40))[graph.out_degrees[30:40].argmax()])
+    expected = gp.bfs(graph, source, device="cpu", threads=1)
+    check_bfs(graph, expected)
+    for threads, max_hops in ((2, None), (3, None), (5, None), (2, 120)):
+        found = gp.bfs(graph, source, max_hops=max_hops, device="cpu", threads=threads)
+        phases = {row["phase"] for row in found.trace}
+        assert "search slots" in phases
+        assert ("truncate" in phases) == (space == 1 << 9)
+        within = expected.hops <= (max_hops or 1 << 20)
+        assert np.array_equal(found.hops, np.where(within, expected.hops, -1))
+        assert np.array_equal(found.parents, np.where(within, expected.parents, -1))
+
+
 def test_a_limit_of_hops() -> None:
     graph = gp.grid(20, holes=0)
     full = gp.bfs(graph, 0, device="cpu")

@@ -184,9 +184,18 @@ def test_levels_are_kept() -> None:
 def test_leiden_with_one_level_is_connected() -> None:
     graph = gp.kronecker(9, 4)
     for levels in (1, 2):
-        found = gp.leiden(graph, max_levels=levels)
+        found = gp.leiden(graph, max_levels=levels, iterations=1)
         assert len(found.levels) == levels
         check_leiden(graph, found)
+
+
+def test_iterations_raise_the_modularity() -> None:
+    # Later iterations have larger levels than the first.
+    graph = gp.kronecker(12, 12)
+    found = [gp.leiden(graph, iterations=i, threads=2) for i in (1, 2, 4)]
+    assert found[0].modularity < found[1].modularity < found[2].modularity
+    for result in found:
+        check_leiden(graph, result)
 
 
 def test_a_disconnected_community_is_refused() -> None:
@@ -240,6 +249,21 @@ def test_unsuitable_graphs_are_rejected(method: Any) -> None:
         method(gp.Graph.from_edgelist([0], [1], directed=True))
     with pytest.raises(GraphError, match=f"{name} needs weights of at least 0, and the edge from 7 to 8 has -2"):
         method(gp.Graph.from_edgelist([7, 8], [8, 9], [-2, 3]))
+
+
+@pytest.mark.parametrize("weights", [[1.0, math.inf], [1e308, 1e308]])
+def test_an_infinite_sum_of_weights_is_rejected(weights: list[float]) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+    for function in (gp.louvain, gp.leiden, lambda graph: gp.modularity(graph, [0, 0, 1])):
+        with pytest.raises(GraphError, match="needs weights whose sum is finite"):
+            function(graph)
+
+
+@METHODS
+@pytest.mark.parametrize("weight", [1e-300, 2.0**900, 1 << 61])
+def test_weights_of_any_size(method: Any, weight: float) -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 0, 3, 2], [weight] * 4)
+    assert method(graph).labels.tolist() == [0, 0, 1, 1]
 
 
 def test_modularity_rejects_labels_that_do_not_fit() -> None:

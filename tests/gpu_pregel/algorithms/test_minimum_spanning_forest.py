@@ -9,7 +9,7 @@ import networkx
 import numpy as np
 import pytest
 import scipy.sparse.csgraph
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
@@ -46,19 +46,30 @@ def test_known_answers(n: int, edges: Any, weights: Any, smallest: Any, largest:
     check_minimum_spanning_forest(graph, forest)
 
 
-@given(graph=edge_lists(), numbers=st.lists(st.integers(-4, 4), min_size=80, max_size=80), maximum=st.booleans())
-def test_the_total_weight_is_that_of_networkx(graph: Any, numbers: list[int], maximum: bool) -> None:
-    n, edges = graph
-    weights = numbers[: len(edges)]
-    built = gp.Graph.from_edgelist(*arrays(edges), np.array(weights, np.int32), num_vertices=n)
-    forest = gp.minimum_spanning_forest(built, maximum=maximum, device="cpu")
-    oracle = networkx.MultiGraph()
-    oracle.add_nodes_from(range(n))
-    oracle.add_weighted_edges_from([(u, v, w) for (u, v), w in zip(edges, weights, strict=True)])
-    find = networkx.maximum_spanning_edges if maximum else networkx.minimum_spanning_edges
-    expected = [attributes["weight"] for *_, attributes in find(oracle, data=True)]
-    assert (len(forest), forest.total_weight) == (len(expected), sum(expected))
-    check_minimum_spanning_forest(built, forest)
+@pytest.mark.parametrize("degree", [3, 0], ids=["at once", "light edges first"])
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_the_total_weight_is_that_of_networkx(dtype: str, degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink_chunks(monkeypatch, 8)
+    monkeypatch.setattr(_boruvka_cpu, "_SMALL", 0)
+    monkeypatch.setattr(_boruvka_cpu, "_DEGREE", degree)
+    numbers = st.lists(st.integers(-4, 4), min_size=80, max_size=80)
+
+    @settings(max_examples=40)
+    @given(graph=edge_lists(), numbers=numbers, maximum=st.booleans())
+    def check(graph: Any, numbers: list[int], maximum: bool) -> None:
+        n, edges = graph
+        weights = numbers[: len(edges)]
+        built = gp.Graph.from_edgelist(*arrays(edges), np.array(weights, dtype), num_vertices=n)
+        forest = gp.minimum_spanning_forest(built, maximum=maximum, device="cpu", threads=2)
+        oracle = networkx.MultiGraph()
+        oracle.add_nodes_from(range(n))
+        oracle.add_weighted_edges_from([(u, v, w) for (u, v), w in zip(edges, weights, strict=True)])
+        find = networkx.maximum_spanning_edges if maximum else networkx.minimum_spanning_edges
+        expected = [attributes["weight"] for *_, attributes in find(oracle, data=True)]
+        assert (len(forest), forest.total_weight) == (len(expected), sum(expected))
+        check_minimum_spanning_forest(built, forest)
+
+    check()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -85,7 +85,7 @@ def test_agrees_with_networkx_interpreted() -> None:
 
 def test_plans_and_threads_agree_on_large_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     # More ranks than one chunk, words that hold many neighbours, and ranks that share a counter.
-    monkeypatch.setattr("gpu_pregel.kernels.algorithms.triangles_cpu.HUBS", 1 << 10)
+    monkeypatch.setattr("gpu_pregel.kernels.algorithms.packed_rows_cpu.HUBS", 1 << 10)
     for graph in (gp.kronecker(12, 16), gp.uniform(11, 32), gp.grid(70)):
         counts = [
             gp.triangle_count(graph, device="cpu", threads=threads).to_numpy()

@@ -1,0 +1,34 @@
+"""Options that several algorithms of the registry share."""
+
+from __future__ import annotations
+
+from gpu_pregel.algorithms._entry import Option
+
+SEED = Option("", "seed", "integer", "seed of the random numbers (default 0)")
+
+ITERATIONS = Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)")
+
+BETWEENNESS = (
+    Option("-i", "sources", "integer", "number of sources chosen at random (default: all vertices)"),
+    SEED,
+    Option("", "weighted", "flag", "take the weights of the edges as their lengths"),
+    Option("", "normalized", "flag", "divide by the number of pairs of vertices (default)"),
+)
+
+COMMUNITIES = (
+    Option("", "resolution", "number", "resolution of the modularity (default 1)"),
+    Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.01)"),
+    Option("", "max_levels", "integer", "number of levels at most"),
+    Option("", "seed", "integer", "the order in which vertices move (default 0)"),
+)
+
+SIMILARITY = (
+    Option("", "pairs", "pairs", "pairs of vertices (default: all adjacent ones)"),
+    Option("", "weighted", "flag", "take the weights of edges into account"),
+)
+
+CLOSENESS = (
+    Option("-r", "sources", "vertices", "vertices whose scores to find (default: all)"),
+    Option("", "samples", "integer", "number of random vertices to estimate from (default: exact scores)"),
+    SEED,
+)
