@@ -32,6 +32,8 @@ Array = np.ndarray[Any, Any]
 
 _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
+_MOST_BINS = 1 << 52
+"""Numbers of bins are exact as float64."""
 _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
 _SLOT_EDGES = 1 << 15
@@ -196,7 +198,12 @@ def _weight_facts(graph: Graph) -> tuple[float, float]:
         assert weights is not None
         if weights.dtype.kind == "f" and len(weights) and not np.isfinite(weights.max()):
             weights = weights[np.isfinite(weights)]
-        return (float(weights.max()), float(weights.mean(dtype=np.float64))) if len(weights) else (0.0, 0.0)
+        if not len(weights):
+            return 0.0, 0.0
+        largest = float(weights.max())
+        with np.errstate(over="ignore"):
+            mean = float(weights.mean(dtype=np.float64))
+        return largest, mean if np.isfinite(mean) else largest
 
     return graph._fact("largest and mean weight", derive)
 
@@ -295,7 +302,8 @@ class _CpuSearch:
             self._word = np.dtype(np.uint32 if limit < np.iinfo(np.uint32).max else np.int64)
             self._unreached = self._word.type(np.iinfo(self._word).max)
         self._words = target.empty(n, self._word)
-        self._inverse = 1 / delta
+        longest = min(limit, np.finfo(np.float64).max)
+        self._inverse = 1 / max(delta, longest / _MOST_BINS, np.finfo(np.float64).tiny)
         self._slots = slots = 1 if m < _SERIAL_EDGES else target.threads or 1
         kernels = self._kernels
         blocks = -(-(n + m // _POOL_SHARE) // (kernels.BLOCK - 1)) + slots * (kernels.BINS + 2 * kernels.FRESH_BLOCKS)
