@@ -38,6 +38,8 @@ _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
 _SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
+_ROUND_EDGES = 1 << 20
+"""The same for a single slot, which waits for nothing but Ctrl-C."""
 _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
 
@@ -319,6 +321,7 @@ class _CpuSearch:
         self._words[sources] = 0
         self._refill(0.0)
         base, width, relaxed = 0.0, 1, 0
+        wanted = _SLOT_EDGES * self._slots if self._slots > 1 else _ROUND_EDGES
         while True:
             self._phases.run("share", kernels.share, 1, self._pool, self._shared, self._bins, common)
             current = int(common[kernels.CURRENT])
@@ -332,9 +335,9 @@ class _CpuSearch:
                 arguments = (*graph.to_csr(), self._inverse, base, limit, not graph.is_directed)
                 self._relax(*arguments)
                 edges = self._edges()
-                if edges - relaxed < _SLOT_EDGES * self._slots:
+                if edges - relaxed < wanted:
                     width = min(2 * width, kernels.BINS)
-                elif edges - relaxed > 2 * _SLOT_EDGES * self._slots:
+                elif edges - relaxed > 2 * wanted:
                     width = max(1, width // 2)
                 relaxed = edges
             if common[kernels.FULL]:
