@@ -176,8 +176,7 @@ def betweenness_centrality(
     Notes
     -----
     The cost is O(n + m) per source, with weights O(m log n) on the CPU. The scaling is that of NetworkX, except that a
-    source's own score is 0 and not NaN where it is the only source. Numbers of paths above the range of float64 are
-    computed as logarithms.
+    source's own score is 0 and not NaN where it is the only source. Numbers of paths may exceed the range of float64.
 
     Examples
     --------
