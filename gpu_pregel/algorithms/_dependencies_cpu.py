@@ -33,8 +33,8 @@ _BLOCK_MEMORY = 1 << 28
 
 def add_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
-    """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
+) -> tuple[Array, Array]:
+    """Return the sum of the dependencies of the sources on each vertex and, if ``with_edges``, on each stored edge."""
     n, m = graph.num_vertices, graph.num_edges
     size = 49 * n + (8 * m if with_edges else 0)
     blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
@@ -54,15 +54,15 @@ def add_dependencies(
     numbers[ordered.order] = np.arange(n)
     for source in numbers[sources].tolist():
         search.run(source)
-    return search.scores[numbers], None
+    return search.scores[numbers], search.edges
 
 
 def _search_blocks(
     graph: Graph, sources: Array, blocks: int, phases: Phases, extra: float, *, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     n = graph.num_vertices
     paths, ratios, sums, scores = (np.zeros((blocks, n)) for _ in range(4))
-    edges = np.zeros((blocks, graph.num_edges)) if with_edges else None
+    edges = np.zeros((blocks, graph.num_edges if with_edges else 0))
     phases.run(
         "search all sources",
         small.search_blocks,
@@ -75,12 +75,12 @@ def _search_blocks(
         *(paths, np.zeros((blocks, n), np.int32), ratios, sums, extra, scores, edges),
         chunk=1,
     )
-    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+    return scores.sum(axis=0), edges.sum(axis=0)
 
 
 def add_weighted_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
     n, m = graph.num_vertices, graph.num_edges
     size = 40 * n + (8 * m if with_edges else 0)
@@ -88,7 +88,7 @@ def add_weighted_dependencies(
     target.require(blocks * size, "betweenness centrality of blocks of sources")
     out, back = ((rows.indptr, rows.indices, np.asarray(rows.weights, np.float64)) for rows in (graph._csr, graph.csc))
     paths, dependencies, scores = (np.zeros((blocks, n)) for _ in range(3))
-    edges = np.zeros((blocks, m)) if with_edges else None
+    edges = np.zeros((blocks, m if with_edges else 0))
     phases.run(
         "search all sources",
         weighted_kernels.search_blocks,
@@ -100,7 +100,7 @@ def add_weighted_dependencies(
         *(paths, dependencies, extra, scores, edges),
         chunk=1,
     )
-    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+    return scores.sum(axis=0), edges.sum(axis=0)
 
 
 class _Search:
@@ -116,7 +116,7 @@ class _Search:
         self._state = np.zeros(small.STATE, np.int64)
         self._paths, self._ratios, self.scores = (np.zeros(n) for _ in range(3))
         self._sums, self._scales = np.empty(n), np.zeros(n, np.int32)
-        self.edges = np.zeros(len(out[1])) if with_edges else None
+        self.edges = np.zeros(len(out[1]) if with_edges else 0)
 
     def run(self, source: int) -> None:
         """Search from a source and go back, again with scaled counts if the paths are too many for float64."""

@@ -343,7 +343,7 @@ def _dependencies_of(
     device: DeviceName,
     threads: int | None,
     progress: bool,
-) -> tuple[Graph, Array, Any, dict[str, Any], Any]:
+) -> tuple[Graph, Array, Array, dict[str, Any], Any]:
     """Return the graph without repeated edges, the sums of the dependencies on its vertices and edges, and figures."""
     target = get_device(device, threads=threads)
     simple = graph.simplify() if graph.has_duplicates else graph

@@ -73,20 +73,20 @@ def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: An
 def sum_ratios(indptr: Any, indices: Any, paths: Any, scales: Any, ratios: Any, edges: Any, wide: Any, u: Any) -> Any:
     """Return the dependency of the source on u: over its out-edges, paths of u / paths of v * (1 + dependency of v).
 
-    Unless ``edges`` is None, each summand is added to that of its edge.
+    Unless ``edges`` is empty, each summand is added to that of its edge.
     """
     begin = indptr[u]
     end = indptr[u + 1]
     own = paths[u]
     sum0 = sum1 = sum2 = sum3 = 0.0
-    if wide or edges is not None:
+    if wide or len(edges) > 0:
         for e in range(begin, end):
             v = load(indices, e)
             if ratios[v] > 0.0:
                 part = ratios[v] * own
                 if wide and scales[v] > scales[u]:
                     part = part * STEP_DOWN if scales[v] == scales[u] + 1 else 0.0
-                if edges is not None:
+                if len(edges) > 0:
                     edges[e] += part
                 sum0 += part
         return sum0
@@ -192,7 +192,7 @@ def return_small(
     if depth == 0:
         source = np.int64(queue[0])
         scores[source] += extra * (state[TAIL] - 1)
-        if edges is not None:
+        if len(edges) > 0:
             sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, source)
     state[DEPTH] = depth
 
@@ -357,10 +357,6 @@ def search_blocks(
                     break
                 clear(seen[block], queue[block], state[block], paths[block], ratios[block])
                 wide = True
-            if edges is None:
-                edge_scores = None
-            else:
-                edge_scores = edges[block]
             return_small(
                 indptr,
                 indices,
@@ -375,7 +371,7 @@ def search_blocks(
                 sums[block],
                 extra,
                 scores[block],
-                edge_scores,
+                edges[block],
             )
             clear(seen[block], queue[block], state[block], paths[block], ratios[block])
         block, last_block = claim(work)
