@@ -299,8 +299,12 @@ def _biased_step(
         if e < 0:
             return 0
         x = np.int64(indices[e])
-        factor = _bias(indptr, indices, t, x, back, away)
-        if uniform(key, i, counter + 2 * trial + 1) * largest < factor:
+        height = uniform(key, i, counter + 2 * trial + 1) * largest
+        # Most draws are decided without looking for an edge from t to x.
+        accepted = height < back if x == t else height < min(1.0, away)
+        if not accepted and x != t and height < max(1.0, away):
+            accepted = height < _bias(indptr, indices, t, x, back, away)
+        if accepted:
             walks[place] = x
             return 0
     # Few edges are likely: weigh all of them.
