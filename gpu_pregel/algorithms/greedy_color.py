@@ -30,6 +30,8 @@ Array = np.ndarray[Any, Any]
 _ORDERS = ("log_degree", "degree", "random")
 _BLOCK_BITS = 6
 """Ties are broken by the random key of a block of 64 vertices, then by number: rows read in turn are close."""
+_PARTS = 64
+"""Parts of the counting sort that threads claim."""
 _SERIAL_EDGES = 1 << 14
 _FIRST, _CHUNK = 1 << 12, 64
 """The first vertices have long rows and depend on each other: threads claim them one by one, the others in chunks."""
@@ -181,7 +183,7 @@ def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device,
     """Return the vertices by class of degree, their states, and a bound of the degrees: a counting sort."""
     n = graph.num_vertices
     blocks = _block_order(n, seed)
-    parts = min(len(blocks), kernels.CLASSES)
+    parts = min(len(blocks), _PARTS)
     counts = target.zeros(parts * kernels.CLASSES, np.int64).reshape(parts, kernels.CLASSES)
     phases.run("count classes", kernels.count_classes, parts, graph.indptr, blocks, counts, chunk=1)
     ends = np.cumsum(counts.T.ravel()).reshape(kernels.CLASSES, parts).T
