@@ -167,8 +167,9 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
     if order == "log_degree":
         vertices, states, widest = _sorted_by_class(phases, kernels, graph, target, seed)
     else:
-        vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
-        states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
+        with phases.measure("sort by degree" if order == "degree" else "order"):
+            vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
+            states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
         widest = int(graph.out_degrees.max(initial=0))
     rows = graph.indptr, graph.indices, vertices
     first = n if graph.num_edges <= _SERIAL_EDGES else min(n, _FIRST)
@@ -182,7 +183,8 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
 def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device, seed: int) -> tuple[Array, Array, int]:
     """Return the vertices by class of degree, their states, and a bound of the degrees: a counting sort."""
     n = graph.num_vertices
-    blocks = _block_order(n, seed)
+    with phases.measure("order blocks"):
+        blocks = _block_order(n, seed)
     parts = min(len(blocks), _PARTS)
     counts = target.zeros(parts * kernels.CLASSES, np.int64).reshape(parts, kernels.CLASSES)
     phases.run("count classes", kernels.count_classes, parts, graph.indptr, blocks, counts, chunk=1)

@@ -158,3 +158,12 @@ def test_public_graph(data: Path) -> None:
     components = gp.strongly_connected_components(graph)
     assert int(components.sizes().max()) == 1300
     check_strongly_connected_components(graph, components)
+
+
+def test_graph_of_ldbc_graphalytics(data: Path) -> None:
+    lines = (data / "graphalytics" / "wcc" / "dir-input").read_text().splitlines()
+    rows = [[int(x) for x in line.split()] for line in lines]
+    oracle = networkx.DiGraph([(row[0], v) for row in rows for v in row[1:]])
+    src, dst = zip(*oracle.edges, strict=True)
+    found = gp.strongly_connected_components(gp.Graph.from_edgelist(src, dst, directed=True)).to_dict()
+    assert found == {v: min(part) for part in networkx.strongly_connected_components(oracle) for v in part}
