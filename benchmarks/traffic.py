@@ -8,20 +8,20 @@ where the frontier is tested. Nothing is timed, so the figures are the same on e
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
 import gpu_pregel as gp
+from benchmarks import operator_traffic
+from benchmarks._counts import SECTOR, KernelCounts, count_run
 from benchmarks._graphs import generate
 from benchmarks._measure import machine, table, write_json
 from benchmarks.programs import HOPS, LABELS, PAGERANK
-from gpu_pregel.host.devices import get_device
 
 HELP = "bytes moved by CUDA kernels, compared with the minimum"
-SECTOR = 32
 CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 200, 1.5, 2.0
 """Limits: bytes per vertex of connected components on kron:14, and multiples of a superstep's minimum."""
 PARTIAL_PULL_LIMIT = 2.2
@@ -58,20 +58,6 @@ CASES = [
 ]
 
 
-@dataclass
-class KernelCounts:
-    """Launches, readbacks and bytes moved during a run."""
-
-    kernels: list[dict[str, Any]] = field(default_factory=list)
-    launches: int = 0
-    readbacks: int = 0
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the sectors of all kernels."""
-        return sum(kernel["bytes"] for kernel in self.kernels)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     parser.add_argument("--graph", default="kron:14", help="kron:SCALE, uniform:SCALE or grid:SCALE (default: kron:14)")
@@ -92,12 +78,22 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{case.name}, {case.direction}: {row['ratio']:.2f} times the minimum (at most {case.limit})")
         print(f"{row['launches']:.1f} launches and {row['readbacks']:.2f} readbacks per superstep")
         print(_format_kernels(counts, graph), end="\n\n", flush=True)
+    operators = [row for case in operator_traffic.CASES for row in operator_traffic.count_operators(graph, case)]
+    for row in operators:
+        above |= operator_traffic.is_above_limit(row)
+        limit = operator_traffic.LIMITS[row["phase"]]
+        steps = row["supersteps"]
+        print(f"{row['program']} by operators, {row['phase']}: {row['ratio']:.2f} times the minimum (at most {limit})")
+        print(
+            f"{row['launches'] / steps:.1f} launches and {row['readbacks'] / steps:.2f} readbacks in {steps} supersteps"
+        )
     report = {
         "benchmark": "traffic",
         "machine": machine(),
         "graph": {"spec": arguments.graph, "vertices": graph.num_vertices, "stored_edges": graph.num_edges},
         "connected_components": {"bytes_per_vertex": per_vertex, "kernels": components.kernels},
         "programs": rows,
+        "operators": operators,
     }
     write_json(arguments.output, report)
     return int(above)
@@ -110,25 +106,6 @@ def add_weights(graph: gp.Graph) -> gp.Graph:
     low, high = np.minimum(sources, indices), np.maximum(sources, indices)
     weights = (low * 7919 + high * 104729) % 97 + 1
     return gp.Graph.from_csr(indptr, indices, weights.astype(np.float32))
-
-
-def count_run(work: Any) -> KernelCounts:
-    """Call ``work``, which runs on the emulated device, and return the counts."""
-    device: Any = get_device("emulated")
-    launches, readbacks = device.launches, device.memory.readbacks
-    device.counts = {}
-    try:
-        work()
-        found = device.counts
-    finally:
-        device.counts = None
-    result = KernelCounts(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
-    for name, (compiled, counts) in found.items():
-        row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * int(counts.sectors.sum())}
-        for kind in ("load", "store", "atomic"):
-            row[f"{kind}s"], row[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
-        result.kernels.append(row)
-    return result
 
 
 def count_components(graph: gp.Graph) -> KernelCounts:

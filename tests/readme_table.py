@@ -1,4 +1,7 @@
-"""The table of algorithms in README.md, made from the registry: ``python -m tests.readme_table`` rewrites it."""
+"""The table of algorithms in README.md, made from the registry.
+
+``python -m tests.readme_table`` rewrites it, and adds its section if there is none.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,14 @@ from gpu_pregel.algorithms.registry import ALGORITHMS
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- algorithms: python -m tests.readme_table -->\n", "<!-- end of algorithms -->\n"
+_NEXT = "## Vertex programs\n"
+_SECTION = """## Algorithms
+
+Each algorithm takes `device=`, `threads=` and `progress=`, runs on the CPU, on CUDA and on the emulator, and returns a
+result with `summary()`, `describe()`, `to_numpy()`, `to_pandas()`, `to_arrow()` and `save()`. Its `gpu-pregel` command
+verifies it with `-v`.
+
+"""
 _HEADING = ("finds", "function", "command", "paper", "cost", "devices", "result")
 
 
@@ -44,6 +55,8 @@ _CONDITIONS = {
 
 def rewritten(text: str) -> str:
     """Return the text of README.md with the present table."""
+    if BEGIN not in text:
+        text = text.replace(_NEXT, f"{_SECTION}{BEGIN}{END}\n{_NEXT}", 1)
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

@@ -112,7 +112,7 @@ LEIDEN = "{{0000500.0ms, 0000011.3ms mark, 0.101398029 modularity, 6/3865 discon
     [
         (gapbs.GapbsSearch, gapbs_output("BFS Tree has 12530 nodes and 9 edges"), [0.5, 0.25], [12530], "-a -r 7"),
         (gapbs.GapbsPaths, gapbs_output("SSSP Tree reaches 896 nodes"), [0.5, 0.25], [896], "-a -r 7 -d 1"),
-        (gapbs.GapbsBetweenness, SCORES, [0.5, 0.25], [6129], "-a -r 7 -i 1"),
+        (gapbs.GapbsBetweenness, f"7:1\n{SCORES}", [0.5, 0.25], [6129], "-a -r 7 -i 1"),
         (gapbs.GapbsPageRank, SCORES, [0.5, 0.25], 6129, "-a -i 20 -t 0"),
         (gapbs.GapbsPageRankGaussSeidel, SCORES, [0.5, 0.25], None, "-a -i 20 -t 0"),
         (gapbs.GapbsTriangles, gapbs_output("2813542 triangles"), [0.5, 0.25], 2813542, "-a"),

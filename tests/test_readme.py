@@ -18,6 +18,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.cli import make_parser
+from tests import readme_table
 from tests.readme import SHELLS, Block, Command, read_blocks, read_commands, run_python, same
 
 ROOT = Path(__file__).parents[1]
@@ -60,6 +61,21 @@ def test_readme(part: Block | Command, folder: Path, names: dict[str, dict[str, 
         run_python(part, names.setdefault(part.section, {"__name__": "readme"}))
     else:
         run_command(part, folder)
+
+
+def test_the_table_of_algorithms_is_that_of_the_registry() -> None:
+    if readme_table.BEGIN not in README.read_text():
+        pytest.skip("README.md has no table of algorithms yet: run python -m tests.readme_table")
+    assert readme_table.rewritten(README.read_text()) == README.read_text(), "run python -m tests.readme_table"
+
+
+def test_the_table_of_algorithms_is_added_and_updated() -> None:
+    text = "# Title\n\n## Vertex programs\n\nmore\n"
+    first = readme_table.rewritten(text)
+    assert first.count("\n## Algorithms\n") == first.count(readme_table.END) == 1
+    assert first.index("`gp.connected_components`") < first.index("\n## Vertex programs\n\nmore\n")
+    assert readme_table.rewritten(first) == first
+    assert readme_table.rewritten(first.replace("`gp.connected_components`", "`gp.gone`")) == first
 
 
 def run_command(command: Command, folder: Path) -> None:

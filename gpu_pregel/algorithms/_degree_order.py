@@ -45,7 +45,7 @@ def order_by_out_degree(graph: Graph, phases: Phases, device: Device) -> DegreeO
     """Return the in-edges renumbered by out-degree, or None if too few edges are those of hubs."""
     grouping, (indptr, indices, _) = graph.indptr, graph.csc
     n, m = graph.num_vertices, graph.num_edges
-    if n < MIN_VERTICES:
+    if n < MIN_VERTICES or not _has_hubs(grouping):
         return None
     vertices, edges = count_groups(grouping, indptr, phases)
     groups = int(np.searchsorted(np.cumsum(vertices.sum(axis=0)), n // _HOT_SHARE, "right"))
@@ -76,6 +76,13 @@ def place_vertices(
     offsets = [_offsets(counts) for counts in (vertices, edges)]
     phases.run("place vertices", kernels.place, n, grouping, indptr, *offsets, order, ranks, begins, chunk=_BLOCK)
     return order, ranks, begins
+
+
+def _has_hubs(indptr: Array) -> bool:
+    """Return whether a sample of the vertices has as many edges at hubs as it takes, or almost."""
+    sample = np.linspace(0, len(indptr) - 2, MIN_VERTICES, dtype=np.int64)
+    degrees = np.sort(indptr[sample + 1] - indptr[sample])
+    return bool(degrees[-len(sample) // _HOT_SHARE :].sum() > 0.75 * _HOT_EDGES * degrees.sum())
 
 
 def _offsets(counts: Array) -> Array:

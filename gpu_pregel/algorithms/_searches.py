@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms.bfs import bfs
+from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
@@ -69,6 +70,19 @@ class Searches:
         found = bfs(graph, self.graph.to_ids(sources), max_hops=limit, device="cpu", threads=self.target.threads)
         self._rows += found.trace
         return found.to_numpy()
+
+    def components(self) -> Array:
+        """Return the smallest vertex of each vertex's (weak) component, int64[n]."""
+        if self.target.name != "python":
+            found = connected_components(self.graph, device=self.target.name, threads=self.target.threads)
+            self._rows += found.trace
+            return found.to_numpy().astype(np.int64)
+        labels = np.full(self.graph.num_vertices, -1)
+        graph = self.graph.to_undirected()
+        for v in range(len(labels)):
+            if labels[v] < 0:
+                labels[Searches(graph, self.target, progress=False).hops(np.array([v])) >= 0] = v
+        return labels
 
     def _on_cpu(self, sources: Array | None, transpose: bool, by_source: bool, counted: bool) -> Array:
         graph, target = self.graph, self.target

@@ -1,7 +1,7 @@
 """Whether a graph is bipartite: its two sides, or an odd cycle.
 
-A component is bipartite if its vertices, each split in one copy per side, form two components: the components of this
-double cover are found as in :func:`gpu_pregel.connected_components`.
+A search from the first vertex of each component puts vertices at even and at odd distances on different sides. A
+component is bipartite if no edge joins vertices of one side.
 """
 
 from __future__ import annotations
@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.algorithms.connected_components import connected_components
-from gpu_pregel.errors import GraphError
-from gpu_pregel.host.devices import DeviceName
+from gpu_pregel.algorithms._searches import Searches
+from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
-from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
+from gpu_pregel.host.programs.operators import process_edges
 
 Array = np.ndarray[Any, Any]
-
-_MOST_VERTICES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +73,7 @@ def bipartite(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Directions are ignored.
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
@@ -89,8 +86,8 @@ def bipartite(
 
     Raises
     ------
-    GraphError
-        The graph has 2^31 vertices or more.
+    ArgumentTypeError
+        ``graph`` is not a graph.
 
     Examples
     --------
@@ -102,32 +99,36 @@ def bipartite(
     ['a', 'b', 'c']
     """
     graph = as_graph(graph)
-    n = graph.num_vertices
-    if n > _MOST_VERTICES:
-        raise GraphError(f"bipartite needs a graph of at most {_MOST_VERTICES:,} vertices, not {n:,}: split it first")
-    found = connected_components(_double_cover(graph), device=device, threads=threads, progress=progress)
-    labels = found.to_numpy()
-    zero, one = labels[:n], labels[n:]
-    sides = np.where(zero == one, -1, zero > one).astype(np.int8)
-    cycle = _odd_cycle(graph, int(zero[sides < 0].min())) if (sides < 0).any() else None
-    return Bipartition(graph=graph, stats=found.stats, trace=found.trace, sides=sides, cycle=cycle)
+    target = get_device(device, threads=threads)
+    plain = graph.to_undirected()
+    searches = Searches(plain, target, progress=progress)
+    labels = searches.components()
+    starts = np.flatnonzero((labels == np.arange(len(labels))) & (plain.out_degrees > 0))
+    hops = searches.hops(starts) if len(starts) else np.zeros(len(labels), np.int32)
+    sides = np.where(hops < 0, 0, hops & 1)
+    everyone = searches.everyone
+    found = process_edges(_is_inside, everyone, [everyone.upload(sides)])
+    is_odd = np.zeros(len(labels), bool)
+    is_odd[labels[found.vertices()]] = True
+    return Bipartition(
+        graph=graph,
+        stats=searches.stats(),
+        trace=searches.trace(),
+        sides=np.where(is_odd[labels], -1, sides).astype(np.int8),
+        cycle=_odd_cycle(plain, int(is_odd.argmax())) if is_odd.any() else None,
+    )
 
 
-def _double_cover(graph: Graph) -> Graph:
-    """Return the graph with a copy of each vertex on either side, v and n + v, and of each edge both ways across."""
-    n, m = graph.num_vertices, graph.num_edges
-    indptr = np.concatenate([graph.indptr, graph.indptr[1:] + m])
-    indices = np.concatenate([graph.indices + np.uint32(n), graph.indices])
-    return Graph(CSR(indptr, indices, None), directed=graph.is_directed)
+def _is_inside(u: int, v: int, weight: float, sides: Any) -> bool:
+    """Whether an edge joins vertices of one side."""
+    return bool(sides[u] == sides[v])
 
 
 def _odd_cycle(graph: Graph, root: int) -> Array:
     """Return an odd cycle of the component of ``root``: an edge between equal distances, and the paths to its ends."""
     parents, edge = np.full(graph.num_vertices, -1), np.full(2, -1)
-    out, back = graph.to_csr(), graph.csc
     cpu = CpuDevice(1)
-    search = cpu.kernels("orders").search_odd_edge
-    cpu.launch(search, 1, out.indptr, out.indices, back.indptr, back.indices, root, parents, edge)
+    cpu.launch(cpu.kernels("orders").search_odd_edge, 1, graph.indptr, graph.indices, root, parents, edge)
     paths = []
     u, v = edge.tolist()
     while u != v:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms._searches import FARTHEST, Searches
-from gpu_pregel.algorithms.connected_components import connected_components
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -133,21 +132,10 @@ def diameter(
     elif graph.is_directed:
         search.bound_directed()
     else:
-        search.bound(_labels(graph, target, search))
+        search.bound(search.searches.components())
         if exact:
             search.fringes()
     return search.result()
-
-
-def _labels(graph: Graph, target: Any, search: _Search) -> Array:
-    """Return the component of each vertex."""
-    if target.name == "python":  # which runs no kernels
-        labels = np.full(graph.num_vertices, -1)
-        for v in range(graph.num_vertices):
-            if labels[v] < 0:
-                labels[search.searches.hops(np.array([v])) >= 0] = v
-        return labels
-    return connected_components(graph, device=target.name, threads=target.threads).to_numpy()
 
 
 class _Search:

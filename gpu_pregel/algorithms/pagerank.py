@@ -30,6 +30,8 @@ from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 
 Array = np.ndarray[Any, Any]
 
+_CHUNK = 1 << 14
+
 
 @dataclass(frozen=True, repr=False)
 class PageRanks(IteratedScores):
@@ -198,11 +200,6 @@ def _divisors(graph: Graph, given: _Settings) -> Array:
     return totals
 
 
-def _first_scores(graph: Graph, given: _Settings) -> Array:
-    n = graph.num_vertices
-    return np.full(n, 1 / max(n, 1), given.dtype) if given.initial is None else given.initial.astype(given.dtype)
-
-
 # On the CPU.
 
 
@@ -211,25 +208,27 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
     n, dtype = graph.num_vertices, given.dtype
     kernels = target.kernels("pagerank")
     phases = Phases(target, shown=progress)
-    scores, divisors, teleport = _first_scores(graph, given), _divisors(graph, given), given.teleport
+    none = np.empty(0, dtype)
     ordered = order_by_out_degree(graph, phases, target) if given.weights is None else None
-    order, indptr, indices = ordered or (None, *graph.csc[:2])
-    weights = None if given.weights is None else graph.csc.weights.astype(dtype, copy=False)  # type: ignore[union-attr]
-    if order is not None:
-        scores, divisors = scores[order], divisors[order]
-    if teleport is not None:
-        teleport = (teleport if order is None else teleport[order]).astype(dtype)
-    unsent = float(scores[divisors == 0].sum(dtype=np.float64))
-    shares = np.divide(scores, divisors, out=scores, where=divisors > 0)
-    is_symmetric = given.weights is None and teleport is None and not graph.is_directed
-    rows = (indptr, indices, weights, None if is_symmetric else divisors)
+    order, indptr, indices = ordered or (np.empty(0, np.uint32), *graph.csc[:2])
+    is_symmetric = given.weights is None and not graph.is_directed
+    divisors = none if is_symmetric else _divisors(graph, given)
+    teleport = none if given.teleport is None else given.teleport.astype(dtype)
+    if ordered is not None:
+        divisors, teleport = (vector[order] if len(vector) else vector for vector in (divisors, teleport))
+    weights = none if given.weights is None else np.asarray(graph.csc.weights, dtype)
+    rows = (indptr, indices, weights, None if is_symmetric else divisors, teleport)
 
-    blocks = block_count(n, graph.num_edges)
-    following, changes, dangling = np.empty_like(shares), np.empty(blocks), np.empty(blocks)
+    blocks, chunks = block_count(n, graph.num_edges), max(1, -(-n // _CHUNK))
+    shares, following, changes = np.empty(n, dtype), np.empty(n, dtype), np.empty(blocks)
+    dangling = np.zeros(max(blocks, chunks))
+    scores = none if given.initial is None else given.initial.astype(dtype)
+    phases.run("prepare", kernels.prepare, n, indptr, divisors, order, scores, shares, dangling, chunk=_CHUNK)
+    unsent, dangling = float(dangling[:chunks].sum()), dangling[:blocks]
     iterations, error = 0, np.inf if n else 0.0
     while iterations < given.max_iterations and n and (iterations == 0 or error >= given.tolerance):
-        jump = (1 - given.damping + given.damping * unsent) / (n if teleport is None else 1)
-        factors = (teleport, dtype(jump), dtype(given.damping))
+        jump = (1 - given.damping + given.damping * unsent) / (1 if len(teleport) else n)
+        factors = (dtype(jump), dtype(given.damping))
         iterations += 1
         name = f"iteration {iterations}"
         phases.run(
@@ -237,7 +236,7 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
         )
         shares, following = following, shares
         error, unsent = float(changes.sum()), float(dangling.sum())
-    phases.run("finish", kernels.finish, n, indptr, rows[3], order, shares, following)
+    phases.run("finish", kernels.finish, n, indptr, divisors, order, shares, following)
     return _Found(following, iterations, error, phases.stats(), phases.trace())
 
 
@@ -285,8 +284,9 @@ def _program(dtype: Any, weighted: bool) -> VertexProgram:
 def _as_program(graph: Graph, given: _Settings, *, device: DeviceName, progress: bool) -> _Found:
     """Run the vertex program, one superstep for each iteration."""
     n = graph.num_vertices
-    scores, divisors = _first_scores(graph, given), _divisors(graph, given)
-    teleport = np.full(n, 1 / max(n, 1)) if given.teleport is None else given.teleport
+    divisors, equal = _divisors(graph, given), np.full(n, 1 / max(n, 1))
+    scores = (equal if given.initial is None else given.initial).astype(given.dtype)
+    teleport = equal if given.teleport is None else given.teleport
     found = run(
         graph,
         _program(given.dtype, given.weights is not None),

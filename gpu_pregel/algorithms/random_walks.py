@@ -25,6 +25,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library.philox import key_of, uniform
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,8 @@ _TRIALS = 32
 """Rejected draws of a biased step, after which it is drawn from the exact probabilities of the row."""
 _DRAWS = 2 * _TRIALS + 1
 """Random numbers of a step."""
+_CHUNK = 256
+"""Walks that a CPU thread claims at a time."""
 _LONGEST = (1 << 32) // _DRAWS - 1
 
 
@@ -148,29 +151,41 @@ def random_walks(
         weights_required(graph, "random_walks with weighted=True")
         check_weights_nonnegative(graph, "random_walks")
     target = get_device(device, threads=threads)
-    walkers = items(len(first), target, progress=progress)
+    if target.name == "cpu" and not weighted and p == q == 1.0:
+        walks, stats, trace = _on_cpu(graph, target, first, width, key, progress)
+    else:
+        walkers = items(len(first), target, progress=progress)
+        walks = _by_operators(graph, walkers, first, width, (key, weighted, p, q))
+        stats, trace = walkers.stats(), walkers.trace()
+    found = (graph, stats, trace, walks)
+    return Walks(*found, starts=first, weighted=weighted, p=p, q=q, seed=seed)
+
+
+def _on_cpu(graph: Graph, target: Device, first: Array, width: int, key: int, progress: bool) -> tuple[Any, ...]:
+    """Return uniform walks, with the statistics and the trace."""
+    phases = Phases(target, shown=progress)
+    walks = np.full((len(first), width), -1)
+    walks[:, 0] = first
+    walk = target.kernels("walks").walk
+    phases.run("walk", walk, len(first), graph.indptr, graph.indices, key, _DRAWS, walks, chunk=_CHUNK)
+    return walks, phases.stats(), phases.trace()
+
+
+def _by_operators(
+    graph: Graph, walkers: Frontier, first: Array, width: int, options: tuple[int, bool, float, float]
+) -> Array:
+    """Return walks of any kind, step by step."""
+    key, weighted, p, q = options
     walks = walkers.full(-1, np.int64, len(first) * width)
-    begun = walkers.upload(first)
-    indptr, indices, cumulative = _edges(graph, target, weighted)
-    process_vertices(_begin, walkers, [walks, width, begun])
+    process_vertices(_begin, walkers, [walks, width, walkers.upload(first)])
+    indptr, indices, cumulative = _edges(graph, walkers.device, weighted)
     for step in range(1, width):
         arrays = [walks, width, step, key, indptr, indices, cumulative]
         if p == q == 1.0 or step == 1:
             process_vertices(_step, walkers, arrays)
         else:
             process_vertices(_biased_step, walkers, [*arrays, 1.0 / p, 1.0 / q])
-    found = walkers.download(walks).reshape(len(first), width)
-    return Walks(
-        graph=graph,
-        stats=walkers.stats(),
-        trace=walkers.trace(),
-        walks=found,
-        starts=first,
-        weighted=weighted,
-        p=p,
-        q=q,
-        seed=seed,
-    )
+    return walkers.download(walks).reshape(len(first), width)
 
 
 def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]:
@@ -284,8 +299,12 @@ def _biased_step(
         if e < 0:
             return 0
         x = np.int64(indices[e])
-        factor = _bias(indptr, indices, t, x, back, away)
-        if uniform(key, i, counter + 2 * trial + 1) * largest < factor:
+        height = uniform(key, i, counter + 2 * trial + 1) * largest
+        # Most draws are decided without looking for an edge from t to x.
+        accepted = height < back if x == t else height < min(1.0, away)
+        if not accepted and x != t and height < max(1.0, away):
+            accepted = height < _bias(indptr, indices, t, x, back, away)
+        if accepted:
             walks[place] = x
             return 0
     # Few edges are likely: weigh all of them.

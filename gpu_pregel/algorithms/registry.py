@@ -348,9 +348,8 @@ ALGORITHMS = (
         "Bipartition",
         "bipartite",
         finds="the sides of a bipartite graph, or an odd cycle",
-        paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
+        paper="Kőnig: Theorie der endlichen und unendlichen Graphen, 1936",
         cost="O(n + m)",
-        devices=("cpu", "cuda", "emulated"),
     ),
     Algorithm(
         "topological_order",

@@ -21,15 +21,19 @@ from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs import edges_cuda, frontier_cuda, pull_edges_cuda, vertices_cuda
-from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, EDGES, HUBS, LIST_WARPS
+from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
 
 MAX_BLOCKS = 1024
 """Maximum number of blocks that sum over vertices, the same on every chip, so that sums are too."""
+MAX_QUOTA = 4
+"""Maximum number of edges that are read first of each row that may end early."""
 _QUEUE_COST = 8
 """Clearing a bit by the queue moves as many bytes as clearing this many words."""
+_STATE_BYTES = 20
+"""Bytes per vertex that operators need beside the edges: degrees, and the queues and bitmaps of three frontiers."""
 _PIECES = (1 << 32) - 1
 
 
@@ -48,6 +52,7 @@ class _Rows(NamedTuple):
     """The out-edges or in-edges of the graph, in device memory."""
 
     indptr: Any
+    degrees: Any
     edges: DeviceEdges
 
 
@@ -76,7 +81,7 @@ class CudaSet:
 
     def measure(self, control: Array) -> None:
         """Take the figures that a kernel wrote."""
-        self.count, self.edges, self.hubs = (int(control[figure]) for figure in (COUNT, EDGES, HUBS))
+        self.count, self.edges, self.hubs = control.tolist()[COUNT : HUBS + 1]
         self.is_measured = True
 
     def __del__(self) -> None:
@@ -156,15 +161,15 @@ class CudaOperators:
             return self._sum_over_vertices(bodies, active, arrays)
         kind = "filter of queue" if active.queued else "filter of words"
         kernel, _ = self._kernel(kind, bodies, returns)
-        indptr = self._rows_of(transposed=active.transposed).indptr
+        degrees = self._rows_of(transposed=active.transposed).degrees
         result, storage = self._result(active.transposed, queued=active.queued)
         if active.count and active.storage is not None and active.queued:
-            queued = (active.storage.queue, active.count, indptr, arrays)
+            queued = (active.storage.queue, active.count, degrees, arrays)
             found = (storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
             self._launch(kernel, active.count, *queued, *found)
         elif active.count:
             words = self._words_of(active)
-            self._launch(kernel, self._n, words, indptr, arrays, storage.words, storage.control)
+            self._launch(kernel, self._n, words, degrees, arrays, storage.words, storage.control)
         return self._measured(result, active)
 
     def _sum_over_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...]) -> int | float:
@@ -198,8 +203,8 @@ class CudaOperators:
         result, storage = self._result(transpose, queued=push)
         if active.count:
             warps, given = prepare(active, rows, arrays, bodies, transpose, total)
-            degrees = self._rows_of(transposed=transpose).indptr
-            before = () if push else (degrees is not rows.indptr,)
+            degrees = self._rows_of(transposed=transpose).degrees
+            before = () if push else (degrees is not rows.degrees,)
             found = (storage.queue, storage.hubs, storage.firsts) if push else ()
             self._launch(kernel, warps * WARP, *given, *before, degrees, storage.words, *found, storage.control)
         return self._measured(result, active)
@@ -230,7 +235,9 @@ class CudaOperators:
         edges = rows.edges
         pieces = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
         given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies), arrays)
-        return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), *given)
+        # As many edges of a row as are needed, on average, to find one from the frontier.
+        quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))
+        return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
     def _weights(self, edges: DeviceEdges, bodies: Bodies) -> Any:
         return edges.weights if bodies.has_weights else self._no_weights
@@ -243,7 +250,7 @@ class CudaOperators:
         """Fill the queue of a set and its list of hubs in ascending order, from its bitmap, and read its figures."""
         is_known = active.is_measured and active.transposed == transposed
         by_degree = not is_known or active.hubs > 0
-        given = (storage.words, self._rows_of(transposed=transposed).indptr, by_degree, self._counts)
+        given = (storage.words, self._rows_of(transposed=transposed).degrees, by_degree, self._counts)
         warps = len(self._counts) // 3
         self._launch(frontier_cuda.count_words, warps, *given)
         listed = (storage.queue, storage.hubs, storage.firsts, storage.control)
@@ -297,7 +304,12 @@ class CudaOperators:
                 f"rows {transposed}",
                 lambda: PartitionEdges(None, csr.indptr[:-1], csr.indptr[1:], csr.indices, csr.weights),
             )
-            self._rows[transposed] = _Rows(copies.offsets(csr.indptr), copies.edges(edges, HUB_EDGES, sparse=False))
+            degrees = self._graph.in_degrees if transposed else self._graph.out_degrees
+            weights = 0 if csr.weights is None else csr.weights.nbytes
+            indptr, _ = copies.csr(csr, weights + self._n * _STATE_BYTES)
+            self._rows[transposed] = _Rows(
+                indptr, copies.offsets(degrees), copies.edges(edges, HUB_EDGES, sparse=False)
+            )
         return self._rows[transposed]
 
     def _kernel(self, kind: str, bodies: Bodies, returns: str) -> tuple[Any, np.dtype[Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.jit_cpu import inline, jit
+from gpu_pregel.kernels.library.jit_cpu import jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
 
@@ -55,27 +55,9 @@ def sort_topologically(work: Any, indptr: Any, indices: Any, waiting: Any, level
         begin, end = claim(work)
 
 
-@inline
-def _visit(u: Any, indptr: Any, indices: Any, parents: Any, hops: Any, queue: Any, size: Any, edge: Any) -> Any:
-    """Queue the neighbours of u that have no parent yet; store the first edge between equal distances in ``edge``."""
-    for e in range(indptr[u], indptr[u + 1]):
-        v = np.int64(indices[e])
-        if parents[v] < 0:
-            parents[v] = u
-            hops[v] = hops[u] + 1
-            queue[size] = v
-            size += 1
-        elif hops[v] == hops[u] and edge[0] < 0:
-            edge[0] = u
-            edge[1] = v
-    return size
-
-
 @jit
-def search_odd_edge(
-    work: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, root: Any, parents: Any, edge: Any
-) -> None:
-    """Search from ``root`` along the edges in both directions until one joins vertices at equal distances.
+def search_odd_edge(work: Any, indptr: Any, indices: Any, root: Any, parents: Any, edge: Any) -> None:
+    """Search an undirected graph from ``root`` until an edge joins vertices at equal distances.
 
     ``parents``, int64[n], has -1 at first and the root as its own parent; ``edge``, int64[2], has -1 at first.
     """
@@ -91,6 +73,14 @@ def search_odd_edge(
         while head < size and edge[0] < 0:
             u = queue[head]
             head += 1
-            size = _visit(u, indptr, indices, parents, hops, queue, size, edge)
-            size = _visit(u, in_indptr, in_indices, parents, hops, queue, size, edge)
+            for e in range(indptr[u], indptr[u + 1]):
+                v = np.int64(indices[e])
+                if parents[v] < 0:
+                    parents[v] = u
+                    hops[v] = hops[u] + 1
+                    queue[size] = v
+                    size += 1
+                elif hops[v] == hops[u] and edge[0] < 0:
+                    edge[0] = u
+                    edge[1] = v
         begin, end = claim(work)

@@ -15,6 +15,8 @@ _MULTIPLIER = np.uint64(0xD256D193)
 _INCREMENT = np.uint64(0x9E3779B9)
 _SHIFT = np.uint64(32)
 _ROUNDS = 10
+UNIT = 2.0**-53
+"""The difference between neighbouring random floats."""
 
 
 def philox(key: Any, first: Any, second: Any) -> Any:
@@ -29,7 +31,7 @@ def philox(key: Any, first: Any, second: Any) -> Any:
 
 def uniform(key: Any, first: Any, second: Any) -> Any:
     """Return a random float64 from 0 to 1, without 1."""
-    return float(philox(key, first, second) >> np.uint64(11)) * 2.0**-53
+    return float(philox(key, first, second) >> np.uint64(11)) * UNIT
 
 
 def key_of(seed: int) -> int:

@@ -37,12 +37,6 @@ def pieces_of(degree: Any) -> Any:
 
 
 @device
-def degree_of(indptr: Any, v: Any) -> Any:
-    """Return the degree of the uint32 vertex ``v``, an int64."""
-    return np.int64(indptr[np.uint32(v + np.uint32(1))]) - np.int64(indptr[v])
-
-
-@device
 def gather(is_new: Any, v: Any, buffer: Any, held: Any) -> Any:
     """Add the vertices of those lanes for which ``is_new`` holds to the warp's buffer, which holds ``held`` vertices.
 
@@ -58,7 +52,7 @@ def gather(is_new: Any, v: Any, buffer: Any, held: Any) -> Any:
 
 
 @device
-def append(buffer: Any, held: Any, indptr: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
+def append(buffer: Any, held: Any, degrees: Any, queue: Any, hubs: Any, firsts: Any, control: Any) -> Any:
     """Append the vertices in the warp's buffer to a queue; return the number of edges of this lane's share of them."""
     lane, place, edges = lane_number(), np.uint32(0), np.int64(0)
     cuda.syncwarp()
@@ -68,7 +62,7 @@ def append(buffer: Any, held: Any, indptr: Any, queue: Any, hubs: Any, firsts: A
     while i < held:
         v = buffer[np.uint32(_own_part() + i)]
         queue[np.uint32(place + i)] = v
-        degree = degree_of(indptr, v)
+        degree = np.int64(degrees[v])
         edges += degree
         if degree > np.int64(HUB_EDGES):
             before = fetch_and_add(control, HUBS, pieces_of(degree))
@@ -148,7 +142,7 @@ def _warps(counts: Any) -> Any:
 
 
 @kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, items=WARPS)
-def count_words(words: Any, indptr: Any, by_degree: Any, counts: Any) -> None:
+def count_words(words: Any, degrees: Any, by_degree: Any, counts: Any) -> None:
     """Write the figures of the words that each warp lists; only the number of vertices unless ``by_degree``."""
     lane, warp = lane_number(), warp_number()
     first, last = _words_of(warp, np.uint32(len(words)), counts)
@@ -166,7 +160,7 @@ def count_words(words: Any, indptr: Any, by_degree: Any, counts: Any) -> None:
             owner = np.uint32(cuda.ffs(busy) - 1)
             busy = np.uint32(busy & np.uint32(busy - np.uint32(1)))
             if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):
-                degree = degree_of(indptr, np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane))
+                degree = np.int64(degrees[np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)])
                 edges += degree
                 hubs += pieces_of(degree)
         base = np.uint32(base + np.uint32(WARP))
@@ -190,7 +184,7 @@ def _sum_before(counts: Any, warp: Any, figure: Any) -> Any:
 
 @kernel(_VERTICES, OFFSETS, types.boolean, _CONTROL, _VERTICES, _VERTICES, _VERTICES, _CONTROL, items=WARPS)
 def list_words(
-    words: Any, indptr: Any, by_degree: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any
+    words: Any, degrees: Any, by_degree: Any, counts: Any, queue: Any, hubs: Any, firsts: Any, control: Any
 ) -> None:
     """List the vertices of a bitmap and, if ``by_degree``, the hubs among them, in ascending order.
 
@@ -215,7 +209,7 @@ def list_words(
             if (bits >> lane) & np.uint32(1) != np.uint32(0):
                 queue[np.uint32(place + rank_in(bits, lane))] = v
                 if by_degree:
-                    pieces = pieces_of(degree_of(indptr, v))
+                    pieces = pieces_of(np.int64(degrees[v]))
             place = np.uint32(place + np.uint32(cuda.popc(bits)))
             if cuda.ballot_sync(ALL, pieces != np.int64(0)) != 0:
                 before = _list_hubs(v, pieces, before, hubs, firsts)

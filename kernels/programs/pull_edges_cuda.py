@@ -17,11 +17,9 @@ from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
-from gpu_pregel.kernels.programs.frontier_cuda import add_figures, degree_of, pieces_of
+from gpu_pregel.kernels.programs.frontier_cuda import add_figures, pieces_of
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
 
-FIRST_EDGES = 4
-"""Edges of its own row that each lane reads before the warp shares the rest, if rows may end early."""
 _VERTICES, _CONTROL = types.uint32[::1], types.int64[::1]
 
 
@@ -78,53 +76,70 @@ def _lanes_of(start: Any, upto: Any, base: Any) -> Any:
 
 
 def _make_pull_rows(functions: EdgeFunctions) -> Any:
-    """``pull_rows(v, begin, length, words, indices, weights, arrays)``: call the body for the edges of a warp's rows.
+    """``pull_rows(v, begin, length, quota, words, indices, weights, arrays)``: call the body for the edges of 32 rows.
 
     Returned are whether it returned true for an edge of the lane's row, and the sum of its results on this lane. A row
-    ends where ``receives`` fails. ``words`` is the frontier; empty if it has all vertices.
+    ends where ``receives`` fails: the warp reads ``quota`` edges of each row, then of those that have not ended twice
+    as many, and so on. ``words`` is the frontier; empty if it has all vertices.
     """
     position, can_end = functions.position, functions.receives is not None
+    number = types.uint32 if functions.total is None else numba.from_dtype(functions.total)
+    pull_parts = _make_pull_parts(functions, number)
+
+    @device
+    def pull_rows(
+        v: Any, begin: Any, length: Any, quota: Any, words: Any, indices: Any, weights: Any, arrays: Any
+    ) -> Any:
+        hit, own, is_open = False, number(0), True
+        if not can_end:
+            upto = sum_up_to(length)
+            _, hit, own = pull_parts(v, begin, length, upto, is_open, hit, own, words, indices, weights, arrays)
+            return hit, own
+        part = min(length, quota)
+        upto = sum_up_to(part)
+        while shuffle(upto, 31) > np.uint32(0):
+            is_open, hit, own = pull_parts(v, begin, part, upto, is_open, hit, own, words, indices, weights, arrays)
+            begin, length = position(begin + position(part)), np.uint32(length - part)
+            quota = np.uint32(quota << np.uint32(1))
+            part = np.uint32(0)
+            if is_open:
+                part = min(length, quota)
+            upto = sum_up_to(part)
+        return hit, own
+
+    return pull_rows
+
+
+def _make_pull_parts(functions: EdgeFunctions, number: Any) -> Any:
+    """``pull_parts(v, begin, part, upto, is_open, hit, own, …)``: read ``part`` edges of each row.
+
+    ``upto`` is the sum of the parts up to this lane's. Whether the row ``is_open``, as its vertex still receives,
+    ``hit`` and ``own`` are updated and returned.
+    """
+    position, can_end, sums = functions.position, functions.receives is not None, functions.total is not None
     receives, call = make_calls(functions)
-    sums = functions.total is not None
-    number = numba.from_dtype(functions.total) if sums else types.uint32
 
     @device
-    def is_active(words: Any, u: Any) -> Any:
-        return len(words) == 0 or get_bit(words, u)
-
-    @device
-    def first_edges(v: Any, begin: Any, length: Any, words: Any, indices: Any, weights: Any, arrays: Any) -> Any:
-        """Each lane reads the first edges of its own row; 0 edges are left if the row has ended."""
-        hit, own, k = False, number(0), np.uint32(0)
-        while k < np.uint32(FIRST_EDGES) and k < length:
-            e = position(begin + position(k))
-            u = indices[e]
-            k = np.uint32(k + np.uint32(1))
-            if is_active(words, u):
-                result = call(u, v, weights, e, arrays)
-                if sums:
-                    own += number(result)
-                else:
-                    hit = hit or result != 0
-                if not receives(v, arrays):
-                    length = k
-        return hit, own, position(begin + position(k)), np.uint32(length - k)
-
-    @device
-    def pull_rows(v: Any, begin: Any, length: Any, words: Any, indices: Any, weights: Any, arrays: Any) -> Any:
-        lane, hit, own = lane_number(), False, number(0)
-        if can_end:
-            hit, own, begin, length = first_edges(v, begin, length, words, indices, weights, arrays)
-        upto = sum_up_to(length)
-        total = shuffle(upto, 31)
-        start, base = np.uint32(upto - length), np.uint32(0)
-        before, is_open = position(begin - position(start)), length > np.uint32(0)
+    def pull_parts(
+        v: Any,
+        begin: Any,
+        part: Any,
+        upto: Any,
+        is_open: Any,
+        hit: Any,
+        own: Any,
+        words: Any,
+        indices: Any,
+        weights: Any,
+        arrays: Any,
+    ) -> Any:
+        lane, start, base, total = lane_number(), np.uint32(upto - part), np.uint32(0), shuffle(upto, 31)
+        before = position(begin - position(start))
         while base < total:
             going = ALL
             if can_end:
                 # Skip the rows that have ended before the first that has not.
-                is_open = is_open and upto > base
-                going = np.uint32(cuda.ballot_sync(ALL, is_open))
+                going = np.uint32(cuda.ballot_sync(ALL, is_open and part > np.uint32(0) and upto > base))
                 if going == np.uint32(0):
                     total = base
                 else:
@@ -132,11 +147,10 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
             place = np.uint32(base + lane)
             owner = owner_of(place, upto)
             e, row = position(shuffle(before, owner) + position(place)), shuffle(v, owner)
-            wanted = place < total and (going >> owner) & np.uint32(1) != np.uint32(0)
             called, result = False, False
-            if wanted:
+            if place < total and (going >> owner) & np.uint32(1) != np.uint32(0):
                 u = indices[e]
-                if is_active(words, u):
+                if len(words) == 0 or get_bit(words, u):
                     called = True
                     if sums:
                         own += number(call(u, row, weights, e, arrays))
@@ -151,9 +165,9 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
                 if np.uint32(cuda.ballot_sync(ALL, called)) & lanes != np.uint32(0):
                     is_open = receives(v, arrays)
             base = np.uint32(base + np.uint32(WARP))
-        return hit, own
+        return is_open, hit, own
 
-    return pull_rows
+    return pull_parts
 
 
 def make_pull(functions: EdgeFunctions) -> Kernel:
@@ -171,12 +185,14 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
     offsets, indices_type, weights_type = functions.rows
 
     @kernel(
-        *(_VERTICES, offsets, _VERTICES, offsets, offsets, indices_type, weights_type, functions.arrays),
+        *(_VERTICES, types.uint32, offsets, _VERTICES, offsets, offsets, indices_type, weights_type),
+        functions.arrays,
         *(types.boolean, offsets, _VERTICES, _CONTROL),
         relaxed=("arrays",),
     )
     def pull(
         words: Any,
+        quota: Any,
         indptr: Any,
         piece_vertices: Any,
         piece_begins: Any,
@@ -190,7 +206,7 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
         control: Any,
     ) -> None:
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
-        hit, _ = pull_rows(v, begin, length, words, indices, weights, arrays)
+        hit, _ = pull_rows(v, begin, length, quota, words, indices, weights, arrays)
         is_row = warp_number() < row_warps(np.uint32(np.uint32(len(indptr)) - np.uint32(1)))
         _set_words(hit and is_row, found)
         own = np.int64(length)
@@ -198,7 +214,7 @@ def _make_pull_frontier(functions: EdgeFunctions) -> Kernel:
             # Other pieces of the hub may set its bit too.
             hit = fetch_and_or(found, v >> np.uint32(5), bit(v)) & bit(v) == np.uint32(0)
         if hit and (has_other_degrees or not is_row):
-            own = degree_of(degrees, v)
+            own = np.int64(degrees[v])
         if not hit:
             own = np.int64(0)
         add_figures(np.int64(hit), own, pieces_of(own), control)
@@ -225,12 +241,14 @@ def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
     offsets, indices_type, weights_type = functions.rows
 
     @kernel(
-        *(_VERTICES, offsets, _VERTICES, offsets, offsets, indices_type, weights_type, functions.arrays),
+        *(_VERTICES, types.uint32, offsets, _VERTICES, offsets, offsets, indices_type, weights_type),
+        functions.arrays,
         numba.from_dtype(functions.total)[::1],
         relaxed=("arrays",),
     )
     def pull_sum(
         words: Any,
+        quota: Any,
         indptr: Any,
         piece_vertices: Any,
         piece_begins: Any,
@@ -241,7 +259,7 @@ def _make_pull_sum(functions: EdgeFunctions) -> Kernel:
         partials: Any,
     ) -> None:
         v, begin, length = receiver(indptr, piece_vertices, piece_begins, piece_ends, arrays)
-        _, own = pull_rows(v, begin, length, words, indices, weights, arrays)
+        _, own = pull_rows(v, begin, length, quota, words, indices, weights, arrays)
         own, warp = sum_of_warp(own), warp_number()
         if lane_number() == np.uint32(0) and warp < np.uint32(len(partials)):
             partials[warp] = own

@@ -17,7 +17,6 @@ from gpu_pregel.kernels.programs.frontier_cuda import (
     EDGES,
     add_figures,
     append,
-    degree_of,
     gather,
     pieces_of,
 )
@@ -56,7 +55,7 @@ def make_sum(body: Any, arrays: Any, total: np.dtype[Any]) -> Kernel:
 def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
     """Return the kernel that keeps those of a queue's vertices for which ``body(v, *arrays)`` returns true.
 
-    ``offsets`` is the Numba type of ``indptr``.
+    ``offsets`` is the Numba type of the degrees.
     """
 
     @kernel(
@@ -66,7 +65,7 @@ def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
     def filter_queue(
         queue: Any,
         count: Any,
-        indptr: Any,
+        degrees: Any,
         arrays: Any,
         found: Any,
         found_queue: Any,
@@ -83,7 +82,7 @@ def make_filter_of_queue(body: Any, arrays: Any, offsets: Any) -> Kernel:
         buffer = cuda.shared.array(BUFFER, types.uint32)
         held = gather(is_kept, v, buffer, np.uint32(0))
         if held > np.uint32(0):
-            edges = append(buffer, held, indptr, found_queue, found_hubs, found_firsts, control)
+            edges = append(buffer, held, degrees, found_queue, found_hubs, found_firsts, control)
             edges = sum_of_warp(edges)
             if lane_number() == np.uint32(0):
                 fetch_and_add(control, EDGES, edges)
@@ -98,14 +97,14 @@ def make_filter_of_words(body: Any, arrays: Any, offsets: Any) -> Kernel:
     """
 
     @kernel(_VERTICES, offsets, arrays, _VERTICES, _CONTROL, relaxed=("arrays",))
-    def filter_words(words: Any, indptr: Any, arrays: Any, found: Any, control: Any) -> None:
-        n, v, is_kept = np.uint32(len(indptr)) - np.uint32(1), np.uint32(cuda.grid(1)), False
+    def filter_words(words: Any, degrees: Any, arrays: Any, found: Any, control: Any) -> None:
+        n, v, is_kept = np.uint32(len(degrees)), np.uint32(cuda.grid(1)), False
         if v < n and (len(words) == 0 or get_bit(words, v)):
             is_kept = body(np.int64(v), *arrays) != 0
         bits, word = np.uint32(cuda.ballot_sync(ALL, is_kept)), np.uint32(v // np.uint32(WARP))
         degree = np.int64(0)
         if is_kept:
-            degree = degree_of(indptr, v)
+            degree = np.int64(degrees[v])
         if lane_number() == np.uint32(0) and bits != np.uint32(0):
             found[word] = bits
         add_figures(np.int64(is_kept), degree, pieces_of(degree), control)

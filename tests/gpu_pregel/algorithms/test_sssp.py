@@ -88,7 +88,7 @@ def weighted(graph: gp.Graph, draw: Any) -> gp.Graph:
     )
 
 
-@pytest.mark.parametrize("dtype", ["i4", "f4", "f8"])
+@pytest.mark.parametrize("dtype", ["i4", "f4"])
 @pytest.mark.parametrize("shape", ["grid", "kronecker"])
 def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{MODULE}._SERIAL_EDGES", 0)
@@ -104,10 +104,7 @@ def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.Mon
     first = gp.sssp(graph, source, threads=1, device="cpu")
     expected = dijkstra(graph.to_scipy(), indices=source)
     found = np.where(first.reached, first.distances, INF)
-    if dtype == "f4":
-        np.testing.assert_allclose(found, expected, 1e-5)
-    else:
-        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, 1e-5 if dtype == "f4" else 0)
     check_sssp(graph, first)
     # With a small delta, distances are beyond the last bin.
     for threads, delta in ((2, None), (5, None), (2, 0.01), (5, 1e4), (3, 1e-300)):
@@ -118,7 +115,7 @@ def test_bins_of_several_threads(dtype: str, shape: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("device", "dtype"), [on("emulated", "i4"), on("python", "i4"), on("python", "f8"), on("cuda", "f8")]
+    ("device", "dtype"), [on("python", "i4"), on("python", "f8"), on("cuda", "i4"), on("cuda", "f8")]
 )
 def test_near_and_far_vertices_of_other_devices(device: str, dtype: str) -> None:
     rng = np.random.default_rng(5)
@@ -130,9 +127,8 @@ def test_near_and_far_vertices_of_other_devices(device: str, dtype: str) -> None
     assert len(found.trace) > 10
 
 
-@pytest.mark.parametrize("dtype", ["u4", "u8"])
-def test_unsigned_weights_of_other_devices(dtype: str) -> None:
-    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 2**32 - 1, 5], dtype), num_vertices=5)
+def test_unsigned_weights_of_other_devices() -> None:
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], np.array([7, 2**32 - 1, 5], "u8"), num_vertices=5)
     expected = [0, 7, 2**32 + 6, 2**32 + 11, FAR]
     assert gp.sssp(graph, 0, device="python").distances.tolist() == expected
 
@@ -142,7 +138,7 @@ def test_a_full_pool_is_filled_again(threads: int, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(f"{MODULE}._SERIAL_EDGES", 0)
     monkeypatch.setattr(f"{MODULE}._SLOT_EDGES", 1 << 6)
     rng = np.random.default_rng(3)
-    graph = weighted(gp.grid(30, holes=0), lambda count: rng.integers(1, 99, count))
+    graph = weighted(gp.grid(30, holes=0), lambda count: rng.integers(1, 99, count, np.int32))
     relax, times = _CpuSearch._relax, []
 
     def lose_entries(search: _CpuSearch, *arguments: Any) -> None:
@@ -158,9 +154,9 @@ def test_a_full_pool_is_filled_again(threads: int, monkeypatch: pytest.MonkeyPat
     assert len(times) > 5
 
 
-@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
+@pytest.mark.parametrize("dtype", ["i4", "u8"])
 def test_integer_weights_are_added_exactly(dtype: str) -> None:
-    large = {"i4": 2**31 - 1, "u4": 2**32 - 1, "i8": 2**60 - 1, "u8": 2**60 - 1}[dtype]
+    large = {"i4": 2**31 - 1, "u8": 2**60 - 1}[dtype]
     weights = np.array([large, 1, large], dtype)
     graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 3], weights, num_vertices=5, directed=True)
     found = gp.sssp(graph, 0, device="cpu")
@@ -168,6 +164,18 @@ def test_integer_weights_are_added_exactly(dtype: str) -> None:
     assert found.distances.tolist() == [0, large, large + 1, 2 * large + 1, FAR]
     assert found.reached.tolist() == [True] * 4 + [False]
     assert found.predecessors.tolist() == [0, 0, 1, 2, -1]
+
+
+@pytest.mark.parametrize("delta", [None, 5e-324, 1e-290, 1e300])
+def test_extreme_weights_and_deltas(delta: float | None) -> None:
+    for weights, expected in (
+        ([1e308, 1e308], [0, 1e308, INF]),
+        ([1e308, 1.0], [0, 1e308, 1e308]),
+        ([1e-308, 5e-324], [0, 1e-308, 1e-308 + 5e-324]),
+        ([0.0, 0.0], [0, 0, 0]),
+    ):
+        graph = gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+        assert gp.sssp(graph, 0, delta=delta, device="cpu").distances.tolist() == expected
 
 
 def test_a_graph_without_weights_counts_edges() -> None:

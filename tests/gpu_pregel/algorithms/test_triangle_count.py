@@ -16,11 +16,10 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms import _triangles
 from gpu_pregel.algorithms.checkers.triangle_count import check_triangle_count
 from gpu_pregel.errors import GraphError, VerificationError
-from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
-ALL_DEVICES = pytest.mark.parametrize("device", [on("cpu"), on("python"), on("emulated"), on("cuda")])
+"""The conformance tests run the same operators on the emulated device."""
 CLIQUE = list(combinations(range(5), 2))
 KNOWN: list[tuple[str, int, list[tuple[int, int]], list[int]]] = [
     ("empty", 0, [], []),
@@ -46,7 +45,7 @@ def built(n: int, edges: list[tuple[int, int]]) -> gp.Graph:
     return gp.Graph.from_edgelist(*arrays(edges), num_vertices=n)
 
 
-@ALL_DEVICES
+@DEVICES
 def test_known_answers(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in plans(monkeypatch):
         for name, n, edges, expected in KNOWN:

@@ -17,7 +17,7 @@ if not (ROOT / "benchmarks" / "__main__.py").exists():
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
-from benchmarks import traffic  # noqa: E402
+from benchmarks import operator_traffic, traffic  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 
 
@@ -44,6 +44,16 @@ def test_supersteps(graph: gp.Graph, case: traffic.Case) -> None:
     assert counted.bytes == row["bytes"] > 0
 
 
+@pytest.mark.parametrize("case", operator_traffic.CASES, ids=lambda case: case.name)
+def test_operators(case: operator_traffic.OperatorCase) -> None:
+    rows = operator_traffic.count_operators(traffic.add_weights(gp.kronecker(11)), case)
+    assert {row["phase"] for row in rows} == {"sparse", "dense"}
+    assert not any(map(operator_traffic.is_above_limit, rows))
+    for row in rows:
+        assert row["readbacks"] == row["supersteps"]
+        assert row["launches"] <= 3 * row["supersteps"]
+
+
 def test_fewest_bytes_of_a_graph_counted_by_hand() -> None:
     # Two vertices and one edge, stored twice; both send, both apply.
     graph = gp.Graph.from_edgelist([0], [1])
@@ -61,7 +71,7 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traffic", "--graph", "kron:8", "-o", str(tmp_path / "traffic.json")]) in (0, 1)
     printed = capsys.readouterr().out
     assert "connected components of kron:8" in printed
-    assert printed.count("launches and") == len(traffic.CASES)
+    assert printed.count("launches and") >= len(traffic.CASES) + len(operator_traffic.CASES)
     assert (tmp_path / "traffic.json").stat().st_size > 1000
 
 

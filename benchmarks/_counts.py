@@ -1,0 +1,43 @@
+"""Launches, readbacks and bytes moved by CUDA kernels, counted on the emulated device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_pregel.host.devices import get_device
+
+SECTOR = 32
+
+
+@dataclass
+class KernelCounts:
+    """Launches, readbacks and bytes moved during a run."""
+
+    kernels: list[dict[str, Any]] = field(default_factory=list)
+    launches: int = 0
+    readbacks: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the sectors of all kernels."""
+        return sum(kernel["bytes"] for kernel in self.kernels)
+
+
+def count_run(work: Any) -> KernelCounts:
+    """Call ``work``, which runs on the emulated device, and return the counts."""
+    device: Any = get_device("emulated")
+    launches, readbacks = device.launches, device.memory.readbacks
+    device.counts = {}
+    try:
+        work()
+        found = device.counts
+    finally:
+        device.counts = None
+    result = KernelCounts(launches=device.launches - launches, readbacks=device.memory.readbacks - readbacks)
+    for name, (compiled, counts) in found.items():
+        row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * int(counts.sectors.sum())}
+        for kind in ("load", "store", "atomic"):
+            row[f"{kind}s"], row[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
+        result.kernels.append(row)
+    return result
