@@ -30,6 +30,7 @@ class Entry:
     minimum: float | None = None
     quartiles: tuple[float, float] | None = None
     ratio: float | None = None
+    ratio_of_minima: float | None = None
     trials: list[float] = field(default_factory=list)
     runs: list[list[float]] = field(default_factory=list)
     error: str | None = None
@@ -139,6 +140,7 @@ def report_graph(files: GraphFiles, entries: list[Entry], tolerance: float | Non
             errors.append(f"{entry.name}: {entry.error}")
         elif entry.median and ours.median:
             entry.ratio = ours.median / entry.median
+            entry.ratio_of_minima = (ours.minimum or 0) / entry.minimum if entry.minimum else None
     return {
         "spec": files.spec,
         "title": files.title,
@@ -171,7 +173,7 @@ def format_graph(graph: dict[str, Any], answer: str) -> str:
     rows = []
     for entry in graph["contestants"]:
         if entry["median"] is None:
-            rows.append([entry["name"], "failed", *["-"] * 7])
+            rows.append([entry["name"], "failed", *["-"] * 8])
             continue
         lower, upper = entry["quartiles"]
         rows.append(
@@ -181,12 +183,13 @@ def format_graph(graph: dict[str, Any], answer: str) -> str:
                 format_ratio(entry["ratio"]),
                 f"{100 * (upper - lower) / entry['median']:.0f}%",
                 format_seconds(entry["minimum"]),
+                format_ratio(entry["ratio_of_minima"]),
                 format_seconds(entry["first"]),
                 format_seconds(entry["load"]),
                 format_seconds(entry["convert"] or None),
                 format_answer(entry["answer"]) + (" !" if entry["error"] else ""),
             ]
         )
-    heading = ["", "median", "ours/theirs", "spread", "minimum", "first", "load", "convert", answer]
+    heading = ["", "median", "ours/theirs", "spread", "minimum", "ratio", "first", "load", "convert", answer]
     title = f"{graph['title']}: {graph['vertices']:,} vertices, {graph['stored_edges']:,} stored edges"
     return f"{title}\n{table(heading, rows)}"

@@ -50,7 +50,7 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
 class _Forest:
     """The trees found so far, and the lists of edges from which they grow.
 
-    If ``wide``, a weight and a position do not fit into a key: keys are ranks then.
+    If ``wide``, a weight and a position do not fit into a key of 64 bits: keys are numbers of edges then.
     """
 
     def __init__(self, graph: Graph, target: Device, phases: Phases, kernels: Any, *, wide: bool) -> None:
@@ -60,7 +60,8 @@ class _Forest:
         self._lists, self._next_lists = (
             [target.empty(most, dtype) for dtype in (np.uint32, np.uint32, np.uint64)] for _ in range(2)
         )
-        self._positions = target.empty(most if wide else 0, np.int64)
+        # Weights in order and positions by the number of the edge.
+        self._wide = target.empty(most if wide else 0, np.uint64), target.empty(most if wide else 0, np.int64)
         self._count = target.zeros(1, np.int64)
         self._best, self._next_best = (target.full(n, kernels.NONE, np.uint64) for _ in range(2))
         self._chosen, self._chosen_count = target.empty(n, np.uint64), target.zeros(1, np.int64)
@@ -69,19 +70,20 @@ class _Forest:
     @property
     def lists(self) -> tuple[Array, ...]:
         """The arguments of the kernels that collect edges."""
-        return (self._best, *self._lists, self._positions, self._count)
+        return (self._best, *self._lists, *self._wide, self._count)
 
     def grow(self) -> None:
         """Join trees along the smallest edges in the lists until no edge leaves a tree, and empty the lists."""
         kernels, left = self._kernels, int(self._count[0])
-        by_rank = self._rank(left) if len(self._positions) else None
-        proposed = by_rank is None
+        positions = self._wide[1]
+        proposed = len(positions) == 0
         while left:
             if not proposed:
                 self._count[0] = 0
                 edges = (part[:left] for part in self._lists)
+                trees = (*self._wide, self.parents, self._best)
                 found = (*self._next_lists, self._count)
-                self._phases.run("propose", kernels.propose, left, *edges, self.parents, self._best, *found)
+                self._phases.run("propose", kernels.propose, left, *edges, *trees, *found)
                 self._lists, self._next_lists = self._next_lists, self._lists
                 left = int(self._count[0])
             edges = (part[:left] for part in self._lists)
@@ -92,16 +94,8 @@ class _Forest:
             proposed = False
         self._phases.run("flatten", kernels.flatten, self._n, self.parents, self._best, self._next_best)
         keys = self._chosen[: int(self._chosen_count[0])]
-        self._found.append((keys & np.uint64(0xFFFFFFFF)).astype(np.int64) if by_rank is None else by_rank[keys])
+        self._found.append(positions[keys] if len(positions) else (keys & np.uint64(0xFFFFFFFF)).astype(np.int64))
         self._chosen_count[0] = self._count[0] = 0
-
-    def _rank(self, left: int) -> Array:
-        """Replace the keys by their ranks, in order of position where they are equal; return the positions by rank."""
-        keys, positions = self._lists[2][:left], self._positions[:left]
-        order = np.lexsort((positions, keys))
-        keys[order] = np.arange(left, dtype=np.uint64)
-        by_rank: Array = positions[order]
-        return by_rank
 
     def positions(self) -> Array:
         """Return the positions of the edges of the forest in the CSR, in ascending order."""

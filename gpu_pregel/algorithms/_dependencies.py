@@ -80,7 +80,7 @@ def _depend(
 
 def add_dependencies(
     graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
     n = graph.num_vertices
     scores, paths, dependencies = (everything.full(0.0, np.float64) for _ in range(3))
@@ -98,7 +98,7 @@ def add_dependencies(
         for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
             process_vertices(_depend, frontiers[level], [level, *out, levels, paths, *results])
         reached[source] = sum(map(len, frontiers)) - 1
-    return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None
+    return everything.download(scores) + extra * reached, everything.download(edges)
 
 
 # With weights.
@@ -180,7 +180,7 @@ def _start_weighted(v: Any, distances: Any, paths: Any) -> Any:
 
 def add_weighted_dependencies(
     graph: Graph, sources: Array, everything: Frontier, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     """Do as :func:`add_dependencies` with the weights of the edges as their lengths.
 
     Distances are found as by Bellman and Ford; a vertex is on the level after the last of its predecessors.
@@ -206,4 +206,4 @@ def add_weighted_dependencies(
         for level in range(len(frontiers) - 1, -1 if with_edges else 0, -1):
             process_vertices(_depend_weighted, frontiers[level], [level, *out, distances, paths, *results])
         reached[source] = sum(map(len, frontiers)) - 1
-    return everything.download(scores) + extra * reached, everything.download(edges) if with_edges else None
+    return everything.download(scores) + extra * reached, everything.download(edges)

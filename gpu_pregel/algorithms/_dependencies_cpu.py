@@ -33,10 +33,10 @@ _BLOCK_MEMORY = 1 << 28
 
 def add_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
-    """Return the sum of the dependencies of the sources on each vertex, and on each stored edge if ``with_edges``."""
+) -> tuple[Array, Array]:
+    """Return the sum of the dependencies of the sources on each vertex and, if ``with_edges``, on each stored edge."""
     n, m = graph.num_vertices, graph.num_edges
-    size = 45 * n + (8 * m if with_edges else 0)
+    size = 49 * n + (8 * m if with_edges else 0)
     blocks = min(_MAX_BLOCKS, len(sources), _BLOCK_MEMORY // max(1, size))
     if blocks >= _MIN_BLOCKS:
         target.require(blocks * size, "betweenness centrality of blocks of sources")
@@ -54,15 +54,15 @@ def add_dependencies(
     numbers[ordered.order] = np.arange(n)
     for source in numbers[sources].tolist():
         search.run(source)
-    return search.scores[numbers], None
+    return search.scores[numbers], search.edges
 
 
 def _search_blocks(
     graph: Graph, sources: Array, blocks: int, phases: Phases, extra: float, *, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     n = graph.num_vertices
     paths, ratios, sums, scores = (np.zeros((blocks, n)) for _ in range(4))
-    edges = np.zeros((blocks, graph.num_edges)) if with_edges else None
+    edges = np.zeros((blocks, graph.num_edges if with_edges else 0))
     phases.run(
         "search all sources",
         small.search_blocks,
@@ -72,15 +72,15 @@ def _search_blocks(
         np.empty((blocks, n), np.uint32),
         np.empty((blocks, n + 2), np.int64),
         np.empty((blocks, small.STATE), np.int64),
-        *(paths, ratios, sums, extra, scores, edges),
+        *(paths, np.zeros((blocks, n), np.int32), ratios, sums, extra, scores, edges),
         chunk=1,
     )
-    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+    return scores.sum(axis=0), edges.sum(axis=0)
 
 
 def add_weighted_dependencies(
     graph: Graph, sources: Array, target: Device, phases: Phases, *, extra: float, with_edges: bool
-) -> tuple[Array, Array | None]:
+) -> tuple[Array, Array]:
     """Do as :func:`add_dependencies` with the weights of the edges as their lengths, always by blocks of sources."""
     n, m = graph.num_vertices, graph.num_edges
     size = 40 * n + (8 * m if with_edges else 0)
@@ -88,7 +88,7 @@ def add_weighted_dependencies(
     target.require(blocks * size, "betweenness centrality of blocks of sources")
     out, back = ((rows.indptr, rows.indices, np.asarray(rows.weights, np.float64)) for rows in (graph._csr, graph.csc))
     paths, dependencies, scores = (np.zeros((blocks, n)) for _ in range(3))
-    edges = np.zeros((blocks, m)) if with_edges else None
+    edges = np.zeros((blocks, m if with_edges else 0))
     phases.run(
         "search all sources",
         weighted_kernels.search_blocks,
@@ -100,7 +100,7 @@ def add_weighted_dependencies(
         *(paths, dependencies, extra, scores, edges),
         chunk=1,
     )
-    return scores.sum(axis=0), None if edges is None else edges.sum(axis=0)
+    return scores.sum(axis=0), edges.sum(axis=0)
 
 
 class _Search:
@@ -115,11 +115,11 @@ class _Search:
         self._queue, self._levels = np.empty(n, np.uint32), np.empty(n + 2, np.int64)
         self._state = np.zeros(small.STATE, np.int64)
         self._paths, self._ratios, self.scores = (np.zeros(n) for _ in range(3))
-        self._sums = np.empty(n)
-        self.edges = np.zeros(len(out[1])) if with_edges else None
+        self._sums, self._scales = np.empty(n), np.zeros(n, np.int32)
+        self.edges = np.zeros(len(out[1]) if with_edges else 0)
 
     def run(self, source: int) -> None:
-        """Search from a source and go back, again with logarithms if the paths are too many for float64."""
+        """Search from a source and go back, again with scaled counts if the paths are too many for float64."""
         for wide in (False, True):
             with self._phases.measure("search"):
                 self._search(source, wide)
@@ -135,7 +135,7 @@ class _Search:
     def _search(self, source: int, wide: bool) -> None:
         """Find the levels and count the paths."""
         queue, levels, state = self._queue, self._levels, self._state
-        here = (self._seen, queue, levels, state, self._paths)
+        here = (self._seen, queue, levels, state, self._paths, self._scales)
         self._launch(small.begin_search, 1, self._out[0], self._in[1], source, *here)
         while True:
             self._launch(small.search_levels, 1, *self._out, *self._in, wide, _SMALL_EDGES, *here, self._sums)
@@ -152,7 +152,7 @@ class _Search:
         state, levels = self._state, self._levels
         pulls = 2 * state[small.OUT_EDGES] > state[small.UNSEEN]
         if pulls:
-            found = (self._seen, self._found, self._paths, self._sums)
+            found = (self._seen, self._found, self._paths, self._scales, self._sums)
             self._launch(large.pull, self._words, *self._in, wide, *found, chunk=_WORDS)
         else:
             begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
@@ -169,7 +169,7 @@ class _Search:
         """Settle the numbers of paths to a level; first compute them unless they have been ``counted``."""
         begin, size = int(self._levels[depth]), int(self._levels[depth + 1] - self._levels[depth])
         if not counted:
-            arrays = (self._queue, begin, self._paths, self._sums)
+            arrays = (self._queue, begin, self._paths, self._scales, self._sums)
             self._launch(large.count_paths, size, *self._in, wide, *arrays, chunk=_CHUNK)
         self._launch(
             large.settle_paths, size, self._queue, begin, self._paths, self._sums, self._state, chunk=4 * _CHUNK
@@ -179,7 +179,8 @@ class _Search:
     def _return(self, wide: bool) -> None:
         """Go back from the last level to the source."""
         queue, levels, state = self._queue, self._levels, self._state
-        arrays = (self._paths, self._ratios, self._sums)
+        dependencies = (self._ratios, self._sums)
+        arrays = (self._paths, self._scales, *dependencies)
         results = (self._extra, self.scores)
         while True:
             options = (wide, _SMALL_LEVEL)
@@ -191,5 +192,6 @@ class _Search:
                 return
             begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
             self._launch(large.depend, size, *self._out, wide, queue, begin, *arrays, self.edges, chunk=_CHUNK)
-            self._launch(large.settle_ratios, size, wide, queue, begin, *arrays, *results, chunk=4 * _CHUNK)
+            settled = (self._paths, *dependencies, *results)
+            self._launch(large.settle_ratios, size, queue, begin, *settled, chunk=4 * _CHUNK)
             state[small.DEPTH] = depth - 1

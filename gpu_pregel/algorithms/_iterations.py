@@ -125,13 +125,13 @@ class NeighborSums:
             self._csc = self._arranged_edges(reorder)
             self._blocks = block_count(graph.num_vertices, graph.num_edges)
 
-    def _arranged_edges(self, reorder: bool) -> tuple[Array, Array, Array | None]:
+    def _arranged_edges(self, reorder: bool) -> tuple[Array, Array, Array]:
         indptr, indices, weights = self._graph.csc
         if self._weighted and weights is not None:
-            return indptr, indices, weights.astype(np.float64, copy=False)
+            return indptr, indices, np.asarray(weights, np.float64)
         if reorder and (ordered := order_by_out_degree(self._graph, self._phases, self._target)):
             self._order, indptr, indices = ordered
-        return indptr, indices, None
+        return indptr, indices, np.empty(0)
 
     def arrange(self, vector: Array) -> Array:
         """Return a vector by vertex number in the order of this object."""

@@ -105,7 +105,7 @@ class CpuLevels:
                     batch = (i * step + start) % batches
                     size = max(0, -(-(blocks - batch) // batches))
                     chunk = max(1, size // (_CHUNKS_PER_THREAD * self._threads))
-                    part = (batch, batches)
+                    part = (batch, batches, block)
                     scratch = (tables, self._found, self._slots)
                     self._launch(
                         kernels.propose, size, *part, *graph, labels, totals, active, targets, *scratch, *scale,

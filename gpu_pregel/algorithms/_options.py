@@ -17,7 +17,7 @@ BETWEENNESS = (
 
 COMMUNITIES = (
     Option("", "resolution", "number", "resolution of the modularity (default 1)"),
-    Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.005; Leiden 0.01)"),
+    Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.003; Leiden 0.01)"),
     Option("", "max_levels", "integer", "number of levels at most"),
     Option("", "seed", "integer", "the order in which vertices move (default 0)"),
 )

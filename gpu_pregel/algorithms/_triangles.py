@@ -50,17 +50,29 @@ def count_links_by_operators(graph: Graph, frontier: Frontier) -> Any:
     """
     links = frontier.full(0, np.int64)
     edges = Frontier(without_repetitions(graph), device=frontier.device.name).csr()
-    process_edges(_add_links, frontier, [*frontier.csr()[:2], *edges[:2], links], returns="sum")
+    process_edges(_add_links, frontier, [graph.is_directed, *frontier.csr()[:2], *edges[:2], links], returns="sum")
     return links
 
 
 def _add_links(
-    u: int, v: int, _weight: float, indptr: Array, indices: Array, edge_indptr: Array, edge_indices: Array, links: Array
+    u: int,
+    v: int,
+    _weight: float,
+    is_directed: bool,
+    indptr: Array,
+    indices: Array,
+    edge_indptr: Array,
+    edge_indices: Array,
+    links: Array,
 ) -> int:
-    """Count the edges from the neighbour v of u to other neighbours of u."""
+    """Count the edges from the neighbour v of u to other neighbours of u; both ways if the graph is undirected."""
+    if not is_directed and u > v:
+        return 0
     common = count_common(indices, indptr[u], indptr[u + 1], edge_indices, edge_indptr[v], edge_indptr[v + 1])
     if common > 0:
         atomics.add(links, u, common)
+        if not is_directed:
+            atomics.add(links, v, common)
     return 0
 
 

@@ -176,8 +176,7 @@ def betweenness_centrality(
     Notes
     -----
     The cost is O(n + m) per source, with weights O(m log n) on the CPU. The scaling is that of NetworkX, except that a
-    source's own score is 0 and not NaN where it is the only source. Numbers of paths above the range of float64 are
-    computed as logarithms.
+    source's own score is 0 and not NaN where it is the only source. Numbers of paths may exceed the range of float64.
 
     Examples
     --------
@@ -344,7 +343,7 @@ def _dependencies_of(
     device: DeviceName,
     threads: int | None,
     progress: bool,
-) -> tuple[Graph, Array, Any, dict[str, Any], Any]:
+) -> tuple[Graph, Array, Array, dict[str, Any], Any]:
     """Return the graph without repeated edges, the sums of the dependencies on its vertices and edges, and figures."""
     target = get_device(device, threads=threads)
     simple = graph.simplify() if graph.has_duplicates else graph

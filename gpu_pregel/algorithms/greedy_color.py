@@ -74,10 +74,10 @@ class Coloring(VertexResult):
 
     def describe(self) -> str:
         """Return a one-line summary."""
-        return f"{self.count:,} colors for {len(self.colors):,} vertices"
+        return f"{self.count:,} colours for {len(self.colors):,} vertices"
 
     def __repr__(self) -> str:
-        return f"<Coloring: {self.count:,} colors of {len(self.colors):,} vertices>"
+        return f"<Coloring: {self.count:,} colours of {len(self.colors):,} vertices>"
 
 
 def greedy_color(
@@ -89,14 +89,14 @@ def greedy_color(
     threads: int | None = None,
     progress: bool = False,
 ) -> Coloring:
-    """Color the vertices of an undirected graph so that no two neighbours have the same color; ignores self-loops.
+    """Colour the vertices of an undirected graph so that no two neighbours have the same colour; ignores self-loops.
 
     Parameters
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     order : {"log_degree", "degree", "random"}
-        The order in which the greedy algorithm colors the vertices: by descending degree, by the number of binary
-        digits of the degree, which leaves more vertices to be colored at the same time, or at random.
+        The order in which the greedy algorithm colours the vertices: by descending degree, by the number of binary
+        digits of the degree, which lets more vertices be coloured at the same time, or at random.
     seed : int, default 0
         The seed of the random order of blocks of 64 vertices that breaks ties.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
@@ -108,8 +108,8 @@ def greedy_color(
     Returns
     -------
     Coloring
-        With ``colors``, ``count`` and ``sizes()``. Every run, device and number of threads gives the same colors for
-        the same order and seed. There are at most as many colors as the largest degree plus one.
+        With ``colors``, ``count`` and ``sizes()``. Every run, device and number of threads gives the same
+        colours for the same order and seed. There are at most as many colours as the largest degree plus one.
 
     Raises
     ------

@@ -37,7 +37,7 @@ def louvain(
     *,
     resolution: float = 1.0,
     max_levels: int | None = None,
-    tolerance: float = 0.005,
+    tolerance: float = 0.003,
     seed: int = 0,
     device: DeviceName = "auto",
     threads: int | None = None,
@@ -53,7 +53,7 @@ def louvain(
         From 0 to 1,000,000; the larger, the smaller the communities.
     max_levels : int, optional
         Stop after this many levels. Default: when no communities can be joined any more.
-    tolerance : float, default 0.005
+    tolerance : float, default 0.003
         A level ends when moving every vertex once raises modularity by at most this much; the limit is a tenth of it at
         each further level. A smaller one takes longer and finds slightly better communities.
     seed : int, default 0

@@ -208,29 +208,27 @@ def _on_cpu(graph: Graph, given: _Settings, target: Device, *, progress: bool) -
     n, dtype = graph.num_vertices, given.dtype
     kernels = target.kernels("pagerank")
     phases = Phases(target, shown=progress)
-    teleport = given.teleport
+    none = np.empty(0, dtype)
     ordered = order_by_out_degree(graph, phases, target) if given.weights is None else None
-    order, indptr, indices = ordered or (None, *graph.csc[:2])
-    weights = None if given.weights is None else np.asarray(graph.csc.weights, dtype)
-    is_symmetric = given.weights is None and teleport is None and not graph.is_directed
-    divisors = None if is_symmetric else _divisors(graph, given)
-    if order is not None:
-        divisors, teleport = (None if vector is None else vector[order] for vector in (divisors, teleport))
-    if teleport is not None:
-        teleport = teleport.astype(dtype)
-    rows = (indptr, indices, weights, divisors)
+    order, indptr, indices = ordered or (np.empty(0, np.uint32), *graph.csc[:2])
+    is_symmetric = given.weights is None and not graph.is_directed
+    divisors = none if is_symmetric else _divisors(graph, given)
+    teleport = none if given.teleport is None else given.teleport.astype(dtype)
+    if ordered is not None:
+        divisors, teleport = (vector[order] if len(vector) else vector for vector in (divisors, teleport))
+    weights = none if given.weights is None else np.asarray(graph.csc.weights, dtype)
+    rows = (indptr, indices, weights, None if is_symmetric else divisors, teleport)
 
     blocks, chunks = block_count(n, graph.num_edges), max(1, -(-n // _CHUNK))
     shares, following, changes = np.empty(n, dtype), np.empty(n, dtype), np.empty(blocks)
     dangling = np.zeros(max(blocks, chunks))
-    scores = None if given.initial is None else given.initial.astype(dtype)
-    first = (indptr, divisors, order, scores, shares, dangling)
-    phases.run("prepare", kernels.prepare, n, *first, chunk=_CHUNK)
+    scores = none if given.initial is None else given.initial.astype(dtype)
+    phases.run("prepare", kernels.prepare, n, indptr, divisors, order, scores, shares, dangling, chunk=_CHUNK)
     unsent, dangling = float(dangling[:chunks].sum()), dangling[:blocks]
     iterations, error = 0, np.inf if n else 0.0
     while iterations < given.max_iterations and n and (iterations == 0 or error >= given.tolerance):
-        jump = (1 - given.damping + given.damping * unsent) / (n if teleport is None else 1)
-        factors = (teleport, dtype(jump), dtype(given.damping))
+        jump = (1 - given.damping + given.damping * unsent) / (1 if len(teleport) else n)
+        factors = (dtype(jump), dtype(given.damping))
         iterations += 1
         name = f"iteration {iterations}"
         phases.run(

@@ -32,10 +32,14 @@ Array = np.ndarray[Any, Any]
 
 _LEAST_BINS = 256
 """The mean weight spans at most so many bins."""
+_MOST_BINS = 1 << 52
+"""Numbers of bins are exact as float64."""
 _POOL_SHARE = 4
 """The pool of the bins has room for one entry per so many edges, besides one per vertex."""
 _SLOT_EDGES = 1 << 15
 """Edges that a slot should relax before it waits for the others."""
+_ROUND_EDGES = 1 << 20
+"""The same for a single slot, which waits for nothing but Ctrl-C."""
 _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
 
@@ -196,7 +200,12 @@ def _weight_facts(graph: Graph) -> tuple[float, float]:
         assert weights is not None
         if weights.dtype.kind == "f" and len(weights) and not np.isfinite(weights.max()):
             weights = weights[np.isfinite(weights)]
-        return (float(weights.max()), float(weights.mean(dtype=np.float64))) if len(weights) else (0.0, 0.0)
+        if not len(weights):
+            return 0.0, 0.0
+        largest = float(weights.max())
+        with np.errstate(over="ignore"):
+            mean = float(weights.mean(dtype=np.float64))
+        return largest, mean if np.isfinite(mean) else largest
 
     return graph._fact("largest and mean weight", derive)
 
@@ -295,7 +304,8 @@ class _CpuSearch:
             self._word = np.dtype(np.uint32 if limit < np.iinfo(np.uint32).max else np.int64)
             self._unreached = self._word.type(np.iinfo(self._word).max)
         self._words = target.empty(n, self._word)
-        self._inverse = 1 / delta
+        longest = min(limit, np.finfo(np.float64).max)
+        self._inverse = 1 / max(delta, longest / _MOST_BINS, np.finfo(np.float64).tiny)
         self._slots = slots = 1 if m < _SERIAL_EDGES else target.threads or 1
         kernels = self._kernels
         blocks = -(-(n + m // _POOL_SHARE) // (kernels.BLOCK - 1)) + slots * (kernels.BINS + 2 * kernels.FRESH_BLOCKS)
@@ -311,6 +321,7 @@ class _CpuSearch:
         self._words[sources] = 0
         self._refill(0.0)
         base, width, relaxed = 0.0, 1, 0
+        wanted = _SLOT_EDGES * self._slots if self._slots > 1 else _ROUND_EDGES
         while True:
             self._phases.run("share", kernels.share, 1, self._pool, self._shared, self._bins, common)
             current = int(common[kernels.CURRENT])
@@ -324,9 +335,9 @@ class _CpuSearch:
                 arguments = (*graph.to_csr(), self._inverse, base, limit, not graph.is_directed)
                 self._relax(*arguments)
                 edges = self._edges()
-                if edges - relaxed < _SLOT_EDGES * self._slots:
+                if edges - relaxed < wanted:
                     width = min(2 * width, kernels.BINS)
-                elif edges - relaxed > 2 * _SLOT_EDGES * self._slots:
+                elif edges - relaxed > 2 * wanted:
                     width = max(1, width // 2)
                 relaxed = edges
             if common[kernels.FULL]:

@@ -192,7 +192,7 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
 
 
 def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any, labels: Any, colors: Any) -> bool:
-    """Return whether v has a live neighbour on both sides, and give it its own color; otherwise it is a component."""
+    """Return whether v has a live neighbour on both sides, and give it its own colour; otherwise it is a component."""
     if atomics.load(labels, v) >= 0:
         return False
     after = False
@@ -213,7 +213,7 @@ def _has_both(v: Any, indptr: Any, indices: Any, in_indptr: Any, in_indices: Any
 
 
 def _lower(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
-    """Pass the color of u on to v if it is smaller."""
+    """Pass the colour of u on to v if it is smaller."""
     color = atomics.load(colors, u)
     return atomics.min(colors, v, color) > color
 
@@ -223,7 +223,7 @@ def _is_live(v: Any, colors: Any, labels: Any) -> Any:
 
 
 def _is_root(v: Any, colors: Any, labels: Any) -> bool:
-    """Return whether v has its own color: it is the smallest vertex of its component."""
+    """Return whether v has its own colour: it is the smallest vertex of its component."""
     if colors[v] == v:
         atomics.store(labels, v, v)
         return True
@@ -231,5 +231,5 @@ def _is_root(v: Any, colors: Any, labels: Any) -> bool:
 
 
 def _join(u: Any, v: Any, weight: Any, colors: Any, labels: Any) -> Any:
-    """Add v, which reaches u, to the component of u if both have its color."""
+    """Add v, which reaches u, to the component of u if both have its colour."""
     return colors[u] == colors[v] and atomics.compare_and_swap(labels, v, _NONE, colors[v])

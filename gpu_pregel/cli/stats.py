@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
         _common.print_json({"graph": name, **statistics})
         return
     for key, value in statistics.items():
-        print(f"{key.replace('_', ' '):<24}{_format(value)}")
+        print(f"{key.replace('_', ' '):<26}{_format(value)}")
 
 
 def _check_plot(path: str) -> None:

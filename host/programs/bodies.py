@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 from collections.abc import Callable
@@ -171,6 +172,8 @@ def _result_of(function: Function, role: str, call: str, arguments: tuple[Any, .
 
 def kind_of(name: str, array: Any) -> Any:
     """Return the Numba type of an array or number that is passed to bodies."""
+    if type(array) is float or (type(array) is int and -(1 << 63) <= array < 1 << 63):
+        return types.float64 if type(array) is float else types.int64
     if isinstance(array, (bool, int, float, np.generic, np.ndarray)):
         return numba.typeof(array)
     dtype = getattr(array, "dtype", None)
@@ -178,6 +181,11 @@ def kind_of(name: str, array: Any) -> Any:
         raise ArgumentTypeError(
             f"{name} must be an array on the frontier's device or a number, not {type(array).__name__}"
         )
+    return _array_type(dtype)
+
+
+@functools.cache
+def _array_type(dtype: np.dtype[Any]) -> Any:
     return numba.from_dtype(dtype)[::1]
 
 

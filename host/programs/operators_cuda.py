@@ -21,7 +21,7 @@ from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs import edges_cuda, frontier_cuda, pull_edges_cuda, vertices_cuda
-from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, EDGES, HUBS, LIST_WARPS
+from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +32,8 @@ MAX_QUOTA = 4
 """Maximum number of edges that are read first of each row that may end early."""
 _QUEUE_COST = 8
 """Clearing a bit by the queue moves as many bytes as clearing this many words."""
+_STATE_BYTES = 20
+"""Bytes per vertex that operators need beside the edges: degrees, and the queues and bitmaps of three frontiers."""
 _PIECES = (1 << 32) - 1
 
 
@@ -79,7 +81,7 @@ class CudaSet:
 
     def measure(self, control: Array) -> None:
         """Take the figures that a kernel wrote."""
-        self.count, self.edges, self.hubs = (int(control[figure]) for figure in (COUNT, EDGES, HUBS))
+        self.count, self.edges, self.hubs = control.tolist()[COUNT : HUBS + 1]
         self.is_measured = True
 
     def __del__(self) -> None:
@@ -303,8 +305,10 @@ class CudaOperators:
                 lambda: PartitionEdges(None, csr.indptr[:-1], csr.indptr[1:], csr.indices, csr.weights),
             )
             degrees = self._graph.in_degrees if transposed else self._graph.out_degrees
+            weights = 0 if csr.weights is None else csr.weights.nbytes
+            indptr, _ = copies.csr(csr, weights + self._n * _STATE_BYTES)
             self._rows[transposed] = _Rows(
-                copies.offsets(csr.indptr), copies.offsets(degrees), copies.edges(edges, HUB_EDGES, sparse=False)
+                indptr, copies.offsets(degrees), copies.edges(edges, HUB_EDGES, sparse=False)
             )
         return self._rows[transposed]
 

@@ -10,8 +10,11 @@ from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_a
 from gpu_pregel.kernels.library.jit_cpu import jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
-EDGES_AHEAD = 16
-"""Prefetch distance for the labels of neighbours."""
+ROWS_AHEAD = 4
+"""Prefetch distance for the rows of members."""
+LABELS_AHEAD = 32
+WEIGHTS_AHEAD = 12
+"""Prefetch distances, in edges, for the labels of neighbours and for what is found by label."""
 
 
 @jit
@@ -92,7 +95,7 @@ def aggregate(
     A run gives one piece of the row of its community. ``cursor`` counts pieces and their edges, ``counts`` the edges of
     each row. Edges within a community are left out: the degrees of the communities contain them.
     """
-    m = np.uint64(len(indices))
+    end = np.uint64(len(indices)) - np.uint64(1)
     mine = fetch_and_add(slots, 0, 1)
     table = tables[mine]
     seen = found[mine]
@@ -105,9 +108,12 @@ def aggregate(
             degree = np.int64(0)
             while i < last and labels[members[i]] == row:
                 u = members[i]
+                if i + ROWS_AHEAD < last:
+                    prefetch(indices, indptr[members[i + ROWS_AHEAD]])
                 degree += degrees[u]
                 for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])):
-                    prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), m - np.uint64(1))])
+                    prefetch(labels, indices[min(e + np.uint64(LABELS_AHEAD), end)])
+                    prefetch(table, labels[indices[min(e + np.uint64(WEIGHTS_AHEAD), end)]])
                     c = labels[indices[e]]
                     before = table[c]
                     seen[count] = c

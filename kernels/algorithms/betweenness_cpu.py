@@ -49,7 +49,9 @@ def discover(work: Any, indptr: Any, indices: Any, queue: Any, offset: Any, seen
 
 
 @jit
-def pull(work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found: Any, paths: Any, sums: Any) -> None:
+def pull(
+    work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found: Any, paths: Any, scales: Any, sums: Any
+) -> None:
     """Count the paths to every unreached vertex and mark those that have any; threads claim whole words."""
     n = len(in_indptr) - 1
     first, last = claim(work)
@@ -61,7 +63,7 @@ def pull(work: Any, in_indptr: Any, in_indices: Any, wide: Any, seen: Any, found
                 v = np.int64(k) * WORD_BITS + trailing_zeros(unseen)
                 unseen &= unseen - np.uint64(1)
                 if v < n and in_indptr[v] < in_indptr[v + 1]:
-                    total = sum_paths(in_indptr, in_indices, paths, wide, v)
+                    total = sum_paths(in_indptr, in_indices, paths, scales, wide, v)
                     if total > 0.0:
                         sums[v] = total
                         marks |= bit(v)
@@ -99,14 +101,14 @@ def collect(work: Any, indptr: Any, in_indptr: Any, seen: Any, found: Any, queue
 
 @jit
 def count_paths(
-    work: Any, in_indptr: Any, in_indices: Any, wide: Any, queue: Any, offset: Any, paths: Any, sums: Any
+    work: Any, in_indptr: Any, in_indices: Any, wide: Any, queue: Any, offset: Any, paths: Any, scales: Any, sums: Any
 ) -> None:
     """Count the paths to the vertices of ``queue`` from ``offset`` on."""
     first, last = claim(work)
     while first < last:
         for i in range(offset + first, offset + last):
             v = np.int64(queue[i])
-            sums[v] = sum_paths(in_indptr, in_indices, paths, wide, v)
+            sums[v] = sum_paths(in_indptr, in_indices, paths, scales, wide, v)
         first, last = claim(work)
 
 
@@ -132,6 +134,7 @@ def depend(
     queue: Any,
     offset: Any,
     paths: Any,
+    scales: Any,
     ratios: Any,
     sums: Any,
     edges: Any,
@@ -141,19 +144,19 @@ def depend(
     while first < last:
         for i in range(offset + first, offset + last):
             u = np.int64(queue[i])
-            sums[u] = sum_ratios(indptr, indices, paths, ratios, edges, wide, u)
+            sums[u] = sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, u)
         first, last = claim(work)
 
 
 @jit
 def settle_ratios(
-    work: Any, wide: Any, queue: Any, offset: Any, paths: Any, ratios: Any, sums: Any, extra: Any, scores: Any
+    work: Any, queue: Any, offset: Any, paths: Any, ratios: Any, sums: Any, extra: Any, scores: Any
 ) -> None:
     """Add the dependencies of these vertices to their scores."""
     first, last = claim(work)
     while first < last:
         for i in range(offset + first, offset + last):
             u = queue[i]
-            ratios[u] = (1.0 + sums[u]) / (1.0 if wide else paths[u])
+            ratios[u] = (1.0 + sums[u]) / paths[u]
             scores[u] += sums[u] + extra
         first, last = claim(work)

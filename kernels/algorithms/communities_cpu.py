@@ -18,8 +18,6 @@ from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
-BLOCK = 8
-"""Consecutive vertices that belong to the same batch: their rows share cache lines."""
 LABELS_AHEAD = 32
 WEIGHTS_AHEAD = 12
 """Prefetch distances, in edges, for the labels of neighbours and for what is found by label."""
@@ -127,6 +125,7 @@ def propose(
     work: Any,
     batch: Any,
     batches: Any,
+    block: Any,
     indptr: Any,
     indices: Any,
     weights: Any,
@@ -144,7 +143,7 @@ def propose(
 ) -> None:
     """Write the best community of each active vertex of a batch to ``targets``; the vertices become inactive.
 
-    Work items are the blocks of the batch, which are ``batches`` blocks apart.
+    Work items are the blocks of the batch, of ``block`` vertices each, which are ``batches`` blocks apart.
     """
     n = len(labels)
     mine = fetch_and_add(slots, 0, 1)
@@ -154,8 +153,8 @@ def propose(
     first, last = claim(work)
     while first < last:
         for i in range(first, last):
-            begin = (batch + i * batches) * BLOCK
-            for u in range(begin, min(begin + BLOCK, n)):
+            begin = (batch + i * batches) * block
+            for u in range(begin, min(begin + block, n)):
                 if active[u] == 0:
                     continue
                 active[u] = 0
@@ -166,7 +165,7 @@ def propose(
                     # Of two vertices that are alone, and would change places, only the larger one moves.
                     if to > np.uint64(u) and labels[u] == np.uint32(u) and labels[to] == np.uint32(to):
                         if totals[u] == degrees[u] and totals[to] == degrees[to]:
-                            if (to // np.uint64(BLOCK)) % np.uint64(batches) == np.uint64(batch):
+                            if (to // np.uint64(block)) % np.uint64(batches) == np.uint64(batch):
                                 continue
                     targets[u] = to
                     total += gain
@@ -179,6 +178,7 @@ def move(
     work: Any,
     batch: Any,
     batches: Any,
+    block: Any,
     indptr: Any,
     indices: Any,
     degrees: Any,
@@ -193,8 +193,8 @@ def move(
     first, last = claim(work)
     while first < last:
         for i in range(first, last):
-            begin = (batch + i * batches) * BLOCK
-            for u in range(begin, min(begin + BLOCK, n)):
+            begin = (batch + i * batches) * block
+            for u in range(begin, min(begin + block, n)):
                 to = targets[u]
                 here = labels[u]
                 if to != here:

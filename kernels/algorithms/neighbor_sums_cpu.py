@@ -25,7 +25,11 @@ def advance(
     totals: Any,
     squares: Any,
 ) -> None:
-    """Compute ``scale * (sum of the in-neighbours' values + own * value) + shift``, and the norms of each block."""
+    """Compute ``scale * (sum of the in-neighbours' values + own * value) + shift``, and the norms of each block.
+
+    If ``weights`` is empty, all are 1.
+    """
+    is_weighted = len(weights) > 0
     block, last_block = claim(work)
     while block < last_block:
         total = 0.0
@@ -36,7 +40,7 @@ def advance(
         for v in range(first, last):
             end = indptr[v + 1]
             sum0 = sum1 = sum2 = sum3 = 0.0
-            if weights is None:
+            if not is_weighted:
                 stop = end - ((end - begin) & 3)
                 while begin < stop:
                     prefetch(indices, begin + EDGES_AHEAD)

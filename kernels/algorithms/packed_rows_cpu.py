@@ -189,6 +189,9 @@ def count_packed(
                 if j + 4 < count:
                     prefetch(words, starts[members[j + 4]])
                     prefetch(places, starts[members[j + 4]])
+                    prefetch(words, starts[members[j + 4]] + 8)
+                    prefetch(words, starts[members[j + 4]] + 16)
+                    prefetch(places, starts[members[j + 4]] + 16)
                 v = np.int64(members[j])
                 at_v = np.int64(0)
                 once = ~_EMPTY

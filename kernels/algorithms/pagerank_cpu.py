@@ -35,10 +35,12 @@ def iterate(
 ) -> None:
     """Compute the scores of the next iteration; in each block also their total change and the dangling score.
 
-    The score is ``jump`` times the vertex's ``teleport`` (1 if None) plus ``damping`` times the sum of the shares.
-    If ``divisors`` is None, they are the lengths of the rows.
+    The score is ``jump`` times the vertex's ``teleport`` plus ``damping`` times the sum of the shares. If ``divisors``
+    is None, they are the lengths of the rows; if ``weights`` or ``teleport`` is empty, all are 1.
     """
     m = len(indices)
+    is_weighted = len(weights) > 0
+    is_personal = len(teleport) > 0
     zero = shares.dtype.type(0)
     block, last_block = claim(work)
     while block < last_block:
@@ -51,7 +53,7 @@ def iterate(
             end = indptr[v + 1]
             divisor = shares.dtype.type(end - begin) if divisors is None else divisors[v]
             sum0 = sum1 = sum2 = sum3 = zero
-            if weights is None:
+            if not is_weighted:
                 # Ends of rows are read without branches on their length, which is hard to predict; what follows them is
                 # discarded.
                 length = end - begin
@@ -91,7 +93,7 @@ def iterate(
                     begin += 1
             begin = end
             total = (sum0 + sum1) + (sum2 + sum3)
-            score = damping * total + (jump if teleport is None else jump * teleport[v])
+            score = damping * total + (jump * teleport[v] if is_personal else jump)
             if divisor > 0:
                 change += abs(score - shares[v] * divisor)
                 next_shares[v] = score / divisor
@@ -106,16 +108,18 @@ def iterate(
 
 @jit
 def prepare(work: Any, indptr: Any, divisors: Any, order: Any, first_scores: Any, shares: Any, dangling: Any) -> None:
-    """Compute the shares of the first scores, or of equal ones if None, and the dangling score of each chunk."""
+    """Compute the shares of the first scores, which are equal if empty, and the dangling score of each chunk.
+
+    If ``divisors`` is empty, they are the lengths of the rows; if ``order`` is, row i is that of vertex i.
+    """
     first, last = claim(work)
     while first < last:
         unsent = 0.0
         for i in range(first, last):
-            divisor = shares.dtype.type(indptr[i + 1] - indptr[i]) if divisors is None else divisors[i]
-            if first_scores is None:
-                score = shares.dtype.type(1) / shares.dtype.type(len(shares))
-            else:
-                score = first_scores[i if order is None else np.int64(order[i])]
+            divisor = divisors[i] if len(divisors) > 0 else shares.dtype.type(indptr[i + 1] - indptr[i])
+            score = shares.dtype.type(1) / shares.dtype.type(len(shares))
+            if len(first_scores) > 0:
+                score = first_scores[np.int64(order[i]) if len(order) > 0 else i]
             if divisor > 0:
                 shares[i] = score / divisor
             else:
@@ -127,11 +131,11 @@ def prepare(work: Any, indptr: Any, divisors: Any, order: Any, first_scores: Any
 
 @jit
 def finish(work: Any, indptr: Any, divisors: Any, order: Any, shares: Any, scores: Any) -> None:
-    """Write the score of row i, its share times its divisor, for the vertex ``order[i]`` (i if None)."""
+    """Write the score of row i, its share times its divisor, for the vertex ``order[i]``; empty as in ``prepare``."""
     first, last = claim(work)
     while first < last:
         for i in range(first, last):
-            divisor = shares.dtype.type(indptr[i + 1] - indptr[i]) if divisors is None else divisors[i]
-            v = i if order is None else np.int64(order[i])
+            divisor = divisors[i] if len(divisors) > 0 else shares.dtype.type(indptr[i + 1] - indptr[i])
+            v = np.int64(order[i]) if len(order) > 0 else i
             scores[v] = shares[i] * divisor if divisor > 0 else shares[i]
         first, last = claim(work)

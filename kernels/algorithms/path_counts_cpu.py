@@ -5,13 +5,12 @@ for vertices that are not reached yet, and so is ``ratios``, (1 + dependency) / 
 not reached. A level is therefore summed first, into ``sums``, and settled afterwards.
 
 ``queue`` has the reached vertices in the order of their levels; level d is ``queue[levels[d]:levels[d + 1]]``.
-``state`` is described by its indices below. If ``wide``, counts of paths exceed the range of float64: ``paths`` are
-1 + ln(count), and ``ratios`` 1 + dependency.
+``state`` is described by its indices below. If ``wide``, counts of paths exceed the range of float64: they are
+``paths`` times the ``scales``-th power of 2**512.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,25 +25,36 @@ DEPTH, TAIL, OUT_EDGES, IN_EDGES, UNSEEN, OVERFLOW, STATE = 0, 1, 2, 3, 4, 5, 8
 """The last level; the length of the queue; that level's out-edges and in-edges; the in-edges of unreached vertices;
 whether a count of paths exceeded ``LIMIT``; the length of ``state``."""
 LIMIT = 1e290
+HALF_STEP, STEP_DOWN = 2.0**256, 2.0**-512
+"""``paths`` are below ``HALF_STEP`` if ``wide``, and at least its inverse; one scale less is ``STEP_DOWN`` as much."""
 
 
 @always_inline
-def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, wide: Any, v: Any) -> Any:
+def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: Any, v: Any) -> Any:
     """Return the number of shortest paths to v, the sum of those to the in-neighbours that are reached."""
     begin = in_indptr[v]
     end = in_indptr[v + 1]
     sum0 = sum1 = sum2 = sum3 = 0.0
     if wide:
-        highest = 0.0
+        scale = -1
         for e in range(begin, end):
-            highest = max(highest, paths[load(in_indices, e)])
-        if highest == 0.0:
+            u = load(in_indices, e)
+            if paths[u] > 0.0:
+                scale = max(scale, scales[u])
+        if scale < 0:
             return 0.0
         for e in range(begin, end):
-            count = paths[load(in_indices, e)]
-            if count > 0.0:
-                sum0 += math.exp(count - highest)
-        return highest + math.log(sum0)
+            u = load(in_indices, e)
+            if scales[u] == scale:
+                sum0 += paths[u]
+            elif scales[u] == scale - 1:
+                sum1 += paths[u]
+        sum0 += sum1 * STEP_DOWN
+        if sum0 >= HALF_STEP:
+            sum0 *= STEP_DOWN
+            scale += 1
+        scales[v] = scale
+        return sum0
     stop = end - ((end - begin) & 3)
     while begin < stop:
         prefetch(in_indices, begin + EDGES_AHEAD)
@@ -60,22 +70,23 @@ def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, wide: Any, v: Any) ->
 
 
 @always_inline
-def sum_ratios(indptr: Any, indices: Any, paths: Any, ratios: Any, edges: Any, wide: Any, u: Any) -> Any:
+def sum_ratios(indptr: Any, indices: Any, paths: Any, scales: Any, ratios: Any, edges: Any, wide: Any, u: Any) -> Any:
     """Return the dependency of the source on u: over its out-edges, paths of u / paths of v * (1 + dependency of v).
 
-    Unless ``edges`` is None, each summand is added to that of its edge.
+    Unless ``edges`` is empty, each summand is added to that of its edge.
     """
     begin = indptr[u]
     end = indptr[u + 1]
     own = paths[u]
     sum0 = sum1 = sum2 = sum3 = 0.0
-    if wide or edges is not None:
+    if wide or len(edges) > 0:
         for e in range(begin, end):
             v = load(indices, e)
-            ratio = ratios[v]
-            if ratio > 0.0:
-                part = ratio * math.exp(own - paths[v]) if wide else ratio * own
-                if edges is not None:
+            if ratios[v] > 0.0:
+                part = ratios[v] * own
+                if wide and scales[v] > scales[u]:
+                    part = part * STEP_DOWN if scales[v] == scales[u] + 1 else 0.0
+                if len(edges) > 0:
                     edges[e] += part
                 sum0 += part
         return sum0
@@ -109,6 +120,7 @@ def search_small(
     levels: Any,
     state: Any,
     paths: Any,
+    scales: Any,
     sums: Any,
 ) -> None:
     """Search level after level until one has more than ``limit`` edges, no vertex is found or a count overflows."""
@@ -138,7 +150,7 @@ def search_small(
         if in_edges > limit:
             return
         for i in range(found, tail):
-            sums[queue[i]] = sum_paths(in_indptr, in_indices, paths, wide, np.int64(queue[i]))
+            sums[queue[i]] = sum_paths(in_indptr, in_indices, paths, scales, wide, np.int64(queue[i]))
         for i in range(found, tail):
             v = queue[i]
             paths[v] = sums[v]
@@ -157,6 +169,7 @@ def return_small(
     levels: Any,
     state: Any,
     paths: Any,
+    scales: Any,
     ratios: Any,
     sums: Any,
     extra: Any,
@@ -170,23 +183,23 @@ def return_small(
     depth = state[DEPTH]
     while depth > 0 and levels[depth + 1] - levels[depth] <= limit:
         for i in range(levels[depth], levels[depth + 1]):
-            sums[queue[i]] = sum_ratios(indptr, indices, paths, ratios, edges, wide, np.int64(queue[i]))
+            sums[queue[i]] = sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, np.int64(queue[i]))
         for i in range(levels[depth], levels[depth + 1]):
             u = queue[i]
-            ratios[u] = (1.0 + sums[u]) / (1.0 if wide else paths[u])
+            ratios[u] = (1.0 + sums[u]) / paths[u]
             scores[u] += sums[u] + extra
         depth -= 1
     if depth == 0:
         source = np.int64(queue[0])
         scores[source] += extra * (state[TAIL] - 1)
-        if edges is not None:
-            sum_ratios(indptr, indices, paths, ratios, edges, wide, source)
+        if len(edges) > 0:
+            sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, source)
     state[DEPTH] = depth
 
 
 @inline
 def start(
-    indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any
+    indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any, scales: Any
 ) -> None:
     """Make the source the only reached vertex."""
     seen[source >> 6] |= bit(source)
@@ -200,6 +213,7 @@ def start(
     state[UNSEEN] = len(in_indices)
     state[OVERFLOW] = 0
     paths[source] = 1.0
+    scales[source] = 0
 
 
 @inline
@@ -214,12 +228,21 @@ def clear(seen: Any, queue: Any, state: Any, paths: Any, ratios: Any) -> None:
 
 @jit
 def begin_search(
-    work: Any, indptr: Any, in_indices: Any, source: Any, seen: Any, queue: Any, levels: Any, state: Any, paths: Any
+    work: Any,
+    indptr: Any,
+    in_indices: Any,
+    source: Any,
+    seen: Any,
+    queue: Any,
+    levels: Any,
+    state: Any,
+    paths: Any,
+    scales: Any,
 ) -> None:
     """Start from a source; has one work item."""
     first, last = claim(work)
     while first < last:
-        start(indptr, in_indices, source, seen, queue, levels, state, paths)
+        start(indptr, in_indices, source, seen, queue, levels, state, paths, scales)
         first, last = claim(work)
 
 
@@ -237,12 +260,15 @@ def search_levels(
     levels: Any,
     state: Any,
     paths: Any,
+    scales: Any,
     sums: Any,
 ) -> None:
     """Search small levels; has one work item."""
     first, last = claim(work)
     while first < last:
-        search_small(indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, sums)
+        search_small(
+            indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, scales, sums
+        )
         first, last = claim(work)
 
 
@@ -257,6 +283,7 @@ def return_levels(
     levels: Any,
     state: Any,
     paths: Any,
+    scales: Any,
     ratios: Any,
     sums: Any,
     extra: Any,
@@ -266,7 +293,9 @@ def return_levels(
     """Go back through small levels; has one work item."""
     first, last = claim(work)
     while first < last:
-        return_small(indptr, indices, wide, limit, queue, levels, state, paths, ratios, sums, extra, scores, edges)
+        return_small(
+            indptr, indices, wide, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges
+        )
         first, last = claim(work)
 
 
@@ -284,6 +313,7 @@ def search_blocks(
     levels: Any,
     state: Any,
     paths: Any,
+    scales: Any,
     ratios: Any,
     sums: Any,
     extra: Any,
@@ -298,7 +328,15 @@ def search_blocks(
             wide = False
             while True:
                 start(
-                    indptr, in_indices, sources[k], seen[block], queue[block], levels[block], state[block], paths[block]
+                    indptr,
+                    in_indices,
+                    sources[k],
+                    seen[block],
+                    queue[block],
+                    levels[block],
+                    state[block],
+                    paths[block],
+                    scales[block],
                 )
                 search_small(
                     indptr,
@@ -312,16 +350,13 @@ def search_blocks(
                     levels[block],
                     state[block],
                     paths[block],
+                    scales[block],
                     sums[block],
                 )
                 if wide or state[block, OVERFLOW] == 0:
                     break
                 clear(seen[block], queue[block], state[block], paths[block], ratios[block])
                 wide = True
-            if edges is None:
-                edge_scores = None
-            else:
-                edge_scores = edges[block]
             return_small(
                 indptr,
                 indices,
@@ -331,11 +366,12 @@ def search_blocks(
                 levels[block],
                 state[block],
                 paths[block],
+                scales[block],
                 ratios[block],
                 sums[block],
                 extra,
                 scores[block],
-                edge_scores,
+                edges[block],
             )
             clear(seen[block], queue[block], state[block], paths[block], ratios[block])
         block, last_block = claim(work)

@@ -1,7 +1,8 @@
 """Kernels of the minimum spanning forest on the CPU: collecting edges, and the rounds of Borůvka's algorithm.
 
-Edges have keys of 64 bits that order them by weight, then by position in the CSR; all keys differ. ``parents`` are
-trees of vertices, as in connected components: the root of a tree is its smallest vertex.
+Edges are ordered by weight, then by position in the CSR. If both fit into 64 bits, they are the key of an edge;
+otherwise its key is its number in the arrays ``weights`` and ``positions``, which are empty if they are not needed.
+``parents`` are trees of vertices, as in connected components: the root of a tree is its smallest vertex.
 """
 
 from __future__ import annotations
@@ -50,10 +51,20 @@ def _after(indices: Any, begin: Any, end: Any, u: Any) -> Any:
 
 
 @inline
-def _lower(best: Any, v: Any, key: Any) -> None:
-    """Set ``best[v]`` to ``key`` if that is smaller."""
+def _precedes(key: Any, other: Any, weights: Any, positions: Any) -> Any:
+    """Return whether the edge with a key comes before another one, which may be no edge."""
+    if len(weights) == 0 or other == np.uint64(NONE):
+        return key < other
+    if weights[key] == weights[other]:
+        return positions[key] < positions[other]
+    return weights[key] < weights[other]
+
+
+@inline
+def _lower(best: Any, v: Any, key: Any, weights: Any, positions: Any) -> None:
+    """Set ``best[v]`` to ``key`` if that edge comes first."""
     known = load(best, v)
-    while key < known and not compare_and_swap(best, v, known, key):
+    while _precedes(key, known, weights, positions) and not compare_and_swap(best, v, known, key):
         known = load(best, v)
 
 
@@ -69,15 +80,15 @@ def collect_light(
     sources: Any,
     targets: Any,
     keys: Any,
+    weights: Any,
     positions: Any,
     count: Any,
 ) -> None:
     """Append the edges that are at most the splitter, a pair of a weight in order and the position of an edge.
 
-    Without ``positions``, a key is the weight in order and the position, 32 bits each, and the smallest edge of each
-    vertex is found at the same time; otherwise a key is the weight.
+    If weights and positions fit into keys, the smallest edge of each vertex is found at the same time.
     """
-    packed = len(positions) == 0
+    packed = len(weights) == 0
     rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
     limit = splitter[0]
     last_position = np.int64(splitter[1])
@@ -106,13 +117,13 @@ def collect_light(
                     v_kept[i] = indices[e_kept[i]]
                     key_kept[i] = word << np.uint64(32) | np.uint64(e_kept[i]) if packed else word
                     if packed:
-                        _lower(best, u_kept[i], key_kept[i])
-                        _lower(best, v_kept[i], key_kept[i])
+                        _lower(best, u_kept[i], key_kept[i], weights, positions)
+                        _lower(best, v_kept[i], key_kept[i], weights, positions)
                 k = found
                 if k == BUFFER:
-                    _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+                    _append(sources, targets, keys, weights, positions, count, u_kept, v_kept, key_kept, e_kept, k)
                     k = 0
-        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+        _append(sources, targets, keys, weights, positions, count, u_kept, v_kept, key_kept, e_kept, k)
         first, last = claim(work)
 
 
@@ -129,14 +140,15 @@ def collect_between(
     sources: Any,
     targets: Any,
     keys: Any,
+    weights: Any,
     positions: Any,
     count: Any,
 ) -> None:
-    """Append the edges between different trees, which are flat; keys are those of ``collect_light``.
+    """Append the edges between different trees, which are flat, and find the smallest ones like ``collect_light``.
 
     ``inside`` says which vertices are in a tree that has most of them: these flags stay in the cache.
     """
-    packed = len(positions) == 0
+    packed = len(weights) == 0
     rule = (rule[0], rule[1], rule[2], rule[3], rule[4])
     u_kept = np.empty(BUFFER, np.uint32)
     v_kept = np.empty(BUFFER, np.uint32)
@@ -160,13 +172,13 @@ def collect_between(
                     key_kept[k] = word << np.uint64(32) | np.uint64(e) if packed else word
                     e_kept[k] = e
                     if packed:
-                        _lower(best, p, key_kept[k])
-                        _lower(best, q, key_kept[k])
+                        _lower(best, p, key_kept[k], weights, positions)
+                        _lower(best, q, key_kept[k], weights, positions)
                     k += 1
                     if k == BUFFER:
-                        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+                        _append(sources, targets, keys, weights, positions, count, u_kept, v_kept, key_kept, e_kept, k)
                         k = 0
-        _append(sources, targets, keys, positions, count, u_kept, v_kept, key_kept, e_kept, k)
+        _append(sources, targets, keys, weights, positions, count, u_kept, v_kept, key_kept, e_kept, k)
         first, last = claim(work)
 
 
@@ -175,6 +187,7 @@ def _append(
     sources: Any,
     targets: Any,
     keys: Any,
+    weights: Any,
     positions: Any,
     count: Any,
     u_kept: Any,
@@ -187,8 +200,11 @@ def _append(
     for i in range(k):
         sources[begin + i] = u_kept[i]
         targets[begin + i] = v_kept[i]
-        keys[begin + i] = key_kept[i]
-        if len(positions) > 0:
+        if len(weights) == 0:
+            keys[begin + i] = key_kept[i]
+        else:
+            keys[begin + i] = begin + i
+            weights[begin + i] = key_kept[i]
             positions[begin + i] = e_kept[i]
 
 
@@ -211,6 +227,8 @@ def propose(
     sources: Any,
     targets: Any,
     keys: Any,
+    weights: Any,
+    positions: Any,
     parents: Any,
     best: Any,
     next_sources: Any,
@@ -238,8 +256,8 @@ def propose(
                 u_kept[k] = p
                 v_kept[k] = q
                 key_kept[k] = key
-                _lower(best, p, key)
-                _lower(best, q, key)
+                _lower(best, p, key, weights, positions)
+                _lower(best, q, key, weights, positions)
                 k += 1
         begin = fetch_and_add(count, 0, k)
         for i in range(k):

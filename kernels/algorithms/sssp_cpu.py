@@ -234,8 +234,8 @@ def share(work: Any, pool: Any, shared: Any, bins: Any, common: Any) -> None:
         common[CURSOR] = 0
         common[CURRENT] = current
         common[SHARED] = count
-        # Few blocks are shared entry by entry.
-        common[PARTS] = 1 if count >= 64 * slots else BLOCK - 1
+        # Few blocks are shared in parts, very few entry by entry: some entries may have long rows.
+        common[PARTS] = 1 if slots == 1 or count >= 16 * slots else 8 if count >= 2 * slots else BLOCK - 1
         first, last = claim(work)
 
 

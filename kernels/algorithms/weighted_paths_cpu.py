@@ -137,7 +137,7 @@ def _return(
             v = indices[e]
             if ranks[v] > i and distances[u] + weights[e] == distances[v]:
                 part = (1.0 + dependencies[v]) * (math.exp(paths[u] - paths[v]) if wide else paths[u] / paths[v])
-                if edges is not None:
+                if len(edges) > 0:
                     edges[e] += part
                 total += part
         dependencies[u] = total
@@ -172,10 +172,6 @@ def search_blocks(
     """Search from all sources; each item is a block of them."""
     block, last_block = claim(work)
     while block < last_block:
-        if edges is None:
-            edge_scores = None
-        else:
-            edge_scores = edges[block]
         found = (order[block], distances[block], ranks[block])
         for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
             wide = False
@@ -184,7 +180,7 @@ def search_blocks(
                 _clear(-reached, *found)
                 wide = True
                 reached = _search(out, back, sources[k], wide, heap[block], *found, paths[block])
-            results = (dependencies[block], extra, scores[block], edge_scores)
+            results = (dependencies[block], extra, scores[block], edges[block])
             _return(out, wide, reached, *found, paths[block], *results)
             _clear(reached, *found)
         block, last_block = claim(work)

@@ -82,7 +82,7 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
     ends where ``receives`` fails: the warp reads ``quota`` edges of each row, then of those that have not ended twice
     as many, and so on. ``words`` is the frontier; empty if it has all vertices.
     """
-    can_end = functions.receives is not None
+    position, can_end = functions.position, functions.receives is not None
     number = types.uint32 if functions.total is None else numba.from_dtype(functions.total)
     pull_parts = _make_pull_parts(functions, number)
 
@@ -90,18 +90,20 @@ def _make_pull_rows(functions: EdgeFunctions) -> Any:
     def pull_rows(
         v: Any, begin: Any, length: Any, quota: Any, words: Any, indices: Any, weights: Any, arrays: Any
     ) -> Any:
-        hit, own, part, is_open = False, number(0), length, True
-        if can_end:
-            part = min(length, quota)
+        hit, own, is_open = False, number(0), True
+        if not can_end:
+            upto = sum_up_to(length)
+            _, hit, own = pull_parts(v, begin, length, upto, is_open, hit, own, words, indices, weights, arrays)
+            return hit, own
+        part = min(length, quota)
         upto = sum_up_to(part)
         while shuffle(upto, 31) > np.uint32(0):
             is_open, hit, own = pull_parts(v, begin, part, upto, is_open, hit, own, words, indices, weights, arrays)
-            begin, length = begin + part, np.uint32(length - part)
+            begin, length = position(begin + position(part)), np.uint32(length - part)
+            quota = np.uint32(quota << np.uint32(1))
             part = np.uint32(0)
-            if can_end:
-                quota = np.uint32(quota << np.uint32(1))
-                if is_open:
-                    part = min(length, quota)
+            if is_open:
+                part = min(length, quota)
             upto = sum_up_to(part)
         return hit, own
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csgraph
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentTypeError, EmulationError, ProgramError
+from gpu_pregel.errors import ArgumentTypeError, EmulationError, NotEnoughMemoryError, ProgramError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.kernels.library import atomics
 from tests.devices import EMULATED, EMULATED_DEVICES
@@ -301,6 +301,15 @@ def test_frontiers_do_not_change_when_their_storage_is_used_again() -> None:
         if k == 3:
             del kept[1]
     assert all(one.vertices().tolist() == vertices for one, vertices in kept)
+
+
+def test_too_little_memory_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, device = with_hubs(directed=True), get_device("emulated")
+    memory = device.memory  # type: ignore[attr-defined]
+    frontier = gp.Frontier(graph, device="emulated")
+    monkeypatch.setattr(memory, "capacity", memory.live_bytes + 4 * graph.num_edges)
+    with pytest.raises(NotEnoughMemoryError, match=r"a graph of 2,217 vertices and .* edges needs .* of memory"):
+        gp.process_edges(take, frontier, [1, 2], mode="push")
 
 
 def test_arrays_elsewhere_and_bodies_that_only_the_cpu_compiles_are_rejected() -> None:

@@ -128,6 +128,7 @@ def all_kernels() -> Iterator[tuple[str, Any]]:
     for name in PROGRAMS:
         for offset in OFFSETS if name in EVERY_CHIP else OFFSETS[:1]:
             yield from program_kernels(name, offset)
+    yield from operator_kernels(np.uint32)
 
 
 def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:

@@ -11,9 +11,9 @@ from gpu_pregel.host.graphs.graph import Graph
 
 
 def check_greedy_color(graph: Graph, result: Any) -> None:
-    """Raise ``VerificationError`` unless the colors are those of a greedy algorithm on ``graph``, in some order.
+    """Raise ``VerificationError`` unless the colours are those of a greedy algorithm on ``graph``, in some order.
 
-    Such an algorithm gives a vertex color c only if it has neighbours of the colors 0 to c - 1. Ignores self-loops.
+    Such an algorithm gives a vertex colour c only if it has neighbours of the colours 0 to c - 1. Ignores self-loops.
 
     Parameters
     ----------
@@ -31,16 +31,16 @@ def check_greedy_color(graph: Graph, result: Any) -> None:
         raise VerificationError(f"colors are {colors.dtype}{colors.shape}, not integers of shape ({n},)")
     colors = colors.astype(np.int64)
     if (colors < 0).any() or (colors > n).any():
-        raise VerificationError(f"vertex {int(((colors < 0) | (colors > n)).argmax())} has no valid color")
+        raise VerificationError(f"vertex {int(((colors < 0) | (colors > n)).argmax())} has no valid colour")
     sources = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.indptr))
     same = np.flatnonzero((colors[sources] == colors[graph.indices]) & (sources != graph.indices))
     if same.size:
         e = same[0]
-        raise VerificationError(f"{sources[e]} and {graph.indices[e]} are neighbours of color {colors[sources[e]]}")
+        raise VerificationError(f"{sources[e]} and {graph.indices[e]} are neighbours of colour {colors[sources[e]]}")
     # The distinct smaller colours next to each vertex.
     smaller = colors[graph.indices] < colors[sources]
     pairs = np.unique(sources[smaller] * (n + 1) + colors[graph.indices[smaller]])
     found = np.bincount(pairs // (n + 1), minlength=n)
     if not np.array_equal(found, colors):
         v = int((found != colors).argmax())
-        raise VerificationError(f"vertex {v} has color {colors[v]}, and a neighbour has none of some smaller color")
+        raise VerificationError(f"vertex {v} has colour {colors[v]}, but no neighbour has some smaller colour")

@@ -21,7 +21,7 @@ from tests.graphs import arrays
 STRICT: dict[str, Any] = {"tolerance": 1e-13, "max_iterations": 5000}
 
 
-@pytest.mark.parametrize("device", [on("cpu"), on("emulated"), on("cuda"), on("python")])
+@pytest.mark.parametrize("device", [on("cpu"), on("cuda"), on("python")])
 @pytest.mark.parametrize(
     ("n", "edges", "directed", "expected"),
     [

@@ -93,8 +93,8 @@ def test_ids_columns_and_summary() -> None:
     assert list(coloring.to_pandas()) == ["vertex", "color"]
     assert coloring.sizes().tolist() == [1, 3]
     assert coloring.summary() == {"colors": 2}
-    assert coloring.describe() == "2 colors for 4 vertices"
-    assert repr(coloring) == "<Coloring: 2 colors of 4 vertices>"
+    assert coloring.describe() == "2 colours for 4 vertices"
+    assert repr(coloring) == "<Coloring: 2 colours of 4 vertices>"
     assert (coloring.order, coloring.seed) == ("log_degree", 0)
 
 
@@ -110,9 +110,9 @@ def test_invalid_arguments_are_rejected() -> None:
 @pytest.mark.parametrize(
     ("colors", "message"),
     [
-        ([0, 0, 0], "0 and 1 are neighbours of color 0"),
-        ([0, 2, 0], "vertex 1 has color 2"),
-        ([0, -1, 0], "vertex 1 has no valid color"),
+        ([0, 0, 0], "0 and 1 are neighbours of colour 0"),
+        ([0, 2, 0], "vertex 1 has colour 2"),
+        ([0, -1, 0], "vertex 1 has no valid colour"),
         ([0.0, 1.0, 0.0], "not integers"),
     ],
 )

@@ -21,7 +21,7 @@ from tests.graphs import arrays
 GOLDEN = (5**0.5 - 1) / 2
 
 
-@pytest.mark.parametrize("device", [on("cpu"), on("emulated"), on("cuda"), on("python")])
+@pytest.mark.parametrize("device", [on("cpu"), on("cuda"), on("python")])
 @pytest.mark.parametrize(
     ("n", "edges", "directed", "authorities", "hubs"),
     [

@@ -19,7 +19,7 @@ from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
 
-@pytest.mark.parametrize("device", [on("cpu"), on("emulated"), on("cuda"), on("python")])
+@pytest.mark.parametrize("device", [on("cpu"), on("cuda"), on("python")])
 @pytest.mark.parametrize(
     ("n", "edges", "directed", "arguments", "expected"),
     [

@@ -166,6 +166,18 @@ def test_integer_weights_are_added_exactly(dtype: str) -> None:
     assert found.predecessors.tolist() == [0, 0, 1, 2, -1]
 
 
+@pytest.mark.parametrize("delta", [None, 5e-324, 1e-290, 1e300])
+def test_extreme_weights_and_deltas(delta: float | None) -> None:
+    for weights, expected in (
+        ([1e308, 1e308], [0, 1e308, INF]),
+        ([1e308, 1.0], [0, 1e308, 1e308]),
+        ([1e-308, 5e-324], [0, 1e-308, 1e-308 + 5e-324]),
+        ([0.0, 0.0], [0, 0, 0]),
+    ):
+        graph = gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+        assert gp.sssp(graph, 0, delta=delta, device="cpu").distances.tolist() == expected
+
+
 def test_a_graph_without_weights_counts_edges() -> None:
     graph = gp.grid(12, seed=5)
     found, hops = gp.sssp(graph, 3, device="cpu"), gp.bfs(graph, 3, device="cpu")

@@ -106,15 +106,23 @@ def test_output_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     path.write_text("0 1\n1 2\n2 3\n")
     assert main(["stats", str(path), "--directed"]) == 0
     out, err = capsys.readouterr()
-    assert "out degree              min 0, mean 0.75, max 1, 25% 0.75, 50% 1, 75% 1, 90% 1, 99% 1\n" in out
-    assert "directed                yes\n" in out
-    assert "weights                 none\n" in out
+    assert "out degree                min 0, mean 0.75, max 1, 25% 0.75, 50% 1, 75% 1, 90% 1, 99% 1\n" in out
+    assert "directed                  yes\n" in out
+    assert "weights                   none\n" in out
     assert "4 vertices, 3 stored edges, directed" in err
     assert main(["stats", "-g", "6", "--json", "--device", "cpu", "--threads", "1"]) == 0
     found = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(6)
     assert (found["graph"], found["stored_edges"]) == ("kronecker 6", graph.num_edges)
     assert found["degree"]["max"] == graph.out_degrees.max()
+
+
+def test_figures_of_a_public_graph(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """SNAP states the sizes of the largest weak and the largest strong component of wiki-Vote."""
+    assert main(["stats", str(data / "snap" / "wiki-Vote.txt"), "--directed", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["vertices"], found["edges"], found["largest_weak_component"]) == (7115, 103689, 7066)
+    assert found["largest_strong_component"] == 1300
 
 
 @pytest.mark.parametrize(("name", "start"), [("degrees.svg", b"<?xml"), ("degrees.png", b"\x89PNG")])
