@@ -48,9 +48,10 @@ class CpuLevels:
 
     def _buffer(self, name: str, size: int, dtype: Any) -> Array:
         """Return an uninitialised array that shares the memory of the last one of that name; new memory is slow."""
-        if len(self._buffers.get(name, ())) < size:
-            self._buffers[name] = np.empty(size, dtype)
-        return self._buffers[name][:size]
+        buffer = self._buffers.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size]
 
     def _launch(self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None) -> None:
         self._slots[0] = 0
