@@ -58,7 +58,6 @@ class Buckets:
         self._arrays = tuple(arrays)
         self._near = self._far = frontier.chosen([])
         self._limit = -1
-        self._smallest = frontier.full(_NONE, np.int64, 1)
 
         def lower(v: Any, smallest: Any, *arrays: Any) -> Any:
             bucket = number(v, *arrays)
@@ -109,6 +108,6 @@ class Buckets:
         """Return the smallest number of a frontier's vertices."""
         if not frontier:
             return _NONE
-        self._smallest[:] = _NONE
-        process_vertices(self._lower, frontier, [self._smallest, *self._arrays])
-        return int(frontier.download(self._smallest)[0])
+        smallest = frontier.full(_NONE, np.int64, 1)
+        process_vertices(self._lower, frontier, [smallest, *self._arrays])
+        return int(frontier.download(smallest)[0])

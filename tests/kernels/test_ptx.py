@@ -128,7 +128,7 @@ def all_kernels() -> Iterator[tuple[str, Any]]:
     for name in PROGRAMS:
         for offset in OFFSETS if name in EVERY_CHIP else OFFSETS[:1]:
             yield from program_kernels(name, offset)
-    yield from operator_kernels(np.uint32)
+    yield from operator_kernels()
 
 
 def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
@@ -199,32 +199,27 @@ def nearer(u: Any, v: Any, weight: Any, distances: Any, parents: Any, limit: Any
     return False
 
 
-def operator_kernels(offset: Any) -> Iterator[tuple[str, Any]]:
+def operator_kernels() -> Iterator[tuple[str, Any]]:
     """Yield the kernels of operators for a body with atomics, ``receives`` and weights, and for sums of floats."""
     from numba import types
 
     from gpu_pregel.host.programs.bodies import Bodies
     from gpu_pregel.host.programs.operators_cuda import make_kernel
 
-    kinds = (types.float32[::1], types.int64[::1], types.float64)
+    kinds, offset = (types.float32[::1], types.int64[::1], types.float64), np.dtype(np.uint32)
     search = Bodies(nearer, lambda v, distances, *rest: distances[v] > 0, kinds, types.float32, True)
     sums = Bodies(lambda u, v, weight, *arrays: weight * arrays[0][u], None, kinds, types.float64, True)
     vertex = Bodies(lambda v, distances, parents, limit: distances[v] < limit, None, kinds)
     for kind in ("push", "pull"):
-        yield kind, make_kernel(kind, search, "frontier", np.dtype(offset))[0]
-        if offset is np.uint32:
-            yield f"{kind} sum", make_kernel(kind, sums, "sum", np.dtype(offset))[0]
-    if offset is not np.uint32:
-        return
+        yield kind, make_kernel(kind, search, "frontier", offset)[0]
+        yield f"{kind} sum", make_kernel(kind, sums, "sum", offset)[0]
     for kind, returns in (("sum of vertices", "sum"), ("filter of queue", "frontier"), ("filter of words", "frontier")):
-        yield kind, make_kernel(kind, vertex, returns, np.dtype(offset))[0]
+        yield kind, make_kernel(kind, vertex, returns, offset)[0]
 
 
-@pytest.mark.parametrize("offset", OFFSETS)
-def test_the_kernels_of_operators(offset: Any) -> None:
-    for_chips = SOME_CHIPS if offset is np.uint32 else SOME_CHIPS[-1:]
-    found = dict(operator_kernels(offset))
-    assert [problem for name, one in found.items() for problem in problems_of(name, one, for_chips)] == []
+def test_the_kernels_of_operators() -> None:
+    found = dict(operator_kernels())
+    assert [problem for name, one in found.items() for problem in problems_of(name, one, SOME_CHIPS)] == []
 
 
 @pytest.mark.parametrize("chip", CHIPS)
