@@ -72,6 +72,15 @@ def call(algorithm: Algorithm, graph: gp.Graph, **options: Any) -> Any:
     return None if arguments is None else algorithm.load()(graph, **arguments, **options)
 
 
+def uses_weights(algorithm: Algorithm) -> bool:
+    """Return whether weights change the result on the CPU, or are required."""
+    kinds = [kind for kind in KINDS[::2] if allows(algorithm, kind)] or [
+        kind for kind in KINDS[1::2] if allows(algorithm, kind)
+    ]
+    results = [call(algorithm, joined_graph(algorithm, kind), device="cpu")._columns() for kind in kinds]
+    return len(results) == 1 or any(not np.array_equal(values, results[1][name]) for name, values in results[0].items())
+
+
 def assert_same(one: Result, other: Result, *, exact: bool) -> None:
     """Compare the columns of two results; floats within 1e-5 unless ``exact``."""
     first, second = one._columns(), other._columns()

@@ -78,7 +78,7 @@ def weights_required(graph: Graph, name: str) -> Array:
 def check_weights_nonnegative(graph: Graph, name: str) -> None:
     """Raise ``GraphError`` if a weight is negative; a graph without weights passes."""
     weights = graph.weights
-    if weights is None or weights.dtype.kind in "bu":
+    if weights is None or weights.dtype.kind == "u":
         return
     if not graph._fact("weights nonnegative", lambda: bool((weights >= 0).all())):
         e = int((weights < 0).argmax())

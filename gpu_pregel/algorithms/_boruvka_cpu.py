@@ -26,7 +26,8 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
     n, m = graph.num_vertices, graph.num_edges
     phases = Phases(target, shown=progress)
     words, rule = _words(graph), _rule(graph, maximum)
-    forest = _Forest(graph, target, phases, kernels, wide=words.dtype == np.uint64 or m >= 1 << 32)
+    with phases.measure("prepare"):
+        forest = _Forest(graph, target, phases, kernels, wide=words.dtype == np.uint64 or m >= 1 << 32)
     chunk = _CHUNK if m > _SMALL else None
     rows = graph.indptr, graph.indices, words, rule
     largest = n
@@ -39,7 +40,8 @@ def find_forest(graph: Graph, target: Device, maximum: bool, progress: bool) -> 
     trees = forest.parents, forest.parents == largest
     phases.run("collect between", kernels.collect_between, n, *rows, *trees, *forest.lists, chunk=chunk)
     forest.grow()
-    positions = forest.positions()
+    with phases.measure("sort"):
+        positions = forest.positions()
     edges = target.empty(2 * len(positions), np.uint32).reshape(-1, 2)
     ends = edges[:, 0], edges[:, 1]
     phases.run("locate", kernels.locate, len(positions), graph.indptr, graph.indices, positions, *ends)

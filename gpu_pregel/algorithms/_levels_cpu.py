@@ -32,6 +32,7 @@ class CpuLevels:
         device.require(self._threads * n * 12 + 40 * n, f"the search for communities with {self._threads} threads")
         self._slots = np.zeros(16, np.int64)
         self._found = np.zeros((self._threads, n + 16), np.uint32)
+        self._buffers: dict[str, Array] = {}
         self._small: Array | None = None
         self._wide: Array | None = None
 
@@ -44,6 +45,13 @@ class CpuLevels:
         if self._wide is None:
             self._wide = np.zeros((self._threads, self._n), np.int64)
         return self._wide
+
+    def _buffer(self, name: str, size: int, dtype: Any) -> Array:
+        """Return an uninitialised array that shares the memory of the last one of that name; new memory is slow."""
+        buffer = self._buffers.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size]
 
     def _launch(self, kernel: Any, size: int, *arguments: Any, chunk: int | None = None) -> None:
         self._slots[0] = 0
@@ -163,7 +171,7 @@ class CpuLevels:
             members = self._members(labels).indices
             most = count + -(-n // _MEMBERS_PER_PIECE)
             pieces = (np.empty(most, np.uint32), np.empty(most, np.int64), np.empty(most, np.int64))
-            edges = (np.empty(m, np.uint32), np.empty(m, np.int64))
+            edges = (self._buffer("piece indices", m, np.uint32), self._buffer("piece weights", m, np.int64))
             counts, degrees, cursor = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(2, np.int64)
             graph = (level.indptr, level.indices, level.weights, level.degrees)
             self._launch(
@@ -173,7 +181,10 @@ class CpuLevels:
 
             indptr = np.zeros(count + 1, np.int64)
             np.cumsum(counts, out=indptr[1:])
-            indices, weights = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.int64)
+            # The arrays of this level are read no more when those of the one after the next are written.
+            size, parity = int(indptr[-1]), level.number % 2
+            indices = self._buffer(f"indices {parity}", size, np.uint32)
+            weights = self._buffer(f"weights {parity}", size, np.int64)
             self._launch(kernels.join_pieces, int(cursor[0]), *pieces, *edges, indptr[:-1].copy(), indices, weights)
         return Level(level.number + 1, read_only(indptr), read_only(indices), read_only(weights), degrees)
 

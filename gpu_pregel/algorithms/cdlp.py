@@ -131,7 +131,7 @@ def cdlp(
     starts, order = _ranks(graph)
     if isinstance(target, CpuDevice):
         phases = Phases(target, shown=progress)
-        labels = _on_cpu(target, phases, graph, starts, iterations)
+        labels = _on_cpu(target, phases, graph, starts, order is None, iterations)
         stats, trace = phases.stats(), phases.trace()
     else:
         frontier = Frontier(graph, device=device, progress=progress)
@@ -154,8 +154,13 @@ def _ranks(graph: Graph) -> tuple[Array, Array | None]:
     return ranks, order
 
 
-def _on_cpu(target: CpuDevice, phases: Phases, graph: Graph, labels: Array, iterations: int) -> Array:
-    """Run the iterations with kernels; each thread counts labels in a table of its own."""
+def _on_cpu(
+    target: CpuDevice, phases: Phases, graph: Graph, labels: Array, rows_are_sorted: bool, iterations: int
+) -> Array:
+    """Run the iterations with kernels; each thread counts labels in a table of its own.
+
+    ``rows_are_sorted`` by label at first if the vertices are in the order of their ids.
+    """
     n, m, threads = graph.num_vertices, graph.num_edges, target.threads
     target.require(8 * n * threads + 9 * n, f"label propagation with {threads} threads")
     kernels = target.kernels("cdlp")
@@ -167,11 +172,12 @@ def _on_cpu(target: CpuDevice, phases: Phases, graph: Graph, labels: Array, iter
     everywhere = True
     for number in range(iterations):
         slots, changes = np.zeros(1, np.int64), np.zeros(2, np.int64)
-        scratch = (tables, found, slots)
-        phases.run(
-            f"iteration {number + 1}", kernels.propagate, n, *edges, both, everywhere, active, labels, *scratch,
-            others, changes,
-        )  # fmt: skip
+        name = f"iteration {number + 1}"
+        if number == 0 and rows_are_sorted and not both:
+            phases.run(name, kernels.propagate_first, n, *edges[:2], others, changes)
+        else:
+            state = (both, everywhere, active, labels, tables, found, slots)
+            phases.run(name, kernels.propagate, n, *edges, *state, others, changes)
         everywhere = bool(changes[1] * _FEW > m * (1 + both))
         if not everywhere:
             phases.run("activate", kernels.activate, n, *edges, both, labels, others, active)

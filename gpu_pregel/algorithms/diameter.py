@@ -180,19 +180,34 @@ class _Search:
         self.order = np.argsort(labels, kind="stable")
         sizes = np.bincount(labels, minlength=n)
         self.sizes = sizes[sizes > 0]
-        self.firsts = np.cumsum(self.sizes) - self.sizes
         self.degrees = self.graph.out_degrees[self.order]
         self.lows = np.zeros(n, np.int64)
         self.highs = np.repeat(self.sizes - 1, self.sizes)
         self.levels = self.highs.copy()
-        left = [n, n]
-        while self.upper > self.lower and (len(left) < _SEARCHES or left[-3] - left[-1] > 2 * _WORTH):
+        left = [n]
+        while self.prune() and (len(left) <= _SEARCHES or left[-3] - left[-1] > 2 * _WORTH):
+            bounds = self.highs if len(left) % 2 == 0 else n - self.lows
             # Of equal bounds, take the vertex of the largest degree.
-            bounds = self.highs if len(left) % 2 else n - self.lows
             best = np.repeat(np.maximum.reduceat(bounds, self.firsts), self.sizes)
             self.search(self.largest(np.where(bounds == best, self.degrees + 1, 0)))
-            self.upper = min(2 * int(self.levels.max()), int(self.highs.max()))
-            left.append(int(np.count_nonzero(np.minimum(self.highs, 2 * self.levels) > self.lower)))
+            left.append(int(np.count_nonzero(self.heights() > self.lower)))
+
+    def prune(self) -> bool:
+        """Drop components without larger distances than the lower bound; return whether any is left."""
+        self.firsts = np.cumsum(self.sizes) - self.sizes
+        kept = np.maximum.reduceat(self.highs, self.firsts) > self.lower
+        if not kept.all():
+            places = np.flatnonzero(np.repeat(kept, self.sizes))
+            self.order, self.degrees, self.sizes = self.order[places], self.degrees[places], self.sizes[kept]
+            self.lows, self.highs, self.levels = self.lows[places], self.highs[places], self.levels[places]
+            self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.upper = min(self.upper, max(self.lower, int(self.heights().max(initial=0))))
+        return self.upper > self.lower
+
+    def heights(self) -> Array:
+        """Return a bound, for each vertex, of its distances to vertices with bounds up to it."""
+        # Two vertices up to this far from a centre are at most twice as far apart.
+        return np.minimum(self.highs, 2 * self.levels)
 
     def search(self, places: Array) -> None:
         """Search from one vertex of each component, and bound the largest distances of all vertices."""
@@ -214,21 +229,16 @@ class _Search:
         return _WORD - (np.maximum.reduceat(keys, self.firsts) & _WORD)
 
     def fringes(self) -> None:
-        """Search from all vertices of a level, from the farthest level on, until two of the others are too close."""
-        for level in range(int(self.levels.max()), 0, -1):
-            # Two vertices up to this level are at most twice as far apart.
-            self.upper = min(self.upper, max(self.lower, 2 * level))
-            fringe = np.flatnonzero(self.levels == level)
-            for first in range(0, len(fringe), _BATCH):
-                if self.lower >= self.upper:
-                    return
-                batch = fringe[first : first + _BATCH]
-                batch = self.order[batch[self.highs[batch] > self.lower]]
-                if len(batch):
-                    farthest = self.searches.run(batch, by_source=True, counted=False)[:, FARTHEST]
-                    if farthest.max() > self.lower:
-                        self.sweep(int(batch[farthest.argmax()]))
-        self.upper = self.lower
+        """Search from the vertices of the largest bounds until those of the others are not above the lower bound."""
+        while self.upper > self.lower:
+            heights = self.heights()
+            open_ = np.flatnonzero(heights > self.lower)
+            batch = open_[np.argsort(-heights[open_], kind="stable")[:_BATCH]]
+            self.highs[batch] = self.searches.run(self.order[batch], by_source=True, counted=False)[:, FARTHEST]
+            top = int(batch[self.highs[batch].argmax()])
+            if self.highs[top] > self.lower:
+                self.sweep(int(self.order[top]))
+            self.upper = max(self.lower, int(self.heights().max()))
 
     def result(self) -> Diameter:
         """Return the bounds."""

@@ -30,6 +30,8 @@ Array = np.ndarray[Any, Any]
 _ORDERS = ("log_degree", "degree", "random")
 _BLOCK_BITS = 6
 """Ties are broken by the random key of a block of 64 vertices, then by number: rows read in turn are close."""
+_PARTS = 64
+"""Parts of the counting sort that threads claim."""
 _SERIAL_EDGES = 1 << 14
 _FIRST, _CHUNK = 1 << 12, 64
 """The first vertices have long rows and depend on each other: threads claim them one by one, the others in chunks."""
@@ -165,8 +167,9 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
     if order == "log_degree":
         vertices, states, widest = _sorted_by_class(phases, kernels, graph, target, seed)
     else:
-        vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
-        states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
+        with phases.measure("sort by degree" if order == "degree" else "order"):
+            vertices, states = _vertex_order(graph, order, seed), target.empty(n, np.uint64)
+            states[vertices] = np.arange(n, dtype=np.uint64) << np.uint64(32)
         widest = int(graph.out_degrees.max(initial=0))
     rows = graph.indptr, graph.indices, vertices
     first = n if graph.num_edges <= _SERIAL_EDGES else min(n, _FIRST)
@@ -180,8 +183,9 @@ def _on_cpu(graph: Graph, target: Device, order: str, seed: int, progress: bool)
 def _sorted_by_class(phases: Phases, kernels: Any, graph: Graph, target: Device, seed: int) -> tuple[Array, Array, int]:
     """Return the vertices by class of degree, their states, and a bound of the degrees: a counting sort."""
     n = graph.num_vertices
-    blocks = _block_order(n, seed)
-    parts = min(len(blocks), kernels.CLASSES)
+    with phases.measure("order blocks"):
+        blocks = _block_order(n, seed)
+    parts = min(len(blocks), _PARTS)
     counts = target.zeros(parts * kernels.CLASSES, np.int64).reshape(parts, kernels.CLASSES)
     phases.run("count classes", kernels.count_classes, parts, graph.indptr, blocks, counts, chunk=1)
     ends = np.cumsum(counts.T.ravel()).reshape(kernels.CLASSES, parts).T

@@ -190,12 +190,13 @@ def _by_operators(
 
 def _edges(graph: Graph, target: Device, weighted: bool) -> tuple[Any, Any, Any]:
     """Return indptr, indices and the sums of weights in each row up to each edge, or an empty array, on a device."""
-    everyone = Frontier(graph, device=target.name, threads=target.threads)
-    indptr, indices, weights = everyone.csr()
+    indptr, indices = graph._csr_on(target, 0)
     if not weighted:
-        return indptr, indices, everyone.full(0.0, np.float64, 0)
+        return indptr, indices, target.full(0, 0.0, np.float64)
 
     def derive() -> Any:
+        everyone = Frontier(graph, device=target.name, threads=target.threads)
+        weights = everyone.csr().weights
         cumulative = everyone.full(0.0, np.float64, graph.num_edges)
         process_vertices(_accumulate, everyone, [indptr, weights, cumulative])
         return cumulative

@@ -22,7 +22,6 @@ from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
-from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library.philox import key_of, uniform
@@ -171,10 +170,10 @@ class _Sample:
 
     def __init__(self, graph: Graph, target: Device, seeds: Array, progress: bool) -> None:
         self._graph = graph
-        self._everyone = items(0, target, progress=progress)
+        self._shown = progress
         self._target = target
         self._phases = Phases(CpuDevice(1), shown=False)
-        self._indptr = Frontier(graph, [], device=target.name, threads=target.threads).csr().indptr
+        self._indptr, _ = graph._csr_on(target, 0)
         self._rows: list[dict[str, Any]] = []
         self._vertices = seeds
         self._hop_vertices = [0, len(seeds)]
@@ -196,7 +195,7 @@ class _Sample:
 
     def _choose(self, vertices: Array, firsts: Array, replace: bool, key: int) -> Array:
         """Return the sampled edges of the vertices, those of vertex i from ``firsts[i]`` on."""
-        rows = items(len(vertices), self._target)
+        rows = items(len(vertices), self._target, progress=self._shown)
         edges = rows.full(-1, np.int64, int(firsts[-1]))
         given = [rows.upload(vertices), rows.upload(firsts), self._indptr, replace, key, edges]
         process_vertices(_choose_edges, rows, given)

@@ -23,6 +23,7 @@ from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -34,6 +35,8 @@ from gpu_pregel.kernels.algorithms.coefficients import COSINE, JACCARD, OVERLAP,
 from gpu_pregel.kernels.library.sorted_rows import count_common, find
 
 Array = np.ndarray[Any, Any]
+
+_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,9 +262,7 @@ def _similarity(
     run: Phases | Frontier
     if target.name == "cpu" and not weighted:
         run = Phases(target, shown=progress)
-        scores = target.empty(len(first), np.float64)
-        kernel = target.kernels("similarity").score_pairs
-        run.run("score pairs", kernel, len(first), simple.indptr, simple.indices, first, second, kind, scores)
+        scores = _by_phases(simple, first, None if given is None else second, kind, target, run)
     else:
         # Operators run over vertices: those of a graph without edges, one for each pair.
         numbers = Graph(CSR(np.zeros(len(first) + 1, np.int64), np.empty(0, INDEX_DTYPE), None), directed=False)
@@ -280,6 +281,20 @@ def _similarity(
         adjacent=given is None,
         weighted=weighted,
     )
+
+
+def _by_phases(graph: Graph, first: Array, second: Array | None, kind: int, target: Device, phases: Phases) -> Array:
+    """Return the scores of pairs, of all adjacent vertices if ``second`` is None."""
+    kernels = target.kernels("similarity")
+    rows, scores = (graph.indptr, graph.indices), np.empty(len(first), np.float64)
+    if second is None:
+        n = graph.num_vertices
+        begins = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(first, minlength=n), out=begins[1:])
+        phases.run("score adjacent", kernels.score_adjacent, n, *rows, begins, kind, scores, chunk=_ROWS_AT_ONCE)
+    else:
+        phases.run("score pairs", kernels.score_pairs, len(first), *rows, first, second, kind, scores)
+    return scores
 
 
 def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:

@@ -26,10 +26,10 @@ Array = np.ndarray[Any, Any]
 
 _SERIAL_EDGES = 1 << 15
 """On graphs of at most this many edges, the serial search takes less time than the parallel steps."""
-_FEW, _MANY = 256, 32
-"""Push from at most so many new vertices; pull if they are more than this fraction of all."""
-_EDGE_SHARE = 20
-"""Otherwise, pull if the new vertices have more than this fraction of the edges."""
+_NARROW = 1 << 10
+"""A level of at most this many vertices is processed on one thread, which goes on with the next one."""
+_MANY, _EDGE_SHARE = 32, 20
+"""Pull if the new vertices are more than the first fraction of all, or have more than the second one of the edges."""
 _TRIMS = 2
 _NONE = -1
 
@@ -131,39 +131,42 @@ def _around_pivot(graph: Graph, target: Device, kernels: Any, phases: Phases, la
     """Label the component of a vertex of large degree and trim the rest; return the states and the vertices left."""
     n, csc = graph.num_vertices, graph.csc
     out_edges, in_edges = (graph.indptr, graph.indices), (csc.indptr, csc.indices)
-    states, queue = target.empty(n, np.uint8), target.empty(n, np.uint32)
-    pivot, tail = target.zeros(1, np.int64), target.zeros(kernels.QUEUE_LENGTH, np.int64)
+    states, queues = target.empty(n, np.uint8), target.empty(2 * n, np.uint32).reshape(2, n)
+    pivot, tail = target.zeros(1, np.int64), target.zeros(1, np.int64)
     phases.run("initialise", kernels.initialise, n, graph.indptr, csc.indptr, states, labels, pivot)
     if not pivot[0]:
-        return states, queue[:0]
+        return states, queues[0, :0]
     start = int(pivot[0]) & 0xFFFFFFFF
-    for bit, edges, reverse in (
-        (kernels.FORWARD, out_edges, in_edges),
-        (kernels.BACKWARD, in_edges, out_edges),
-    ):
-        states[start] |= bit
-        queue[0], tail[0], head = start, 1, 0
-        while new := int(tail[0]) - head:
-            if _is_dense(graph, edges[0], queue[head : head + new]):
-                head = int(tail[0])
-                phases.run("pull", kernels.pull, n, *reverse, bit, states, queue, tail)
-            else:
-                chunk = new if new <= kernels.SERIAL_LEVEL // 16 else max(16, min(256, new // 64))
-                phases.run("push", kernels.push, new, *edges, bit, head, states, queue, tail, chunk=chunk)
-                head = int(tail[1])
-    smallest = int((states == kernels.PIVOT).argmax())
+    states[start], queues[:, 0] = kernels.PIVOT, start
+    ends = np.array([[0, 1], [0, 1]])
+    while (ends[:, 0] < ends[:, 1]).any():
+        rows = *out_edges, *in_edges, _NARROW
+        phases.run("push narrow", kernels.push_narrow, 2, *rows, states, queues, ends, chunk=1)
+        for queue, end, bit, edges, reverse in (
+            (queues[0], ends[0], kernels.FORWARD, out_edges, in_edges),
+            (queues[1], ends[1], kernels.BACKWARD, in_edges, out_edges),
+        ):
+            while end[1] - end[0] > _NARROW:
+                level, tail[0] = queue[end[0] : end[1]], end[1]
+                if _is_dense(graph, edges[0], level):
+                    phases.run("pull", kernels.pull, n, *reverse, bit, states, queue, tail)
+                else:
+                    chunk = max(16, min(256, len(level) // 64))
+                    phases.run("push", kernels.push, len(level), *edges, bit, level, states, queue, tail, chunk=chunk)
+                end[:] = end[1], tail[0]
+    smallest, rest = int((states == kernels.PIVOT).argmax()), queues[0]
     for _ in range(_TRIMS):
         tail[0] = 0
-        phases.run("trim", kernels.trim, n, *out_edges, *in_edges, smallest, states, labels, queue, tail)
+        phases.run("trim", kernels.trim, n, *out_edges, *in_edges, smallest, states, labels, rest, tail)
         if not tail[0]:
             break
-    return states, queue[: int(tail[0])]
+    return states, rest[: int(tail[0])]
 
 
 def _is_dense(graph: Graph, indptr: Array, new: Array) -> bool:
     """Return whether to pull rather than to push from new vertices."""
-    if len(new) <= _FEW or len(new) > graph.num_vertices // _MANY:
-        return len(new) > _FEW
+    if len(new) > graph.num_vertices // _MANY:
+        return True
     return int((indptr[new + 1] - indptr[new]).sum()) > graph.num_edges // _EDGE_SHARE
 
 

@@ -10,8 +10,9 @@ from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, prefetch
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
-EDGES_AHEAD = 16
-"""Prefetch distance for the labels of neighbours."""
+LABELS_AHEAD = 32
+COUNTS_AHEAD = 12
+"""Prefetch distances, in edges, for the labels of neighbours and for what is found by label."""
 
 
 @inline
@@ -19,7 +20,8 @@ def _count_labels(v: Any, indptr: Any, indices: Any, labels: Any, table: Any, fo
     """Count the labels of a row in ``table``; append those seen first to ``found`` and return their number."""
     last = np.uint64(len(indices)) - np.uint64(1)
     for e in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
-        prefetch(labels, indices[min(e + np.uint64(EDGES_AHEAD), last)])
+        prefetch(labels, indices[min(e + np.uint64(LABELS_AHEAD), last)])
+        prefetch(table, labels[indices[min(e + np.uint64(COUNTS_AHEAD), last)]])
         label = labels[indices[e]]
         before = table[label]
         found[count] = label
@@ -78,6 +80,35 @@ def propagate(
                         best = other
                 changed += np.int64(best != label)
                 changed_edges += degree * np.int64(best != label)
+            new_labels[v] = best
+        first, last = claim(work)
+    fetch_and_add(changes, 0, changed)
+    fetch_and_add(changes, 1, changed_edges)
+
+
+@jit
+def propagate_first(work: Any, indptr: Any, indices: Any, new_labels: Any, changes: Any) -> None:
+    """Set the label of each vertex in the first iteration, in which the sorted row has the labels of the neighbours."""
+    changed = np.int64(0)
+    changed_edges = np.int64(0)
+    first, last = claim(work)
+    while first < last:
+        for v in range(first, last):
+            begin = np.uint64(indptr[v])
+            end = np.uint64(indptr[v + 1])
+            best = np.uint32(v)
+            most = np.uint64(0)
+            start = begin
+            while start < end:
+                e = start + np.uint64(1)
+                while e < end and indices[e] == indices[start]:
+                    e += np.uint64(1)
+                if e - start > most:
+                    most = e - start
+                    best = indices[start]
+                start = e
+            changed += np.int64(best != np.uint32(v))
+            changed_edges += np.int64(end - begin) * np.int64(best != np.uint32(v))
             new_labels[v] = best
         first, last = claim(work)
     fetch_and_add(changes, 0, changed)

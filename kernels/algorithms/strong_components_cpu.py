@@ -12,15 +12,12 @@ import numpy as np
 
 from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, fetch_and_or, load, prefetch, store
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
-from gpu_pregel.kernels.library.work_cpu import CHUNK, SIZE, claim
+from gpu_pregel.kernels.library.work_cpu import CHUNK, claim
 
 FORWARD, BACKWARD, PIVOT, DONE = 1, 2, 3, 4
 """PIVOT: both bits, the component of the pivot."""
-QUEUE_LENGTH = 2
-SERIAL_LEVEL = 1 << 10
-"""Levels of at most this many vertices are processed on one thread, several within a launch."""
+QUEUE_AHEAD = 4
 ROWS_AHEAD = 32
-VERTICES_AHEAD = 16
 
 
 @jit
@@ -43,32 +40,69 @@ def initialise(work: Any, indptr: Any, in_indptr: Any, states: Any, labels: Any,
         first, last = claim(work)
 
 
-@jit
-def push(work: Any, indptr: Any, indices: Any, bit: Any, begin: Any, states: Any, queue: Any, tail: Any) -> None:
-    """Mark the neighbours of the vertices in ``queue`` from position ``begin``, and append them at ``tail[0]``.
+@inline
+def _mark(indptr: Any, indices: Any, word: Any, states: Any, queue: Any, tail: Any, u: Any) -> Any:
+    """Mark the unmarked neighbours of u and append them to a queue of this thread; return its new tail."""
+    for e in range(indptr[u], indptr[u + 1]):
+        v = indices[e]
+        if load(states, v) & (word | np.uint8(DONE)) == 0:
+            fetch_and_or(states, v, word)
+            queue[tail] = v
+            tail += 1
+    return tail
 
-    A single thread goes on with these while they are few. ``tail[1]`` becomes the position of
-    the first of them that has not been processed.
+
+@jit
+def push_narrow(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    narrow: Any,
+    states: Any,
+    queues: Any,
+    ends: Any,
+) -> None:
+    """Search forwards and backwards from the vertices in ``queues``, each on one thread, while levels are narrow.
+
+    The work items are the two directions. ``ends`` has the next position to process and the tail of each queue.
     """
+    side, last = claim(work)
+    while side < last:
+        queue = queues[side]
+        position = ends[side, 0]
+        tail = ends[side, 1]
+        while 0 < tail - position <= narrow:
+            stop = tail
+            while position < stop:
+                u = np.int64(queue[position])
+                ahead = queue[min(position + QUEUE_AHEAD, tail - 1)]
+                if side == 0:
+                    prefetch(indices, indptr[ahead])
+                    tail = _mark(indptr, indices, np.uint8(FORWARD), states, queue, tail, u)
+                else:
+                    prefetch(in_indices, in_indptr[ahead])
+                    tail = _mark(in_indptr, in_indices, np.uint8(BACKWARD), states, queue, tail, u)
+                position += 1
+        ends[side, 0] = position
+        ends[side, 1] = tail
+        side, last = claim(work)
+
+
+@jit
+def push(work: Any, indptr: Any, indices: Any, bit: Any, level: Any, states: Any, queue: Any, tail: Any) -> None:
+    """Mark the neighbours of the vertices in ``level``, and append them to ``queue`` at ``tail[0]``."""
     word = np.uint8(bit)
     first, last = claim(work)
-    alone = work[SIZE] <= work[CHUNK]
     while first < last:
-        position = begin + first
-        stop = begin + last
-        while position < stop:
-            u = np.int64(queue[position])
-            if position + 2 < stop:
-                prefetch(indices, indptr[queue[position + 2]])
+        for position in range(first, last):
+            u = np.int64(level[position])
+            prefetch(indices, indptr[level[min(position + QUEUE_AHEAD, last - 1)]])
             for e in range(indptr[u], indptr[u + 1]):
                 v = indices[e]
                 if load(states, v) & (word | np.uint8(DONE)) == 0 and fetch_and_or(states, v, word) & word == 0:
                     queue[fetch_and_add(tail, 0, 1)] = v
-            position += 1
-            if alone and position == stop and tail[0] - stop <= SERIAL_LEVEL:
-                stop = np.int64(tail[0])
-        if last == work[SIZE]:
-            tail[1] = stop
         first, last = claim(work)
 
 

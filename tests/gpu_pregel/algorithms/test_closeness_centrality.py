@@ -77,12 +77,12 @@ def test_several_batches(graph: gp.Graph) -> None:
 
 
 def test_estimates_from_samples() -> None:
-    graph = gp.kronecker(10, 8).largest_component(device="cpu")
+    graph = gp.kronecker(9, 8).largest_component(device="cpu")
     exact = gp.closeness_centrality(graph, device="cpu")
     estimated = gp.closeness_centrality(graph, samples=200, seed=1, device="cpu")
     check_closeness_centrality(graph, estimated)
     assert len(set(np.asarray(estimated.samples).tolist())) == 200
-    np.testing.assert_allclose(estimated.scores, exact.scores, rtol=0.08)
+    np.testing.assert_allclose(estimated.scores, exact.scores, rtol=0.1)
     other = gp.closeness_centrality(graph, samples=200, seed=2, device="cpu")
     assert not np.array_equal(np.asarray(other.samples), np.asarray(estimated.samples))
 

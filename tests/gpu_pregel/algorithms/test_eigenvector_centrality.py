@@ -98,7 +98,7 @@ def test_invalid_arguments_are_rejected(arguments: dict[str, Any], message: str)
     with pytest.raises(ArgumentError, match=message):
         gp.eigenvector_centrality(gp.Graph.from_edgelist([0], [1]), **arguments)
     with pytest.raises(GraphError, match="eigenvector_centrality needs weights of at least 0"):
-        gp.eigenvector_centrality(gp.Graph.from_edgelist([0], [1], [-1]))
+        gp.eigenvector_centrality(gp.Graph.from_edgelist([0], [1], [-1.0]))
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_invalid_arguments_are_rejected(arguments: dict[str, Any], message: str)
     with pytest.raises(ArgumentError, match=message):
         gp.hits(gp.Graph.from_edgelist([0], [1]), **arguments)
     with pytest.raises(GraphError, match="hits needs weights of at least 0"):
-        gp.hits(gp.Graph.from_edgelist([0], [1], [-1]))
+        gp.hits(gp.Graph.from_edgelist([0], [1], [-1.0]))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_known_answers(
 def test_scores_solve_the_equations(drawn: Any, directed: bool, seed: int, weighted: bool) -> None:
     n, edges = drawn
     random = np.random.default_rng(seed)
-    weight = random.integers(0, 5, len(edges)).astype(np.int32)
+    weight = random.integers(0, 5, len(edges)).astype(float)
     graph = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=n, directed=directed)
     matrix = graph.to_scipy().toarray().astype(float) if weighted else _counts(graph)
     scores = gp.katz_centrality(graph, weighted=weighted, tolerance=1e-12, normalized=False, device="cpu")
@@ -120,7 +120,7 @@ def test_invalid_arguments_are_rejected(arguments: dict[str, Any], error: type[E
 
 def test_negative_weights_are_rejected() -> None:
     with pytest.raises(GraphError, match="katz_centrality needs weights of at least 0"):
-        gp.katz_centrality(gp.Graph.from_edgelist([0], [1], [-1]))
+        gp.katz_centrality(gp.Graph.from_edgelist([0], [1], [-1.0]))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_scores_are_those_of_networkx(drawn: Any, directed: bool, seed: int, wei
 @ONE_OF_EACH
 def test_devices_agree_on_weights_dangling_vertices_and_personalisation(device: str, weighted: bool) -> None:
     edges = [(0, 1), (0, 2), (1, 2), (2, 0), (3, 2), (3, 4), (4, 4), (1, 2)]
-    weight = np.array([1, 2, 3, 0, 5, 1, 2, 1], np.float32)
+    weight = np.array([1.0, 2, 3, 0, 5, 1, 2, 1])
     graph = gp.Graph.from_edgelist(*arrays(edges), weight, num_vertices=6, directed=True)
     arguments: dict[str, Any] = {"personalization": {0: 1, 5: 3}, "initial": [1, 0, 0, 0, 0, 2], "weighted": weighted}
     ranks = gp.pagerank(graph, **arguments, device=device)
@@ -223,7 +223,7 @@ def test_invalid_arguments_are_rejected(arguments: dict[str, Any], error: type[E
 
 
 def test_negative_weights_are_rejected() -> None:
-    graph = gp.Graph.from_edgelist([0, 1], [1, 2], [1, -1])
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], [1.0, -1.0])
     with pytest.raises(GraphError, match="pagerank needs weights of at least 0"):
         gp.pagerank(graph)
     check_pagerank(graph, gp.pagerank(graph, weighted=False, device="cpu"))

@@ -59,7 +59,7 @@ def test_biased_steps_follow_the_probabilities_of_node2vec(weighted: bool, p: fl
 @settings(max_examples=25)
 def test_walks_follow_edges(drawn: Any, directed: bool, weighted: bool, seed: int, data: Any) -> None:
     n, edges = drawn
-    weights = np.arange(len(edges)) % 3
+    weights = np.arange(len(edges)) % 3.0
     graph = gp.Graph.from_edgelist(*arrays(edges), weights, num_vertices=n, directed=directed)
     starts = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=9))
     for p in (1.0, 0.5):

@@ -59,6 +59,7 @@ def test_known_answers(
 @pytest.mark.parametrize("serial_edges", [1 << 15, -1], ids=["serial", "parallel"])
 def test_agrees_with_networkx(serial_edges: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SERIAL_EDGES", serial_edges)
+    monkeypatch.setattr(module, "_NARROW", 2)
     shrink_chunks(monkeypatch, 8)
 
     @given(graph=edge_lists(), threads=st.sampled_from([1, 3]))
@@ -100,9 +101,12 @@ def oriented(graph: gp.Graph, share: float) -> gp.Graph:
     ],
     ids=["kronecker", "uniform", "grid", "ring", "path"],
 )
-def test_every_step_agrees_with_scipy(graph: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("narrow", [1, 1 << 10])
+@pytest.mark.parametrize("share", [1, 20], ids=["push", "push and pull"])
+def test_every_step_agrees_with_scipy(graph: Any, narrow: int, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink_chunks(monkeypatch)
-    monkeypatch.setattr(module, "_SERIAL_EDGES", 0)
+    for name, value in {"_SERIAL_EDGES": 0, "_NARROW": narrow, "_EDGE_SHARE": share, "_MANY": share}.items():
+        monkeypatch.setattr(module, name, value)
     built = graph()
     count, numbers = scipy.sparse.csgraph.connected_components(built.to_scipy(), connection="strong")
     smallest = np.full(count, built.num_vertices)
@@ -154,3 +158,12 @@ def test_public_graph(data: Path) -> None:
     components = gp.strongly_connected_components(graph)
     assert int(components.sizes().max()) == 1300
     check_strongly_connected_components(graph, components)
+
+
+def test_graph_of_ldbc_graphalytics(data: Path) -> None:
+    lines = (data / "graphalytics" / "wcc" / "dir-input").read_text().splitlines()
+    rows = [[int(x) for x in line.split()] for line in lines]
+    oracle = networkx.DiGraph([(row[0], v) for row in rows for v in row[1:]])
+    src, dst = zip(*oracle.edges, strict=True)
+    found = gp.strongly_connected_components(gp.Graph.from_edgelist(src, dst, directed=True)).to_dict()
+    assert found == {v: min(part) for part in networkx.strongly_connected_components(oracle) for v in part}
