@@ -37,15 +37,27 @@ _STATE_BYTES = 20
 _PIECES = (1 << 32) - 1
 
 
+_FEWEST_ENTRIES = 1_024
+"""Least capacity of a queue, unless there are fewer vertices."""
+
+
 class _Storage:
     """A bitmap, a queue, a list of hubs and figures, which sets of vertices use one after the other."""
 
     def __init__(self, device: Device, n: int, m: int) -> None:
-        hubs = m // (HUB_EDGES + 1)
+        self._device, self._most_hubs = device, m // (HUB_EDGES + 1)
         self.words = device.zeros(-(-n // WARP), np.uint32)
-        self.queue = device.empty(max(1, n), np.uint32)
-        self.hubs, self.firsts = device.empty(hubs, np.uint32), device.empty(hubs, np.uint32)
         self.control = device.zeros(CONTROL_LENGTH, np.int64)
+        self.reserve(0)
+
+    def reserve(self, capacity: int) -> None:
+        """Allocate a queue of that capacity, and a list of the hubs that may be in it; their content is lost."""
+        hubs, empty = min(capacity, self._most_hubs), self._device.empty
+        self.queue, self.hubs, self.firsts = empty(capacity, np.uint32), empty(hubs, np.uint32), empty(hubs, np.uint32)
+
+
+_Pool = dict[int, list[tuple[_Storage, int | None]]]
+"""Storage that is free, with the number of vertices in its queue if they are those of the bitmap, by capacity."""
 
 
 class _Rows(NamedTuple):
@@ -73,7 +85,7 @@ class CudaSet:
         Whether the figures are known.
     """
 
-    def __init__(self, pool: list[Any], storage: _Storage | None, *, transposed: bool, queued: bool) -> None:
+    def __init__(self, pool: _Pool, storage: _Storage | None, *, transposed: bool, queued: bool) -> None:
         self._pool = pool
         self.storage, self.transposed, self.queued, self.ordered = storage, transposed, queued, False
         self.count = self.edges = self.hubs = 0
@@ -86,7 +98,8 @@ class CudaSet:
 
     def __del__(self) -> None:
         if self.storage is not None:
-            self._pool.append((self.storage, self.count if self.queued else None))
+            free = self._pool.setdefault(len(self.storage.queue), [])
+            free.append((self.storage, self.count if self.queued else None))
 
 
 class CudaOperators:
@@ -101,7 +114,7 @@ class CudaOperators:
         check_vertices(graph.num_vertices)
         self._graph, self._device, self._copies = graph, device, graph._on(device)
         self._n, self._offset = graph.num_vertices, self._copies.offset
-        self._pool: list[tuple[_Storage, int | None]] = []
+        self._pool: _Pool = {}
         self._rows: dict[bool, _Rows] = {}
         self._none, self._no_weights = device.empty(0, np.uint32), device.full(1, 1, np.float32)
         groups = -(-self._n // (WARP * WARP))
@@ -121,7 +134,7 @@ class CudaOperators:
 
     def chosen(self, flags: Array) -> CudaSet:
         """Return the set of the vertices with true ``flags``, bool[n]."""
-        storage = self._take()
+        storage = self._take(int(flags.sum()))
         storage.words = self._device.upload(pack_bits(flags).view(np.uint32)[: -(-self._n // WARP)])
         return self._counted(storage, transposed=False)
 
@@ -129,7 +142,7 @@ class CudaOperators:
         """Return the set of the vertices of both."""
         if one.storage is None or other.storage is None:
             return self.everything()
-        storage = self._take()
+        storage = self._take(one.count + other.count)
         words = (one.storage.words, other.storage.words, storage.words)
         self._launch(frontier_cuda.unite, len(storage.words), *words)
         return self._counted(storage, transposed=one.transposed)
@@ -162,7 +175,7 @@ class CudaOperators:
         kind = "filter of queue" if active.queued else "filter of words"
         kernel, _ = self._kernel(kind, bodies, returns)
         degrees = self._rows_of(transposed=active.transposed).degrees
-        result, storage = self._result(active.transposed, queued=active.queued)
+        result, storage = self._result(active.transposed, active.count if active.queued else None)
         if active.count and active.storage is not None and active.queued:
             queued = (active.storage.queue, active.count, degrees, arrays)
             found = (storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
@@ -200,9 +213,11 @@ class CudaOperators:
             partials, warps = self._partials(total, warps)
             self._launch(kernel, warps * WARP, *given, partials)
             return self._folded(total, warps)
-        result, storage = self._result(transpose, queued=push)
-        if active.count:
-            warps, given = prepare(active, rows, arrays, bodies, transpose, total)
+        if not active.count:
+            return self._result(transpose, 0)[0]
+        warps, given = prepare(active, rows, arrays, bodies, transpose, total)
+        result, storage = self._result(transpose, active.edges if push else None)
+        if warps:
             degrees = self._rows_of(transposed=transpose).degrees
             before = () if push else (degrees is not rows.degrees,)
             found = (storage.queue, storage.hubs, storage.firsts) if push else ()
@@ -250,6 +265,8 @@ class CudaOperators:
         """Fill the queue of a set and its list of hubs in ascending order, from its bitmap, and read its figures."""
         is_known = active.is_measured and active.transposed == transposed
         by_degree = not is_known or active.hubs > 0
+        if len(storage.queue) < active.count:
+            storage.reserve(self._capacity(active.count))
         given = (storage.words, self._rows_of(transposed=transposed).degrees, by_degree, self._counts)
         warps = len(self._counts) // 3
         self._launch(frontier_cuda.count_words, warps, *given)
@@ -259,10 +276,10 @@ class CudaOperators:
         if not is_known:
             active.measure(self._device.download(storage.control))
 
-    def _result(self, transposed: bool, *, queued: bool) -> tuple[CudaSet, _Storage]:
-        """Return an empty set for the result of an operator."""
-        storage = self._take()
-        return CudaSet(self._pool, storage, transposed=transposed, queued=queued), storage
+    def _result(self, transposed: bool, most: int | None) -> tuple[CudaSet, _Storage]:
+        """Return an empty set for the result of an operator, with a queue for ``most`` vertices unless that is None."""
+        storage = self._take(most or 0)
+        return CudaSet(self._pool, storage, transposed=transposed, queued=most is not None), storage
 
     def _measured(self, result: CudaSet, active: CudaSet) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""
@@ -270,11 +287,19 @@ class CudaOperators:
             result.measure(self._device.download(result.storage.control))
         return result
 
-    def _take(self) -> _Storage:
-        """Return storage for a set, with no bit set."""
-        if not self._pool:
-            return _Storage(self._device, self._n, self._graph.num_edges)
-        storage, queued = self._pool.pop()
+    def _capacity(self, most: int) -> int:
+        """Return the capacity of a queue for ``most`` vertices: one of a few, so that queues are used again."""
+        return min(self._n, max(_FEWEST_ENTRIES, 1 << (most - 1).bit_length())) if most else 0
+
+    def _take(self, most: int) -> _Storage:
+        """Return storage for a set, with no bit set and a queue for ``most`` vertices, or for all."""
+        capacity = self._capacity(most)
+        enough = min((size for size, free in self._pool.items() if free and size >= capacity), default=None)
+        if enough is None:
+            storage = _Storage(self._device, self._n, self._graph.num_edges)
+            storage.reserve(capacity)
+            return storage
+        storage, queued = self._pool[enough].pop()
         by_queue = queued is not None and queued * _QUEUE_COST < len(storage.words)
         size = max(CONTROL_LENGTH, queued if by_queue and queued is not None else len(storage.words))
         given = (by_queue, storage.queue, queued or 0, storage.words, storage.control)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, ProgramError
-from tests.devices import examples, on, threads_of
+from tests.devices import GPUS, examples, on, threads_of
 from tests.graphs import arrays, edge_lists
 
-OPERATOR_DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", "python")])
+OPERATOR_DEVICES = pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", *GPUS, "python")])
 
 
 def visit(u: Any, v: Any, weight: Any, hops: Any, superstep: Any) -> Any:

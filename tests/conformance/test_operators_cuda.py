@@ -15,7 +15,7 @@ from gpu_pregel.errors import ArgumentTypeError, EmulationError, NotEnoughMemory
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.kernels.library import atomics
-from tests.devices import EMULATED, EMULATED_DEVICES
+from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
 
 pytestmark = EMULATED
@@ -61,7 +61,7 @@ def frontiers(graph: gp.Graph, device: str) -> dict[str, gp.Frontier]:
 
 
 @pytest.mark.parametrize(("directed", "weight"), [(True, np.int64), (False, None)], ids=["directed", "undirected"])
-@EMULATED_DEVICES
+@CUDA_DEVICES
 def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool, weight: Any) -> None:
     check_each_edge(with_hubs(directed=directed, weight=weight), device)
 
@@ -107,7 +107,7 @@ def below_limit(v: Any, taken: Any, limit: Any) -> Any:
     return taken[v] < limit and v != 5
 
 
-@EMULATED_DEVICES
+@CUDA_DEVICES
 def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
     graph = with_hubs(directed=False)
     degrees = graph.out_degrees
@@ -139,7 +139,7 @@ def lower(u: Any, v: Any, weight: Any, labels: Any) -> Any:
     return atomics.min(labels, v, label) > label
 
 
-@EMULATED_DEVICES
+@CUDA_DEVICES
 def test_ligras_programs(device: str) -> None:
     """Breadth-first search, components and Bellman-Ford, as in Ligra."""
     graph = with_hubs(directed=False, weight=np.float32, duplicates="drop")
@@ -288,6 +288,22 @@ def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
         assert superstep <= 2 or (after - before).tolist() == [2, 1, 0]
         assert gp.process_vertices(lambda v: v, frontier) == superstep
         assert superstep == 1 or (used(device) - after).tolist() == [2, 1, 0]
+
+
+def test_frontiers_that_are_kept_need_memory_for_their_vertices_only() -> None:
+    n = 30_000
+    device: Any = get_device("emulated")
+    frontier = gp.Frontier(gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n)), [0], device="emulated")
+    hops = frontier.upload(np.where(np.arange(n) == 0, 0, -1))
+    kept = []
+    for superstep in range(1, 31):
+        frontier = gp.process_edges(walk, frontier, [hops, superstep], mode=MODES[superstep % 3 == 0])
+        kept.append(frontier)
+        if superstep == 10:
+            before = device.memory.live_bytes
+    # A bitmap, and a queue of the least capacity.
+    assert device.memory.live_bytes - before <= 20 * (n // 8 + 4 * 1_024 + 1_000)
+    assert [one.vertices().tolist() for one in kept] == [[superstep] for superstep in range(1, 31)]
 
 
 def used(device: Any) -> Any:
