@@ -160,7 +160,7 @@ def process_edges(
     >>> import gpu_pregel as gp, numpy as np
     >>> def visit(u, v, weight, hops, superstep):
     ...     return gp.atomics.compare_and_swap(hops, v, -1, superstep)
-    >>> frontier = gp.Frontier(gp.grid(3), [0], device="cpu")
+    >>> frontier = gp.Frontier(gp.grid(3, holes=0), [0], device="cpu")
     >>> hops = frontier.upload(np.where(np.arange(9) == 0, 0, -1))
     >>> superstep = 0
     >>> while frontier:
