@@ -155,7 +155,7 @@ def sample_neighbors(
 
 
 def _check_fanouts(fanouts: object) -> tuple[int, ...]:
-    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__"):
+    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__") or getattr(fanouts, "ndim", 1) != 1:
         raise ArgumentTypeError(f"fanouts must be a sequence of whole numbers, one per hop, not {fanouts!r:.80}")
     checked = tuple(check_integer(f"fanouts[{i}]", fanout, -1, _MOST) for i, fanout in enumerate(fanouts))
     if not checked:
