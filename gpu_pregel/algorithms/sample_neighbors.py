@@ -30,6 +30,9 @@ Array = np.ndarray[Any, Any]
 
 _MOST = (1 << 31) - 1
 
+_BYTES_PER_EDGE = 96
+"""Memory of the host that a sampled edge takes, with the table of the vertices."""
+
 
 @dataclass(frozen=True, repr=False)
 class NeighborSample(Result):
@@ -187,6 +190,7 @@ class _Sample:
         degrees = graph.indptr[last + 1] - graph.indptr[last]
         counts = degrees if fanout < 0 else np.where(degrees > 0, fanout, 0) if replace else np.minimum(degrees, fanout)
         firsts = np.concatenate([[0], np.cumsum(counts)])
+        CpuDevice(1).require(_BYTES_PER_EDGE * int(firsts[-1]), f"sampling {firsts[-1]:,} edges in a hop")
         edges = self._choose(last, firsts, replace and fanout > 0, key)
         sources = np.repeat(np.arange(begin, end), counts)
         targets = self._number(graph.indices[edges])

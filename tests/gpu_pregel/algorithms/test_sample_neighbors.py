@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.sample_neighbors import check_sample_neighbors
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, VerificationError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, NotEnoughMemoryError, VerificationError
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
@@ -138,3 +138,8 @@ def test_the_checker_refuses_wrong_samples(change: Any, message: str) -> None:
     }
     with pytest.raises(VerificationError, match=message):
         check_sample_neighbors(graph, replace(found, **damaged))
+
+
+def test_samples_that_do_not_fit_in_memory_are_refused() -> None:
+    with pytest.raises(NotEnoughMemoryError, match="sampling 4,294,967,294 edges in a hop"):
+        gp.sample_neighbors(gp.Graph.from_edgelist([0], [1]), [0, 1], [2**31 - 1], replace=True, device="cpu")
