@@ -60,7 +60,11 @@ def check_number(name: str, value: Any, low: float, high: float = math.inf) -> f
     if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise ArgumentTypeError(f"{name} must be a number, not {value!r:.80}")
     number: Any = value
-    if not low <= number <= high or number == math.inf:
+    try:
+        is_finite = math.isfinite(number)
+    except OverflowError:
+        is_finite = False
+    if not is_finite or not low <= number <= high:
         limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
         raise ArgumentError(f"{name} must be {limits}, not {value!r:.80}")
     return number  # type: ignore[no-any-return]

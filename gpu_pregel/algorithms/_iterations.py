@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_weights_nonnegative
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
+from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph
@@ -22,6 +23,8 @@ from gpu_pregel.kernels.algorithms.blocks_cpu import block_count
 Array = np.ndarray[Any, Any]
 
 _CHUNK = 1 << 14
+_LARGEST_TOTAL = 1e150
+"""Sums of squares of neighbours' sums stay in the range of float64 up to this total weight."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,10 +81,22 @@ class IteratedScores(VertexResult):
 
 
 def weights_in_use(graph: Graph, weighted: Any, name: str) -> bool:
-    """Return whether the algorithm ``name`` uses weights, or raise unless they are at least 0."""
+    """Return whether the algorithm ``name`` uses weights, or raise unless they are at least 0 and not too large."""
     if not check_flag("weighted", weighted) or graph.weights is None:
         return False
     check_weights_nonnegative(graph, name)
+    weights = graph.weights
+
+    def add() -> float:
+        with np.errstate(over="ignore"):
+            return float(weights.sum(dtype=np.float64))
+
+    total = graph._fact("total weight", add)
+    if not total <= _LARGEST_TOTAL:
+        raise GraphError(
+            f"{name} needs weights whose sum is at most {_LARGEST_TOTAL:g}, and those of this graph sum to "
+            f"{total:.2g}: drop infinite weights and divide the others by a large number, or pass weighted=False"
+        )
     return True
 
 

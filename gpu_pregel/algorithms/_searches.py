@@ -55,7 +55,7 @@ class Searches:
         int64[n, 4] or int64[k, 4]
             The figures of each vertex over the sources other than itself that reach it, or ``by_source`` those of each
             source over the vertices that it reaches, of which only the largest distance unless ``counted``. Inverses of
-            distances are in units of ``1 / inverse_unit(n)``.
+            distances are in units of ``1 / inverse_unit(k)`` for k sources, ``1 / inverse_unit(n)`` ``by_source``.
         """
         if self.target.name == "cpu":
             return self._on_cpu(sources, transpose, by_source, counted)
@@ -102,7 +102,7 @@ class Searches:
         of_targets = np.zeros(0 if by_source else n * _FIGURES, np.int64)
         of_sources = np.zeros((count if by_source else 0, _FIGURES), np.int64)
         arrays = (out.indptr, out.indices, back.indptr, back.indices, order.astype(np.uint32))
-        figures = (inverse_unit(n), counted, of_targets, of_sources)
+        figures = (inverse_unit(n if by_source else count), counted, of_targets, of_sources)
         self._phases.run("search", kernels.search, batches, *arrays, *figures, chunk=1)
         if not by_source:
             return of_targets.reshape(n, _FIGURES)
@@ -166,7 +166,7 @@ def _by_operators(everyone: Frontier, sources: Array, transpose: bool, by_source
     """Search in batches of 64 sources."""
     rows = len(sources) if by_source else everyone.graph.num_vertices
     figures = everyone.full(0, np.int64, rows * _FIGURES)
-    unit = inverse_unit(everyone.graph.num_vertices)
+    unit = inverse_unit(everyone.graph.num_vertices if by_source else len(sources))
     for first in range(0, len(sources), _WORD_BITS):
         batch = sources[first : first + _WORD_BITS]
         bits = np.zeros(everyone.graph.num_vertices, np.uint64)

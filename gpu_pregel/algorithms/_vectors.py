@@ -73,7 +73,8 @@ def distribution(graph: Graph, name: str, given: Any) -> Array:
             f"{name} has {vector[v]} for the vertex {graph.to_ids(np.array([v])).tolist()[0]!r}: pass numbers of at "
             "least 0"
         )
-    total = vector.sum()
+    with np.errstate(over="ignore"):
+        total = vector.sum()
     if not 0 < total < np.inf:
         raise ArgumentError(f"{name} sums to {total}: give at least one vertex a number above 0, and a finite sum")
     scaled: Array = vector / total

@@ -216,7 +216,7 @@ def _totals(searches: Searches, sources: Any, samples: int | None, seed: int) ->
     towards_all = numbers is None
     figures = searches.run(chosen) if towards_all else searches.run(numbers, transpose=True, by_source=True)
     scale = 1.0 if chosen is None else n / len(chosen)
-    inverses = figures[:, INVERSES] / inverse_unit(n) * scale
+    inverses = figures[:, INVERSES] / inverse_unit(n if chosen is None else len(chosen)) * scale
     return _Totals(figures[:, REACHED] * scale, figures[:, DISTANCES] * scale, inverses, numbers, chosen)
 
 

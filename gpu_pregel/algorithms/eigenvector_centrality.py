@@ -81,7 +81,7 @@ def eigenvector_centrality(
     ArgumentError
         ``initial`` sums to 0 or has a negative number, or another argument is out of range.
     GraphError
-        A weight is negative.
+        A weight is negative, or the weights sum to more than 1e150.
 
     Notes
     -----

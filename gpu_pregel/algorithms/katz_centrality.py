@@ -100,7 +100,7 @@ def katz_centrality(
     ArgumentError
         ``alpha`` is so large that the scores exceed the range of float64, or an argument is out of range.
     GraphError
-        A weight is negative.
+        A weight is negative, or the weights sum to more than 1e150.
 
     Notes
     -----
@@ -159,7 +159,8 @@ def _default_alpha(graph: Graph, weighted: bool) -> float:
         largest = float(np.add.reduceat(weights, indptr[rows], dtype=np.float64).max()) if len(rows) else 0.0
     else:
         largest = float(graph.in_degrees.max(initial=0))
-    return _SAFE / largest if largest > 0 else _SAFE
+    # The inverse of a subnormal number may be infinite.
+    return _SAFE / max(largest, np.finfo(np.float64).tiny) if largest > 0 else _SAFE
 
 
 def _beta(graph: Graph, beta: Any) -> Array:

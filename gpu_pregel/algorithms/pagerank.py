@@ -17,7 +17,7 @@ from gpu_pregel.algorithms._arguments import check_open_interval
 from gpu_pregel.algorithms._degree_order import order_by_out_degree
 from gpu_pregel.algorithms._iterations import IteratedScores, weights_in_use
 from gpu_pregel.algorithms._vectors import distribution
-from gpu_pregel.errors import ArgumentError
+from gpu_pregel.errors import ArgumentError, GraphError
 from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -132,7 +132,7 @@ def pagerank(
         ``damping`` is not between 0 and 1, ``personalization`` or ``initial`` sums to 0 or has a negative number, or
         another argument is out of range.
     GraphError
-        A weight is negative.
+        A weight is negative, or the weights of a vertex sum to a number outside the range of ``dtype``.
 
     Notes
     -----
@@ -183,9 +183,10 @@ def pagerank(
 
 def _check_dtype(dtype: Any) -> Any:
     """Return the scalar type of a dtype, or raise unless it is float32 or float64."""
-    for known in (np.float32, np.float64):
-        if dtype in (known, known.__name__, np.dtype(known)):
-            return known
+    if isinstance(dtype, (type, str, np.dtype)):
+        for known in (np.float32, np.float64):
+            if dtype in (known, known.__name__, np.dtype(known)):
+                return known
     raise ArgumentError(f"dtype must be np.float32 or np.float64, not {dtype!r:.80}")
 
 
@@ -196,7 +197,18 @@ def _divisors(graph: Graph, given: _Settings) -> Array:
     totals: Array = np.zeros(graph.num_vertices, given.dtype)
     rows = np.flatnonzero(graph.out_degrees)
     if len(rows):
-        totals[rows] = np.add.reduceat(given.weights, graph.indptr[rows], dtype=np.float64)
+        sums = np.add.reduceat(given.weights, graph.indptr[rows], dtype=np.float64)
+        limits = np.finfo(given.dtype)
+        wrong = (sums > limits.max) | ((sums > 0) & (sums < limits.tiny))
+        if wrong.any():
+            u = int(wrong.argmax())
+            source = graph.to_ids(rows[u : u + 1]).tolist()[0]
+            raise GraphError(
+                f"pagerank with dtype {limits.dtype} needs out-edges whose weights sum to a number from "
+                f"{limits.tiny:.2g} to {limits.max:.2g}, and those of the vertex {source!r} sum to {sums[u]:.2g}: "
+                "scale the weights"
+            )
+        totals[rows] = sums
     return totals
 
 

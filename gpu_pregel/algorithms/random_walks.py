@@ -13,11 +13,11 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import (
     check_positive,
-    check_weights_nonnegative,
     vertex_numbers,
     weights_required,
 )
 from gpu_pregel.algorithms._items import items
+from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
@@ -149,7 +149,7 @@ def random_walks(
     key = key_of(check_integer("seed", seed, 0))
     if check_flag("weighted", weighted):
         weights_required(graph, "random_walks with weighted=True")
-        check_weights_nonnegative(graph, "random_walks")
+        weights_in_use(graph, True, "random_walks")
     target = get_device(device, threads=threads)
     if target.name == "cpu" and not weighted and p == q == 1.0:
         walks, stats, trace = _on_cpu(graph, target, first, width, key, progress)

@@ -30,6 +30,9 @@ Array = np.ndarray[Any, Any]
 
 _MOST = (1 << 31) - 1
 
+_BYTES_PER_EDGE = 96
+"""Memory of the host that a sampled edge takes, with the table of the vertices."""
+
 
 @dataclass(frozen=True, repr=False)
 class NeighborSample(Result):
@@ -155,7 +158,7 @@ def sample_neighbors(
 
 
 def _check_fanouts(fanouts: object) -> tuple[int, ...]:
-    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__"):
+    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__") or getattr(fanouts, "ndim", 1) != 1:
         raise ArgumentTypeError(f"fanouts must be a sequence of whole numbers, one per hop, not {fanouts!r:.80}")
     checked = tuple(check_integer(f"fanouts[{i}]", fanout, -1, _MOST) for i, fanout in enumerate(fanouts))
     if not checked:
@@ -187,6 +190,7 @@ class _Sample:
         degrees = graph.indptr[last + 1] - graph.indptr[last]
         counts = degrees if fanout < 0 else np.where(degrees > 0, fanout, 0) if replace else np.minimum(degrees, fanout)
         firsts = np.concatenate([[0], np.cumsum(counts)])
+        CpuDevice(1).require(_BYTES_PER_EDGE * int(firsts[-1]), f"sampling {firsts[-1]:,} edges in a hop")
         edges = self._choose(last, firsts, replace and fanout > 0, key)
         sources = np.repeat(np.arange(begin, end), counts)
         targets = self._number(graph.indices[edges])

@@ -15,10 +15,10 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import (
     check_undirected,
-    check_weights_nonnegative,
     vertex_numbers,
     weights_required,
 )
+from gpu_pregel.algorithms._iterations import weights_in_use
 from gpu_pregel.algorithms._triangles import without_repetitions
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_flag
@@ -254,7 +254,7 @@ def _similarity(
     check_undirected(graph, name)
     if check_flag("weighted", weighted):
         weights_required(graph, name)
-        check_weights_nonnegative(graph, name)
+        weights_in_use(graph, True, name)
     given = None if pairs is None else _pair_numbers(graph, pairs)
     target = get_device(device, threads=threads)
     simple = without_repetitions(graph)

@@ -112,7 +112,11 @@ def _plain(function: Any) -> Any:
 
 
 def _row(csr: CSR, row: int) -> Iterator[tuple[int, Any]]:
-    """Yield the other ends of a row's edges, with their weights."""
+    """Yield the other ends of a row's edges, with their weights.
+
+    Weights are Python's numbers: NumPy's would keep the results of ``weight * 0.1`` and ``weight * 1000`` in the dtype
+    of the weights, which compiled bodies widen.
+    """
     begin, end = csr.indptr[row], csr.indptr[row + 1]
     for e in range(begin, end):
-        yield int(csr.indices[e]), np.float32(1) if csr.weights is None else csr.weights[e]
+        yield int(csr.indices[e]), 1.0 if csr.weights is None else csr.weights[e].item()

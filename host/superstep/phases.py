@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
+from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
@@ -17,7 +18,7 @@ class Phases:
 
     def __init__(self, device: Device, *, shown: bool) -> None:
         self._device = device
-        self._shown = shown
+        self._shown = check_flag("progress", shown)
         self._rows: list[dict[str, Any]] = []
 
     def run(self, name: str, kernel: Callable[..., Any], size: int, *arguments: Any, chunk: int | None = None) -> None:

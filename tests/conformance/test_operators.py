@@ -152,6 +152,15 @@ def test_an_empty_frontier_and_a_graph_without_edges_send_nothing(device: str, m
     assert (frontier.download(hops) == -1).all()
 
 
+@OPERATOR_DEVICES
+def test_products_of_narrow_weights_and_constants_are_widened(device: str) -> None:
+    frontier = gp.Frontier(directed(2, [(0, 1)], np.array([100], np.int8)), device=device)
+    assert gp.process_edges(lambda u, v, weight: weight * 1000, frontier, returns="sum") == 100_000
+    for graph in (directed(2, [(0, 1)], np.array([1], np.float32)), directed(2, [(0, 1)])):
+        frontier = gp.Frontier(graph, device=device)
+        assert gp.process_edges(lambda u, v, weight: weight * 0.1, frontier, returns="sum") == 0.1
+
+
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
     graph = gp.kronecker(12)
     totals = set()

@@ -27,6 +27,12 @@ def check_sample_neighbors(graph: Graph, result: Any) -> None:
     >>> check_sample_neighbors(graph, gp.sample_neighbors(graph, [0], [2, 2]))
     """
     edges, vertices = np.asarray(result), result.vertices
+    for name, places, count in (
+        ("hop_edges", result.hop_edges, len(result.fanouts) + 1),
+        ("hop_vertices", result.hop_vertices, len(result.fanouts) + 2),
+    ):
+        if len(places) != count or places[0] != 0 or (np.diff(places) < 0).any():
+            raise VerificationError(f"{name} are not {count} numbers in ascending order from 0")
     shapes = {edges.shape, result.sources.shape, result.targets.shape, (result.hop_edges[-1],)}
     if len(shapes) > 1 or len(vertices) != result.hop_vertices[-1]:
         raise VerificationError(f"the numbers of edges differ: {sorted(shapes)}")

@@ -136,3 +136,13 @@ def test_the_checker_refuses_scores_of_other_vertices() -> None:
     found.sources[0] = 1  # type: ignore[index]
     with pytest.raises(VerificationError, match="not known for exactly the vertices"):
         check_closeness_centrality(graph, found)
+
+
+@pytest.mark.parametrize("device", [on("cpu"), on("cuda")])
+def test_a_few_samples_of_a_long_path_are_accurate(device: str) -> None:
+    n = 200_000
+    path = gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n))
+    found = gp.harmonic_centrality(path, samples=2, device=device)
+    distances = np.abs(np.arange(n)[:, None] - np.asarray(found.samples))
+    expected = np.where(distances == 0, 0, 1 / np.maximum(distances, 1)).sum(1) * (n / 2)
+    np.testing.assert_allclose(found.scores, expected, rtol=1e-12)

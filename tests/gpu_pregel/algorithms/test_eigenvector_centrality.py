@@ -116,3 +116,29 @@ def test_the_checker_detects_errors(change: Any, message: str) -> None:
     scores = gp.eigenvector_centrality(graph, device="cpu")
     with pytest.raises(VerificationError, match=message):
         check_eigenvector_centrality(graph, replace(scores, **change(scores)))
+
+
+@pytest.mark.parametrize("algorithm", [gp.eigenvector_centrality, gp.hits, gp.katz_centrality])
+@pytest.mark.parametrize("weights", [[1.0, np.inf], [1e160, 1e160], [1e308, 1e308]])
+def test_weights_whose_squares_overflow_are_rejected(algorithm: Any, weights: list[float]) -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], weights)
+    with pytest.raises(GraphError, match=r"needs weights whose sum is at most 1e\+150"):
+        algorithm(graph, device="cpu")
+    assert np.isfinite(algorithm(graph, weighted=False, device="cpu").scores).all()
+
+
+def test_changes_may_grow_in_a_directed_graph() -> None:
+    n = 40
+    u, v = np.triu_indices(n, 1)
+    weights = np.random.default_rng(0).choice([0, 5e-324, 1e-310, 1e-17, 1.0, 1e17], len(u))
+    graph = gp.Graph.from_edgelist(v, u, weights, num_vertices=n, directed=True)
+    check_eigenvector_centrality(graph, gp.eigenvector_centrality(graph, device="cpu"))
+
+
+@pytest.mark.parametrize("weights", [[1.0, np.inf], [1e200, 1e200], [1e308, 1e308]])
+def test_walks_and_similarities_refuse_weights_that_overflow(weights: list[float]) -> None:
+    graph = gp.Graph.from_edgelist([0, 0], [1, 2], weights)
+    with pytest.raises(GraphError, match="random_walks needs weights whose sum is at most"):
+        gp.random_walks(graph, [0], 3, weighted=True, device="cpu")
+    with pytest.raises(GraphError, match="cosine needs weights whose sum is at most"):
+        gp.cosine(graph, weighted=True, device="cpu")

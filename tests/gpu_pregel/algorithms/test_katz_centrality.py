@@ -107,6 +107,7 @@ def test_the_limit_ends_without_an_error() -> None:
         ({"beta": [1, -1, 1]}, ArgumentError, r"beta has -1\.0 for the vertex 1"),
         ({"beta": {9: 1}}, ArgumentError, "beta: .*9"),
         ({"beta": True}, ArgumentTypeError, "beta must be a number"),
+        ({"beta": 10**400}, ArgumentError, "beta must be at least 0"),
         ({"beta": "x"}, ArgumentTypeError, "beta must have a real number for each vertex"),
         ({"normalized": 1}, ArgumentTypeError, "normalized must be True or False"),
         ({"tolerance": -1.0}, ArgumentError, "tolerance must be at least 0"),
@@ -139,3 +140,11 @@ def test_the_checker_detects_errors(change: Any, message: str) -> None:
     scores = gp.katz_centrality(graph, device="cpu")
     with pytest.raises(VerificationError, match=message):
         check_katz_centrality(graph, replace(scores, **change(scores)))
+
+
+def test_subnormal_weights_have_a_finite_alpha() -> None:
+    graph = gp.Graph.from_edgelist([0], [1], [5e-324])
+    scores = gp.katz_centrality(graph, normalized=False, device="cpu")
+    assert scores.converged
+    assert np.isfinite(scores.alpha)
+    assert scores.scores.tolist() == pytest.approx([1, 1])

@@ -200,9 +200,14 @@ def test_results_use_the_ids_of_the_user() -> None:
         ({"damping": 0.0}, ArgumentError, r"damping must be above 0 and below 1, not 0\.0"),
         ({"damping": "x"}, ArgumentTypeError, "damping must be a number"),
         ({"tolerance": -1}, ArgumentError, "tolerance must be at least 0, not -1"),
+        ({"tolerance": 10**400}, ArgumentError, "tolerance must be at least 0, not 1000"),
         ({"max_iterations": 0}, ArgumentError, "max_iterations must be at least 1, not 0"),
         ({"weighted": 1}, ArgumentTypeError, "weighted must be True or False"),
         ({"dtype": np.int64}, ArgumentError, "dtype must be np.float32 or np.float64"),
+        ({"dtype": None}, ArgumentError, "dtype must be np.float32 or np.float64"),
+        ({"dtype": np.ones(2)}, ArgumentError, "dtype must be np.float32 or np.float64"),
+        ({"personalization": [1e308] * 3}, ArgumentError, "personalization sums to inf"),
+        ({"progress": np.ones(2)}, ArgumentTypeError, "progress must be True or False"),
         ({"personalization": {0: 0}}, ArgumentError, "personalization sums to 0.0: give at least one vertex a number"),
         ({"personalization": {7: 1}}, ArgumentError, "personalization: .*7"),
         ({"personalization": [1, 2]}, ArgumentError, r"personalization has shape \(2,\): pass an array of 3 numbers"),
@@ -227,6 +232,25 @@ def test_negative_weights_are_rejected() -> None:
     with pytest.raises(GraphError, match="pagerank needs weights of at least 0"):
         gp.pagerank(graph)
     check_pagerank(graph, gp.pagerank(graph, weighted=False, device="cpu"))
+
+
+@pytest.mark.parametrize(
+    ("weights", "dtype", "message"),
+    [
+        ([1.0, np.inf], np.float64, "weights whose sum is at most 1e\\+150"),
+        ([1e308, 1e308], np.float64, "weights whose sum is at most 1e\\+150"),
+        ([1.0, 5e-324], np.float64, "those of the vertex 'c' sum to 4.9e-324: scale the weights"),
+        ([1.0, 1e-40], np.float32, "those of the vertex 'c' sum to 1e-40: scale the weights"),
+        ([1.0, 1e40], np.float32, "pagerank with dtype float32 needs .* from 1.2e-38 to 3.4e\\+38"),
+    ],
+)
+@pytest.mark.parametrize("device", ["cpu", "python"])
+def test_weights_beyond_the_range_of_the_dtype_are_rejected(
+    weights: list[float], dtype: Any, message: str, device: Any
+) -> None:
+    graph = gp.Graph.from_edgelist(["a", "c"], ["b", "d"], weights, directed=True)
+    with pytest.raises(GraphError, match=message):
+        gp.pagerank(graph, dtype=dtype, device=device)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.sample_neighbors import check_sample_neighbors
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, VerificationError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, NotEnoughMemoryError, VerificationError
 from tests.devices import on
 from tests.graphs import arrays, edge_lists
 
@@ -103,6 +103,7 @@ def test_other_devices(device: str, replacing: bool) -> None:
         ([], [1], {}, ArgumentError, "seeds is empty"),
         ([0], [], {}, ArgumentError, "fanouts is empty"),
         ([0], 5, {}, ArgumentTypeError, "fanouts must be a sequence of whole numbers, one per hop, not 5"),
+        ([0], np.array(5), {}, ArgumentTypeError, "fanouts must be a sequence of whole numbers, one per hop"),
         ([0], [2, 0], {}, ArgumentError, r"fanouts\[1\] is 0: use a positive number, or -1"),
         ([0], [-2], {}, ArgumentError, r"fanouts\[0\] must be from -1 to"),
         ([0], [1], {"replace": 1}, ArgumentTypeError, "replace must be True or False"),
@@ -124,6 +125,8 @@ def test_bad_arguments(seeds: Any, fanouts: Any, options: Any, error: Any, messa
         ({"fanouts": (1,)}, "hop 0 does not have the right number of edges of each vertex"),
         ({"targets": [2, 1], "vertices": [0, 2, 1]}, "vertex 2 of the sample appears before vertex 1"),
         ({"hop_vertices": [0, 1, 2]}, "the numbers of edges differ"),
+        ({"hop_edges": [-2, 2]}, "hop_edges are not 2 numbers in ascending order from 0"),
+        ({"hop_vertices": [0, 4, 3]}, "hop_vertices are not 3 numbers in ascending order from 0"),
     ],
 )
 def test_the_checker_refuses_wrong_samples(change: Any, message: str) -> None:
@@ -135,3 +138,8 @@ def test_the_checker_refuses_wrong_samples(change: Any, message: str) -> None:
     }
     with pytest.raises(VerificationError, match=message):
         check_sample_neighbors(graph, replace(found, **damaged))
+
+
+def test_samples_that_do_not_fit_in_memory_are_refused() -> None:
+    with pytest.raises(NotEnoughMemoryError, match="sampling 4,294,967,294 edges in a hop"):
+        gp.sample_neighbors(gp.Graph.from_edgelist([0], [1]), [0, 1], [2**31 - 1], replace=True, device="cpu")

@@ -281,3 +281,10 @@ def test_the_checker_refuses_predecessors(predecessors: list[int], message: str)
     found.__dict__["predecessors"] = np.array(predecessors)
     with pytest.raises(VerificationError, match=message):
         check_sssp(graph, found)
+
+
+def test_the_checker_accepts_sums_that_overflow() -> None:
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2], np.array([3e38, 3e38], np.float32))
+    found = gp.sssp(graph, 0, device="cpu")
+    assert found.distances.tolist() == np.array([0, 3e38, np.inf], np.float32).tolist()
+    check_sssp(graph, found)
