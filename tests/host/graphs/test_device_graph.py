@@ -169,10 +169,12 @@ def test_edge_positions_beyond_32_bits(mode: Any, program: gp.VertexProgram, mon
     def edges(self: DeviceGraph, *arguments: Any, **options: Any) -> DeviceEdges:
         return _far_edges(made(self, *arguments, **options), self.device.memory)  # type: ignore[attr-defined]
 
-    def actual_region(name: str, address: int, nbytes: int, itemsize: int, racy: bool, allocation: Any) -> Region:
+    def actual_region(
+        name: str, address: int, nbytes: int, itemsize: int, racy: bool, allocation: Any, *, relaxed: bool
+    ) -> Region:
         """The emulator checks that accesses are within the elements that are in memory."""
         in_memory = address if address >= allocation.address else address + _FAR * itemsize
-        return Region(name, in_memory, nbytes, itemsize, racy, allocation)
+        return Region(name, in_memory, nbytes, itemsize, racy, allocation, relaxed=relaxed)
 
     monkeypatch.setattr(DeviceGraph, "edges", edges)
     monkeypatch.setattr(launch_arguments, "Region", actual_region)
