@@ -119,41 +119,36 @@ class _Search:
         self.edges = np.zeros(len(out[1]) if with_edges else 0)
 
     def run(self, source: int) -> None:
-        """Search from a source and go back, again with scaled counts if the paths are too many for float64."""
-        for wide in (False, True):
-            with self._phases.measure("search"):
-                self._search(source, wide)
-            is_exact = wide or not self._state[small.OVERFLOW]
-            if is_exact:
-                with self._phases.measure("return"):
-                    self._return(wide)
-            n = len(self._paths)
-            self._phases.run("forget", large.forget, n, self._seen, self._paths, self._ratios, chunk=1 << 14)
-            if is_exact:
-                return
+        """Search from a source and go back."""
+        with self._phases.measure("search"):
+            self._search(source)
+        with self._phases.measure("return"):
+            self._return()
+        n = len(self._paths)
+        self._phases.run("forget", large.forget, n, self._seen, self._paths, self._ratios, chunk=1 << 14)
 
-    def _search(self, source: int, wide: bool) -> None:
+    def _search(self, source: int) -> None:
         """Find the levels and count the paths."""
         queue, levels, state = self._queue, self._levels, self._state
         here = (self._seen, queue, levels, state, self._paths, self._scales)
         self._launch(small.begin_search, 1, self._out[0], self._in[1], source, *here)
         while True:
-            self._launch(small.search_levels, 1, *self._out, *self._in, wide, _SMALL_EDGES, *here, self._sums)
+            self._launch(small.search_levels, 1, *self._out, *self._in, _SMALL_EDGES, *here, self._sums)
             depth = int(state[small.DEPTH])
             if state[small.IN_EDGES]:
-                self._count(depth, wide)
-            elif levels[depth] == levels[depth + 1] or (state[small.OVERFLOW] and not wide):
+                self._count(depth)
+            elif levels[depth] == levels[depth + 1]:
                 return
             else:
-                self._advance(depth, wide)
+                self._advance(depth)
 
-    def _advance(self, depth: int, wide: bool) -> None:
+    def _advance(self, depth: int) -> None:
         """Find the level after a large one, by pulling if that reads fewer edges."""
         state, levels = self._state, self._levels
         pulls = 2 * state[small.OUT_EDGES] > state[small.UNSEEN]
         if pulls:
             found = (self._seen, self._found, self._paths, self._scales, self._sums)
-            self._launch(large.pull, self._words, *self._in, wide, *found, chunk=_WORDS)
+            self._launch(large.pull, self._words, *self._in, bool(state[small.WIDE]), *found, chunk=_WORDS)
         else:
             begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
             self._launch(large.discover, size, *self._out, self._queue, begin, self._seen, self._found, chunk=_CHUNK)
@@ -163,35 +158,36 @@ class _Search:
         levels[depth + 2] = state[small.TAIL]
         state[small.DEPTH] = depth + 1
         state[small.UNSEEN] -= state[small.IN_EDGES]
-        self._count(depth + 1, wide, counted=bool(pulls))
+        self._count(depth + 1, counted=bool(pulls))
 
-    def _count(self, depth: int, wide: bool, *, counted: bool = False) -> None:
+    def _count(self, depth: int, *, counted: bool = False) -> None:
         """Settle the numbers of paths to a level; first compute them unless they have been ``counted``."""
         begin, size = int(self._levels[depth]), int(self._levels[depth + 1] - self._levels[depth])
+        queue, state = self._queue, self._state
         if not counted:
-            arrays = (self._queue, begin, self._paths, self._scales, self._sums)
-            self._launch(large.count_paths, size, *self._in, wide, *arrays, chunk=_CHUNK)
-        self._launch(
-            large.settle_paths, size, self._queue, begin, self._paths, self._sums, self._state, chunk=4 * _CHUNK
-        )
-        self._state[small.IN_EDGES] = 0
+            arrays = (queue, begin, self._paths, self._scales, self._sums)
+            self._launch(large.count_paths, size, *self._in, bool(state[small.WIDE]), *arrays, chunk=_CHUNK)
+        self._launch(large.settle_paths, size, queue, begin, self._paths, self._sums, state, chunk=4 * _CHUNK)
+        if state[small.OVERFLOW] and not state[small.WIDE]:
+            self._launch(large.widen_paths, int(state[small.TAIL]), queue, self._paths, self._scales)
+            state[small.WIDE] = 1
+        state[small.IN_EDGES] = 0
 
-    def _return(self, wide: bool) -> None:
+    def _return(self) -> None:
         """Go back from the last level to the source."""
         queue, levels, state = self._queue, self._levels, self._state
         dependencies = (self._ratios, self._sums)
         arrays = (self._paths, self._scales, *dependencies)
         results = (self._extra, self.scores)
         while True:
-            options = (wide, _SMALL_LEVEL)
             self._launch(
-                small.return_levels, 1, *self._out, *options, queue, levels, state, *arrays, *results, self.edges
+                small.return_levels, 1, *self._out, _SMALL_LEVEL, queue, levels, state, *arrays, *results, self.edges
             )
             depth = int(state[small.DEPTH])
             if depth == 0:
                 return
             begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
-            self._launch(large.depend, size, *self._out, wide, queue, begin, *arrays, self.edges, chunk=_CHUNK)
+            self._launch(large.depend, size, *self._out, bool(state[small.WIDE]), queue, begin, *arrays, self.edges, chunk=_CHUNK)
             settled = (self._paths, *dependencies, *results)
             self._launch(large.settle_ratios, size, queue, begin, *settled, chunk=4 * _CHUNK)
             state[small.DEPTH] = depth - 1

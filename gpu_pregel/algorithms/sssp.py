@@ -322,6 +322,7 @@ class _CpuSearch:
         self._refill(0.0)
         base, width, relaxed = 0.0, 1, 0
         wanted = _SLOT_EDGES * self._slots if self._slots > 1 else _ROUND_EDGES
+        most = 2 * _SLOT_EDGES if self._slots > 1 else graph.num_edges
         while True:
             self._phases.run("share", kernels.share, 1, self._pool, self._shared, self._bins, common)
             current = int(common[kernels.CURRENT])
@@ -332,7 +333,7 @@ class _CpuSearch:
                 self._run_slots("move bins", kernels.move_bins, graph.weights, self._inverse, end, base)
             else:
                 limit = min(kernels.BINS, current + width)
-                arguments = (*graph.to_csr(), self._inverse, base, limit, not graph.is_directed)
+                arguments = (*graph.to_csr(), self._inverse, base, limit, most, not graph.is_directed)
                 self._relax(*arguments)
                 edges = self._edges()
                 if edges - relaxed < wanted:

@@ -14,6 +14,7 @@ from gpu_pregel.kernels.algorithms.path_counts_cpu import (
     TAIL,
     sum_paths,
     sum_ratios,
+    widen,
 )
 from gpu_pregel.kernels.library.atomics_cpu import fetch_and_add, fetch_and_or, load
 from gpu_pregel.kernels.library.bits_cpu import WORD_BITS, bit, popcount, trailing_zeros
@@ -122,6 +123,16 @@ def settle_paths(work: Any, queue: Any, offset: Any, paths: Any, sums: Any, stat
             paths[v] = sums[v]
             if sums[v] > LIMIT:
                 state[OVERFLOW] = 1
+        first, last = claim(work)
+
+
+@jit
+def widen_paths(work: Any, queue: Any, paths: Any, scales: Any) -> None:
+    """Give the counts of the vertices of ``queue`` their scales."""
+    first, last = claim(work)
+    while first < last:
+        for i in range(first, last):
+            widen(paths, scales, np.int64(queue[i]))
         first, last = claim(work)
 
 

@@ -5,8 +5,8 @@ for vertices that are not reached yet, and so is ``ratios``, (1 + dependency) / 
 not reached. A level is therefore summed first, into ``sums``, and settled afterwards.
 
 ``queue`` has the reached vertices in the order of their levels; level d is ``queue[levels[d]:levels[d + 1]]``.
-``state`` is described by its indices below. If ``wide``, counts of paths exceed the range of float64: they are
-``paths`` times the ``scales``-th power of 2**512.
+``state`` is described by its indices below. If ``wide``, counts of paths may exceed the range of float64: they are
+``paths`` times the ``scales``-th power of 2**512. A search becomes wide when a count exceeds ``LIMIT``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from gpu_pregel.kernels.library.bits_cpu import bit
 from gpu_pregel.kernels.library.jit_cpu import always_inline, inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
-DEPTH, TAIL, OUT_EDGES, IN_EDGES, UNSEEN, OVERFLOW, STATE = 0, 1, 2, 3, 4, 5, 8
+DEPTH, TAIL, OUT_EDGES, IN_EDGES, UNSEEN, WIDE, OVERFLOW, STATE = 0, 1, 2, 3, 4, 5, 6, 8
 """The last level; the length of the queue; that level's out-edges and in-edges; the in-edges of unreached vertices;
-whether a count of paths exceeded ``LIMIT``; the length of ``state``."""
+whether the counts have scales, and whether one exceeds ``LIMIT`` and they need them; the length of ``state``."""
+ROWS_AHEAD = 8
 LIMIT = 1e290
 HALF_STEP, STEP_DOWN = 2.0**256, 2.0**-512
 """``paths`` are below ``HALF_STEP`` if ``wide``, and at least its inverse; one scale less is ``STEP_DOWN`` as much."""
@@ -36,7 +37,7 @@ def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: An
     end = in_indptr[v + 1]
     sum0 = sum1 = sum2 = sum3 = 0.0
     if wide:
-        scale = -1
+        scale = np.int32(-1)
         for e in range(begin, end):
             u = load(in_indices, e)
             if paths[u] > 0.0:
@@ -52,7 +53,7 @@ def sum_paths(in_indptr: Any, in_indices: Any, paths: Any, scales: Any, wide: An
         sum0 += sum1 * STEP_DOWN
         if sum0 >= HALF_STEP:
             sum0 *= STEP_DOWN
-            scale += 1
+            scale += np.int32(1)
         scales[v] = scale
         return sum0
     stop = end - ((end - begin) & 3)
@@ -108,12 +109,21 @@ def sum_ratios(indptr: Any, indices: Any, paths: Any, scales: Any, ratios: Any, 
 
 
 @inline
+def widen(paths: Any, scales: Any, v: Any) -> None:
+    """Give the count of a reached vertex a scale."""
+    scale = 0
+    while paths[v] >= HALF_STEP:
+        paths[v] *= STEP_DOWN
+        scale += 1
+    scales[v] = scale
+
+
+@inline
 def search_small(
     indptr: Any,
     indices: Any,
     in_indptr: Any,
     in_indices: Any,
-    wide: Any,
     limit: Any,
     seen: Any,
     queue: Any,
@@ -123,14 +133,16 @@ def search_small(
     scales: Any,
     sums: Any,
 ) -> None:
-    """Search level after level until one has more than ``limit`` edges, no vertex is found or a count overflows."""
+    """Search level after level until one has more than ``limit`` edges, or no vertex is found."""
     depth = state[DEPTH]
-    while levels[depth] < levels[depth + 1] and state[OUT_EDGES] <= limit and (wide or state[OVERFLOW] == 0):
+    while levels[depth] < levels[depth + 1] and state[OUT_EDGES] <= limit:
         found = levels[depth + 1]
         tail = found
         out_edges = 0
         in_edges = 0
         for i in range(levels[depth], found):
+            if i + ROWS_AHEAD < found:
+                prefetch(indices, indptr[queue[i + ROWS_AHEAD]])
             u = queue[i]
             for e in range(indptr[u], indptr[u + 1]):
                 v = np.int64(indices[e])
@@ -149,13 +161,20 @@ def search_small(
         state[UNSEEN] -= in_edges
         if in_edges > limit:
             return
+        wide = state[WIDE] != 0
         for i in range(found, tail):
+            if i + ROWS_AHEAD < tail:
+                prefetch(in_indices, in_indptr[queue[i + ROWS_AHEAD]])
             sums[queue[i]] = sum_paths(in_indptr, in_indices, paths, scales, wide, np.int64(queue[i]))
+        largest = 0.0
         for i in range(found, tail):
             v = queue[i]
             paths[v] = sums[v]
-            if sums[v] > LIMIT:
-                state[OVERFLOW] = 1
+            largest = max(largest, sums[v])
+        if not wide and largest > LIMIT:
+            for i in range(tail):
+                widen(paths, scales, np.int64(queue[i]))
+            state[WIDE] = 1
         state[IN_EDGES] = 0
 
 
@@ -163,7 +182,6 @@ def search_small(
 def return_small(
     indptr: Any,
     indices: Any,
-    wide: Any,
     limit: Any,
     queue: Any,
     levels: Any,
@@ -181,10 +199,12 @@ def return_small(
     A reached vertex scores its dependency plus ``extra``, the source ``extra`` for each other vertex.
     """
     depth = state[DEPTH]
+    wide = state[WIDE] != 0
     while depth > 0 and levels[depth + 1] - levels[depth] <= limit:
-        for i in range(levels[depth], levels[depth + 1]):
+        end = levels[depth + 1]
+        for i in range(levels[depth], end):
             sums[queue[i]] = sum_ratios(indptr, indices, paths, scales, ratios, edges, wide, np.int64(queue[i]))
-        for i in range(levels[depth], levels[depth + 1]):
+        for i in range(levels[depth], end):
             u = queue[i]
             ratios[u] = (1.0 + sums[u]) / paths[u]
             scores[u] += sums[u] + extra
@@ -211,6 +231,7 @@ def start(
     state[OUT_EDGES] = indptr[source + 1] - indptr[source]
     state[IN_EDGES] = 0
     state[UNSEEN] = len(in_indices)
+    state[WIDE] = 0
     state[OVERFLOW] = 0
     paths[source] = 1.0
     scales[source] = 0
@@ -253,7 +274,6 @@ def search_levels(
     indices: Any,
     in_indptr: Any,
     in_indices: Any,
-    wide: Any,
     limit: Any,
     seen: Any,
     queue: Any,
@@ -266,9 +286,7 @@ def search_levels(
     """Search small levels; has one work item."""
     first, last = claim(work)
     while first < last:
-        search_small(
-            indptr, indices, in_indptr, in_indices, wide, limit, seen, queue, levels, state, paths, scales, sums
-        )
+        search_small(indptr, indices, in_indptr, in_indices, limit, seen, queue, levels, state, paths, scales, sums)
         first, last = claim(work)
 
 
@@ -277,7 +295,6 @@ def return_levels(
     work: Any,
     indptr: Any,
     indices: Any,
-    wide: Any,
     limit: Any,
     queue: Any,
     levels: Any,
@@ -294,7 +311,7 @@ def return_levels(
     first, last = claim(work)
     while first < last:
         return_small(
-            indptr, indices, wide, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges
+            indptr, indices, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges
         )
         first, last = claim(work)
 
@@ -325,42 +342,34 @@ def search_blocks(
     block, last_block = claim(work)
     while block < last_block:
         for k in range(len(sources) * block // blocks, len(sources) * (block + 1) // blocks):
-            wide = False
-            while True:
-                start(
-                    indptr,
-                    in_indices,
-                    sources[k],
-                    seen[block],
-                    queue[block],
-                    levels[block],
-                    state[block],
-                    paths[block],
-                    scales[block],
-                )
-                search_small(
-                    indptr,
-                    indices,
-                    in_indptr,
-                    in_indices,
-                    wide,
-                    limit,
-                    seen[block],
-                    queue[block],
-                    levels[block],
-                    state[block],
-                    paths[block],
-                    scales[block],
-                    sums[block],
-                )
-                if wide or state[block, OVERFLOW] == 0:
-                    break
-                clear(seen[block], queue[block], state[block], paths[block], ratios[block])
-                wide = True
+            start(
+                indptr,
+                in_indices,
+                sources[k],
+                seen[block],
+                queue[block],
+                levels[block],
+                state[block],
+                paths[block],
+                scales[block],
+            )
+            search_small(
+                indptr,
+                indices,
+                in_indptr,
+                in_indices,
+                limit,
+                seen[block],
+                queue[block],
+                levels[block],
+                state[block],
+                paths[block],
+                scales[block],
+                sums[block],
+            )
             return_small(
                 indptr,
                 indices,
-                wide,
                 limit,
                 queue[block],
                 levels[block],

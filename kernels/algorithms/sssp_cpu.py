@@ -108,6 +108,7 @@ def relax(
     inverse: Any,
     base: Any,
     limit: Any,
+    most_edges: Any,
     both_ways: Any,
     distances: Any,
     pool: Any,
@@ -115,7 +116,10 @@ def relax(
     bins: Any,
     common: Any,
 ) -> None:
-    """Relax the edges of the shared blocks, then those of each slot's own bins below ``limit``; the items are slots."""
+    """Relax the edges of the shared blocks, then those of each slot's own bins below ``limit``; the items are slots.
+
+    A slot begins no further bin when it has relaxed ``most_edges``: what it went on with alone would be too early.
+    """
     first, last = claim(work)
     while first < last:
         for number in range(first, last):
@@ -152,7 +156,7 @@ def relax(
                 else:
                     while current < limit and bins[slot + current] == 0:
                         current += 1
-                    if current >= limit:
+                    if current >= limit or edges > most_edges:
                         break
                     tail = bins[slot + current]
                     bins[slot + current] = 0
