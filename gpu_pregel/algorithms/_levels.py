@@ -119,6 +119,8 @@ class Search:
     max_levels : int or None
     seed : int
         Selects the order in which vertices move.
+    deterministic : bool
+        Whether vertices move in batches; otherwise each moves at once, in the order of threads.
     refine : bool
         Whether communities are refined, as in Leiden's method.
     iterations, iteration : int
@@ -129,6 +131,7 @@ class Search:
     tolerance: float
     max_levels: int | None
     seed: int
+    deterministic: bool = True
     refine: bool = False
     iterations: int = 1
     iteration: int = 0

@@ -81,7 +81,6 @@ class CpuLevels:
         totals = level.degrees.copy() if starts is None else self._sum_totals(level, labels)
         active = np.ones(n, np.uint8)
         tables = self._tables(level)
-        batches, block = search.batches(level)
         limit = objective.gain(search.tolerance / 10**level.number)
         graph = (level.indptr, level.indices, level.weights, level.degrees)
         scale = (objective.rate, objective.unit)
@@ -104,31 +103,45 @@ class CpuLevels:
                 )
             return labels
         targets = labels.copy()
-        step, start = search.order(batches)
-        blocks = -(-n // block)
         for turn in range(search.rounds):
             gained = np.zeros(1, np.int64)
+            tallies = (tables, self._found, self._slots, *scale)
             with self._phases.measure(f"move {level.number + 1}.{turn + 1}"):
-                for i in range(batches):
-                    batch = (i * step + start) % batches
-                    size = max(0, -(-(blocks - batch) // batches))
-                    chunk = max(1, size // (_CHUNKS_PER_THREAD * self._threads))
-                    part = (batch, batches, block)
-                    scratch = (tables, self._found, self._slots)
-                    self._launch(
-                        kernels.propose, size, *part, *graph, labels, totals, active, targets, *scratch, *scale,
-                        gained, chunk=chunk,
-                    )  # fmt: skip
-                    # In the first round every vertex stays active: nearly all would be activated again.
-                    self._launch(
-                        kernels.move, size, *part, *graph[:2], level.degrees, labels, totals, active, targets,
-                        turn > 0, chunk=chunk,
-                    )  # fmt: skip
+                # In the first round every vertex stays active: nearly all would be activated again.
+                if search.deterministic:
+                    self._move_batches(level, search, labels, totals, active, targets, tallies, turn > 0, gained)
+                else:
+                    self._launch(kernels.move_at_once, n, *graph, labels, totals, active, *tallies, turn > 0, gained)
                 if turn == 0:
                     active.fill(1)
             if gained[0] <= limit:
                 break
         return labels
+
+    def _move_batches(
+        self,
+        level: Level,
+        search: Search,
+        labels: Array,
+        totals: Array,
+        active: Array,
+        targets: Array,
+        tallies: tuple[Any, ...],
+        mark: bool,
+        gained: Array,
+    ) -> None:
+        """Move the vertices of one batch after the other, each batch by the communities that it found."""
+        batches, block = search.batches(level)
+        step, start = search.order(batches)
+        blocks = -(-level.n // block)
+        graph = (level.indptr, level.indices, level.weights, level.degrees)
+        for i in range(batches):
+            batch = (i * step + start) % batches
+            size = max(0, -(-(blocks - batch) // batches))
+            chunk = max(1, size // (_CHUNKS_PER_THREAD * self._threads))
+            part, moving = (batch, batches, block), (labels, totals, active, targets)
+            self._launch(communities_cpu.propose, size, *part, *graph, *moving, *tallies, gained, chunk=chunk)
+            self._launch(communities_cpu.move, size, *part, *graph[:2], level.degrees, *moving, mark, chunk=chunk)
 
     def hand_over(self, level: Level, labels: list[Any]) -> tuple[LevelPhases, Level, list[Any]]:
         return self, level, labels

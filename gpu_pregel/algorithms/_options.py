@@ -20,6 +20,7 @@ COMMUNITIES = (
     Option("-t", "tolerance", "number", "gain of modularity at which a level ends (default 0.003; Leiden 0.01)"),
     Option("", "max_levels", "integer", "number of levels at most"),
     Option("", "seed", "integer", "the order in which vertices move (default 0)"),
+    Option("", "deterministic", "flag", "the same communities in every run (default)"),
 )
 
 SIMILARITY = (

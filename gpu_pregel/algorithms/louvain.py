@@ -19,7 +19,7 @@ from gpu_pregel.algorithms._levels import LevelPhases, Search, search_communitie
 from gpu_pregel.algorithms._levels_cpu import CpuLevels
 from gpu_pregel.algorithms._levels_operators import OperatorLevels
 from gpu_pregel.algorithms.communities import Communities, check_resolution, check_weights, modularity
-from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
@@ -39,6 +39,7 @@ def louvain(
     max_levels: int | None = None,
     tolerance: float = 0.003,
     seed: int = 0,
+    deterministic: bool = True,
     device: DeviceName = "auto",
     threads: int | None = None,
     progress: bool = False,
@@ -58,6 +59,9 @@ def louvain(
         each further level. A smaller one takes longer and finds slightly better communities.
     seed : int, default 0
         Selects the order in which vertices move.
+    deterministic : bool, default True
+        Find the same communities in every run. False takes less time on the CPU, where vertices then move in the order
+        in which threads come to them; it makes no difference on other devices.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -68,7 +72,7 @@ def louvain(
     -------
     Communities
         With ``labels``, ``levels``, ``count``, ``sizes()`` and ``modularity``. Every run, device and number of threads
-        gives the same communities.
+        gives the same communities unless ``deterministic`` is False.
 
     Raises
     ------
@@ -87,7 +91,16 @@ def louvain(
     ([0, 0, 0, 1, 1, 1], 0.357)
     """
     return find_communities(
-        "louvain", graph, resolution, max_levels, tolerance, seed, device=device, threads=threads, progress=progress
+        "louvain",
+        graph,
+        resolution,
+        max_levels,
+        tolerance,
+        seed,
+        deterministic=deterministic,
+        device=device,
+        threads=threads,
+        progress=progress,
     )
 
 
@@ -100,6 +113,7 @@ def find_communities(
     seed: int,
     iterations: int = 1,
     *,
+    deterministic: bool,
     device: DeviceName,
     threads: int | None,
     progress: bool,
@@ -113,9 +127,10 @@ def find_communities(
     tolerance = check_open_interval("tolerance", tolerance, 0, 1)
     seed = check_integer("seed", seed, 0)
     iterations = check_integer("iterations", iterations, 1)
+    deterministic = check_flag("deterministic", deterministic)
     target = get_device(device, threads=threads)
     levels, close = _levels_on(target, graph, device, progress)
-    search = Search(resolution, tolerance, max_levels, seed, name == "leiden", iterations)
+    search = Search(resolution, tolerance, max_levels, seed, deterministic, name == "leiden", iterations)
     found = search_communities(levels, graph, search) if graph.num_vertices else [np.empty(0, np.uint32)]
     found = [target.upload(labels) if isinstance(labels, np.ndarray) else labels for labels in found]
     stats, trace = close()

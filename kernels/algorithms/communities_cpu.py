@@ -210,6 +210,50 @@ def move(
 
 
 @jit
+def move_at_once(
+    work: Any,
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    labels: Any,
+    totals: Any,
+    active: Any,
+    tables: Any,
+    found: Any,
+    slots: Any,
+    rate: Any,
+    unit: Any,
+    mark: Any,
+    gained: Any,
+) -> None:
+    """Move each active vertex as soon as its best community is known; the result depends on the order of threads."""
+    mine = fetch_and_add(slots, 0, 1)
+    table = tables[mine]
+    candidates = found[mine]
+    total = np.int64(0)
+    first, last = claim(work)
+    while first < last:
+        for u in range(first, last):
+            if active[u] == 0:
+                continue
+            active[u] = 0
+            to, gain = _find_best(u, indptr, indices, weights, degrees, labels, totals, table, candidates, rate, unit)
+            if gain > 0:
+                fetch_and_add(totals, labels[u], -degrees[u])
+                fetch_and_add(totals, to, degrees[u])
+                labels[u] = to
+                total += gain
+                if mark:
+                    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+                        v = indices[e]
+                        if labels[v] != to:
+                            active[v] = 1
+        first, last = claim(work)
+    fetch_and_add(gained, 0, total)
+
+
+@jit
 def move_serially(
     work: Any,
     indptr: Any,
