@@ -187,7 +187,8 @@ class _Search:
             if depth == 0:
                 return
             begin, size = int(levels[depth]), int(levels[depth + 1] - levels[depth])
-            self._launch(large.depend, size, *self._out, bool(state[small.WIDE]), queue, begin, *arrays, self.edges, chunk=_CHUNK)
+            wide = bool(state[small.WIDE])
+            self._launch(large.depend, size, *self._out, wide, queue, begin, *arrays, self.edges, chunk=_CHUNK)
             settled = (self._paths, *dependencies, *results)
             self._launch(large.settle_ratios, size, queue, begin, *settled, chunk=4 * _CHUNK)
             state[small.DEPTH] = depth - 1

@@ -310,9 +310,7 @@ def return_levels(
     """Go back through small levels; has one work item."""
     first, last = claim(work)
     while first < last:
-        return_small(
-            indptr, indices, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges
-        )
+        return_small(indptr, indices, limit, queue, levels, state, paths, scales, ratios, sums, extra, scores, edges)
         first, last = claim(work)
 
 
