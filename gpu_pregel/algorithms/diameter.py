@@ -177,7 +177,7 @@ class _Search:
     def bound(self, labels: Array, least: int, few: int) -> None:
         """Search from vertices of each component whose bounds are the largest and the smallest in turn.
 
-        End after ``least`` of them when they rule out too little, or when at most ``few`` vertices are left whose bounds
+        End after ``least`` of them if they rule out too little, and when at most ``few`` vertices are left whose bounds
         are above the largest distance found.
         """
         n = len(labels)
