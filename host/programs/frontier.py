@@ -46,6 +46,9 @@ class Operators(Protocol):
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""
 
+    def is_of_graph(self, array: Any) -> bool:
+        """Whether a device array belongs to the graph, so that bodies only read it; NumPy arrays say so themselves."""
+
     def everything(self) -> VertexSet:
         """Return the set of all vertices."""
 

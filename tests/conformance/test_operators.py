@@ -323,3 +323,21 @@ def test_bodies_that_cannot_be_compiled_are_rejected() -> None:
         ProgramError, match=r"receives takes 0 arguments, but is called with receives\(v, \*arrays\): 1"
     ):
         gp.process_edges(lambda u, v, weight: True, frontier, receives=lambda: True)
+
+
+@OPERATOR_DEVICES
+def test_bodies_that_write_to_read_only_arrays_are_rejected(device: str) -> None:
+    frontier = gp.Frontier(gp.grid(3), device=device)
+    values, degrees = frontier.full(7, np.int64), frontier.csr().indptr
+    for body in (lambda v, a, b: gp.atomics.add(b, v, a[v]), write_second):
+        with pytest.raises(ProgramError, match=r"writes to a read-only array .*line.*: arrays\[1\] is read-only; pass"):
+            gp.process_vertices(body, frontier, [values, degrees])
+    assert frontier.download(degrees).tolist() == gp.grid(3).indptr.tolist()
+    assert gp.process_vertices(lambda v, a, b: gp.atomics.load(b, v + 1), frontier, [values, degrees]) == sum(
+        gp.grid(3).indptr
+    )
+
+
+def write_second(v: Any, a: Any, b: Any) -> Any:
+    b[v] = a[v]
+    return 1
