@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import types
 
-from gpu_pregel.errors import ArgumentTypeError, ProgramError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
 from gpu_pregel.host.programs.checks import place_of, result_type
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.kernels.library import atomics
@@ -185,18 +185,27 @@ def read_only_error(role: str, kinds: tuple[Any, ...], place: str) -> ProgramErr
     return ProgramError(f"{role} writes to a read-only array{place}: {read_only}; pass a copy, as from frontier.upload")
 
 
+DTYPES = frozenset(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]))
+"""The dtypes of the arrays and numbers that bodies take."""
+NUMBERS = "bools, integers, floats of 32 or 64 bits or complex numbers, in the machine's byte order"
+
+
 def kind_of(name: str, array: Any) -> Any:
     """Return the Numba type of an array or number that is passed to bodies."""
     if type(array) is float or (type(array) is int and -(1 << 63) <= array < 1 << 63):
         return types.float64 if type(array) is float else types.int64
-    if isinstance(array, (bool, int, float, np.generic, np.ndarray)):
+    if isinstance(array, int) and not -(1 << 63) <= array < 1 << 64:
+        raise ArgumentError(f"{name} is {array}, which does not fit 64 bits: pass a smaller number or a float")
+    if isinstance(array, (bool, int, float)):
         return numba.typeof(array)
     dtype = getattr(array, "dtype", None)
     if dtype is None or not isinstance(dtype, np.dtype):
         raise ArgumentTypeError(
             f"{name} must be an array on the frontier's device or a number, not {type(array).__name__}"
         )
-    return _array_type(dtype)
+    if dtype not in DTYPES:
+        raise ArgumentTypeError(f"{name} has dtype {dtype}, but bodies take {NUMBERS}: convert it by astype")
+    return numba.typeof(array) if isinstance(array, (np.generic, np.ndarray)) else _array_type(dtype)
 
 
 @functools.cache
