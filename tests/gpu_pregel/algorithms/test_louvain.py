@@ -150,7 +150,8 @@ def test_equal_communities_for_any_number_of_threads(method: Any) -> None:
 def test_moves_in_the_order_of_threads_find_communities_as_good(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_levels, "SERIAL_EDGES", 20)
     random = np.random.default_rng(2)
-    weighted = gp.Graph.from_edgelist(*random.integers(0, 300, (2, 900)), random.random(900))
+    src, dst = random.integers(0, 300, (2, 900))
+    weighted = gp.Graph.from_edgelist(src, dst, random.random(900))
     for graph in (ring_of_cliques(40, 6), weighted, gp.kronecker(12, 12)):
         expected = method(graph).modularity
         for threads in (1, 2, 5):
