@@ -73,16 +73,9 @@ class Searches:
 
     def components(self) -> Array:
         """Return the smallest vertex of each vertex's (weak) component, int64[n]."""
-        if self.target.name != "python":
-            found = connected_components(self.graph, device=self.target.name, threads=self.target.threads)
-            self._rows += found.trace
-            return found.to_numpy().astype(np.int64)
-        labels = np.full(self.graph.num_vertices, -1)
-        graph = self.graph.to_undirected()
-        for v in range(len(labels)):
-            if labels[v] < 0:
-                labels[Searches(graph, self.target, progress=False).hops(np.array([v])) >= 0] = v
-        return labels
+        found = connected_components(self.graph, device=self.target.name, threads=self.target.threads)
+        self._rows += found.trace
+        return found.to_numpy().astype(np.int64)
 
     def _on_cpu(self, sources: Array | None, transpose: bool, by_source: bool, counted: bool) -> Array:
         graph, target = self.graph, self.target

@@ -19,6 +19,8 @@ from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
 
 if TYPE_CHECKING:
@@ -116,8 +118,8 @@ def connected_components(
     graph : Graph, NetworkX graph or SciPy sparse matrix
     method : {"afforest", "propagation"}
         "propagation" sends labels along edges until none changes, as Gemini does: a superstep for every edge of the
-        longest shortest path, on a copy without directions if the graph is directed. It also runs on "python".
-    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED"}
+        longest shortest path, on a copy without directions if the graph is directed.
+    device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False
@@ -151,6 +153,8 @@ def connected_components(
         return Components(graph=graph, stats=found.stats, trace=found.trace, labels=found.values)
     n = graph.num_vertices
     target = get_device(device, threads=threads)
+    if target.name == "python":
+        return _interpreted(graph, progress)
     kernels = target.kernels("components")
     edges = graph._csr_on(target, 8 * n + 4)
     labels = target.empty(n, np.uint32)
@@ -166,3 +170,32 @@ def connected_components(
     phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels)
     phases.run("compress", kernels.compress, n, labels)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
+
+
+def _interpreted(graph: Graph, progress: bool) -> Components:
+    """Link the ends of every edge, then compress, on the device "python", which has no kernels."""
+    frontier = Frontier(graph, device="python", progress=progress)
+    labels = np.arange(graph.num_vertices, dtype=np.uint32)
+    process_edges(_link, frontier, [labels], returns="sum")
+    process_vertices(_compress, frontier, [labels])
+    return Components(graph=graph, stats=frontier.stats(), trace=frontier.trace(), labels=labels)
+
+
+def _link(u: int, v: int, weight: float, labels: Array) -> int:
+    """Make the smaller root of both trees the parent of the larger one; no other thread writes."""
+    p, q = _root(u, labels), _root(v, labels)
+    labels[max(p, q)] = min(p, q)
+    return 0
+
+
+def _compress(v: int, labels: Array) -> int:
+    labels[v] = _root(v, labels)
+    return 0
+
+
+def _root(v: int, labels: Array) -> int:
+    """Return the root of a vertex, and shorten its path (path halving)."""
+    while labels[v] != v:
+        labels[v] = labels[labels[v]]
+        v = labels[v]
+    return v

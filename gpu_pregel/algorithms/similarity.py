@@ -37,6 +37,7 @@ from gpu_pregel.kernels.library.sorted_rows import count_common, find
 Array = np.ndarray[Any, Any]
 
 _ROWS_AT_ONCE = 64
+_LARGEST_EXPONENT = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,8 +100,8 @@ class PairScores(Result):
 
 def jaccard(
     graph: GraphLike,
-    *,
     pairs: Any = None,
+    *,
     weighted: bool = False,
     device: DeviceName = "auto",
     threads: int | None = None,
@@ -152,8 +153,8 @@ def jaccard(
 
 def overlap(
     graph: GraphLike,
-    *,
     pairs: Any = None,
+    *,
     weighted: bool = False,
     device: DeviceName = "auto",
     threads: int | None = None,
@@ -197,8 +198,8 @@ def overlap(
 
 def cosine(
     graph: GraphLike,
-    *,
     pairs: Any = None,
+    *,
     weighted: bool = False,
     device: DeviceName = "auto",
     threads: int | None = None,
@@ -270,7 +271,11 @@ def _similarity(
         rows = Frontier(simple, device=device, threads=threads).csr()
         scores = run.full(0, np.float64)
         arrays = [run.upload(first), run.upload(second), *rows[: 3 if weighted else 2], kind, scores]
-        process_vertices(_score_by_weights if weighted else _score, run, arrays)
+        if weighted:
+            scales = _scales(simple) if kind == COSINE else np.empty(0)
+            process_vertices(_score_by_weights, run, [*arrays, run.upload(scales)])
+        else:
+            process_vertices(_score, run, arrays)
     return PairScores(
         graph=graph,
         stats=run.stats(),
@@ -323,6 +328,17 @@ def _adjacent_pairs(graph: Graph, threads: int) -> tuple[Array, Array]:
     return sources[ascending], graph.indices[ascending]
 
 
+def _scales(graph: Graph) -> Array:
+    """Return a power of two for each row by which its weights are multiplied, so that no square underflows."""
+    weights = np.asarray(graph.weights, np.float64)
+    largest = np.zeros(graph.num_vertices)
+    rows = np.flatnonzero(graph.out_degrees)
+    if len(rows):
+        largest[rows] = np.maximum.reduceat(weights, graph.indptr[rows])
+    scales: Array = np.ldexp(1.0, np.minimum(-np.frexp(largest)[1], _LARGEST_EXPONENT))
+    return scales
+
+
 def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, kind: int, scores: Array) -> int:
     u, v = first[i], second[i]
     begin, end = indptr[u], indptr[u + 1]
@@ -333,26 +349,36 @@ def _score(i: int, first: Array, second: Array, indptr: Array, indices: Array, k
 
 
 def _score_by_weights(
-    i: int, first: Array, second: Array, indptr: Array, indices: Array, weights: Array, kind: int, scores: Array
+    i: int,
+    first: Array,
+    second: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    kind: int,
+    scores: Array,
+    scales: Array,
 ) -> int:
     u, v = first[i], second[i]
     begin, end = indptr[u], indptr[u + 1]
     other, other_end = indptr[v], indptr[v + 1]
+    scale, other_scale = (scales[u], scales[v]) if kind == COSINE else (1.0, 1.0)
     common = 0.0
     place = other
     for e in range(begin, end):
         place = find(indices, place, other_end, indices[e])
         if place < other_end and indices[place] == indices[e]:
-            one, two = float(weights[e]), float(weights[place])
+            one, two = weights[e] * scale, weights[place] * other_scale
             common += one * two if kind == COSINE else min(one, two)
-    scores[i] = ratio(kind, common, _volume(kind, weights, begin, end), _volume(kind, weights, other, other_end))
+    volume = _volume(kind, weights, begin, end, scale)
+    scores[i] = ratio(kind, common, volume, _volume(kind, weights, other, other_end, other_scale))
     return 0
 
 
-def _volume(kind: int, weights: Array, begin: int, end: int) -> float:
-    """Return the sum of the weights of a row, or of their squares."""
+def _volume(kind: int, weights: Array, begin: int, end: int, scale: float) -> float:
+    """Return the sum of the scaled weights of a row, or of their squares."""
     total = 0.0
     for e in range(begin, end):
-        weight = float(weights[e])
+        weight = weights[e] * scale
         total += weight * weight if kind == COSINE else weight
     return total

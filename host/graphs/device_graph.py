@@ -74,6 +74,10 @@ class DeviceGraph:
             self._copies[key] = array, self.device.upload(np.ascontiguousarray(array, dtype))
         return self._copies[key][1]
 
+    def has(self, array: Any) -> bool:
+        """Whether an array is one of the copies."""
+        return any(array is copy for _, copy in self._copies.values())
+
     def keep(self, host: Array, dtype: Any, device: MemoryDevice, values: Any, *, shared: bool) -> None:
         """Use a user's array on this device as the copy of ``host``, if it has the kind and size of ``dtype``.
 

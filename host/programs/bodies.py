@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import types
 
-from gpu_pregel.errors import ArgumentTypeError, ProgramError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
 from gpu_pregel.host.programs.checks import place_of, result_type
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.kernels.library import atomics
@@ -143,19 +143,21 @@ def _digest(bodies: Bodies, returns: str) -> str:
 def _check(bodies: Bodies, returns: str) -> np.dtype[Any]:
     """Raise an error unless the functions return what is expected; return the dtype of a sum of results."""
     call = "body(v, *arrays)" if bodies.weight is None else "body(u, v, weight, *arrays)"
-    result, place = _result_of(bodies.body, "the body", call, bodies.arguments())
+    result, place = _result_of(bodies.body, "the body", call, bodies.arguments(), bodies.kinds)
     if not isinstance(result, (types.Boolean, types.Integer) + ((types.Float,) if returns == "sum" else ())):
         expected = "True or False" if returns == "frontier" else "a number"
         raise ProgramError(f"the body returns {result}, but must return {expected}{place}")
     if bodies.receives is not None:
         arguments = (types.int64, *bodies.kinds)
-        answer, place = _result_of(bodies.receives, "receives", "receives(v, *arrays)", arguments)
+        answer, place = _result_of(bodies.receives, "receives", "receives(v, *arrays)", arguments, bodies.kinds)
         if not isinstance(answer, (types.Boolean, types.Integer)):
             raise ProgramError(f"receives returns {answer}, but must return True or False{place}")
     return np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
 
 
-def _result_of(function: Function, role: str, call: str, arguments: tuple[Any, ...]) -> tuple[Any, str]:
+def _result_of(
+    function: Function, role: str, call: str, arguments: tuple[Any, ...], kinds: tuple[Any, ...]
+) -> tuple[Any, str]:
     """Return the type of a function's result, and its place in the source."""
     compiled = device_function(function, device)
     code = compiled.py_func.__code__
@@ -167,21 +169,43 @@ def _result_of(function: Function, role: str, call: str, arguments: tuple[Any, .
         )
     if code.co_flags & inspect.CO_VARARGS:
         arguments = (*arguments[:taken], types.StarArgTuple(arguments[taken:]))
-    return result_type(compiled, role, arguments), place_of(compiled)
+    try:
+        return result_type(compiled, role, arguments), place_of(compiled)
+    except ProgramError as error:
+        if "Cannot modify readonly array" in str(error):
+            raise read_only_error(role, kinds, place_of(compiled, error.__cause__)) from error
+        raise
+
+
+def read_only_error(role: str, kinds: tuple[Any, ...], place: str) -> ProgramError:
+    """Return the error for a function that writes to a read-only array, of which there may be several."""
+    named = [f"arrays[{k}]" for k, kind in enumerate(kinds) if isinstance(kind, types.Array) and not kind.mutable]
+    verb = "is" if len(named) == 1 else "are"
+    read_only = f"{' and '.join(named)} {verb} read-only" if named else "an array that it refers to is read-only"
+    return ProgramError(f"{role} writes to a read-only array{place}: {read_only}; pass a copy, as from frontier.upload")
+
+
+DTYPES = frozenset(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]))
+"""The dtypes of the arrays and numbers that bodies take."""
+NUMBERS = "bools, integers, floats of 32 or 64 bits or complex numbers, in the machine's byte order"
 
 
 def kind_of(name: str, array: Any) -> Any:
     """Return the Numba type of an array or number that is passed to bodies."""
     if type(array) is float or (type(array) is int and -(1 << 63) <= array < 1 << 63):
         return types.float64 if type(array) is float else types.int64
-    if isinstance(array, (bool, int, float, np.generic, np.ndarray)):
+    if isinstance(array, int) and not -(1 << 63) <= array < 1 << 64:
+        raise ArgumentError(f"{name} is {array}, which does not fit 64 bits: pass a smaller number or a float")
+    if isinstance(array, (bool, int, float)):
         return numba.typeof(array)
     dtype = getattr(array, "dtype", None)
     if dtype is None or not isinstance(dtype, np.dtype):
         raise ArgumentTypeError(
             f"{name} must be an array on the frontier's device or a number, not {type(array).__name__}"
         )
-    return _array_type(dtype)
+    if dtype not in DTYPES:
+        raise ArgumentTypeError(f"{name} has dtype {dtype}, but bodies take {NUMBERS}: convert it by astype")
+    return numba.typeof(array) if isinstance(array, (np.generic, np.ndarray)) else _array_type(dtype)
 
 
 @functools.cache

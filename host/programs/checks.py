@@ -159,7 +159,7 @@ def _check(function: Any, role: str, arguments: tuple[Any, ...], fields: Fields)
             )
 
 
-def place_of(function: Any, error: Exception | None = None) -> str:
+def place_of(function: Any, error: BaseException | None = None) -> str:
     """Return the file and line of a function, with the text of the line if it is available."""
     code = function.py_func.__code__
     line = code.co_firstlineno
@@ -176,7 +176,7 @@ def place_of(function: Any, error: Exception | None = None) -> str:
     return f" ({code.co_filename}, line {line}{f': {text}' if text else ''})"
 
 
-def _plain_text(error: Exception) -> str:
+def _plain_text(error: BaseException) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.arguments import check_flag
+from gpu_pregel.host.arguments import check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
@@ -17,7 +18,7 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.edge_arrays import as_vector
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.partitions import pack_bits
-from gpu_pregel.host.programs.bodies import Bodies
+from gpu_pregel.host.programs.bodies import DTYPES, NUMBERS, Bodies
 from gpu_pregel.host.superstep.progress import WITHOUT_TOTAL, ProgressBar
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -45,6 +46,9 @@ class Operators(Protocol):
 
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""
+
+    def is_of_graph(self, array: Any) -> bool:
+        """Whether a device array belongs to the graph, so that bodies only read it; NumPy arrays say so themselves."""
 
     def everything(self) -> VertexSet:
         """Return the set of all vertices."""
@@ -188,7 +192,8 @@ class Frontier:
 
     def full(self, value: Any, dtype: Any, size: int | None = None) -> Any:
         """Return an array in device memory filled with ``value``: n elements, unless a ``size`` is given."""
-        return self.device.full(self.graph.num_vertices if size is None else size, value, dtype)
+        size = self.graph.num_vertices if size is None else check_integer("size", size, 0)
+        return self.device.full(size, _filling(value, dtype), dtype)
 
     def upload(self, array: Array) -> Any:
         """Return a copy of a host array in the memory of the device."""
@@ -236,11 +241,33 @@ class Frontier:
     def __len__(self) -> int:
         return self._active.count
 
-    def __contains__(self, vertex: int) -> bool:
-        return 0 <= vertex < self.graph.num_vertices and bool(self.flags()[vertex])
+    def __contains__(self, vertex: object) -> bool:
+        if isinstance(vertex, bool) or not isinstance(vertex, (int, np.integer)):
+            raise ArgumentTypeError(
+                f"a frontier contains vertex numbers, not {vertex!r:.80}; graph.vertex(id) finds the number of an id"
+            )
+        return bool(0 <= vertex < self.graph.num_vertices and self.flags()[vertex])
 
     def __repr__(self) -> str:
         return f"<Frontier: {len(self):,} of {self.graph.num_vertices:,} vertices>"
+
+
+def _filling(value: Any, dtype: Any) -> np.generic:
+    """Return ``value`` as a number of a dtype, or raise an error if that changes it."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if dtype is None or kind not in DTYPES:
+        raise ArgumentTypeError(f"dtype must be of {NUMBERS}, such as 'int64', not {dtype!r:.80}")
+    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        raise ArgumentTypeError(f"value must be a number, not {value!r:.80}")
+    with np.errstate(all="ignore"), suppress(OverflowError, TypeError, ValueError):
+        number: np.generic = kind.type(value)
+        is_rounded = kind.kind in "fc" and (np.isfinite(number) or not np.isfinite(value))
+        if is_rounded or number.item() == value:
+            return number
+    raise ArgumentError(f"value is {value!r:.80}, which {kind} cannot hold")
 
 
 def frontier_words(graph: Graph, given: Any) -> Array:

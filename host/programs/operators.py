@@ -210,4 +210,10 @@ def _checked(
             raise ArgumentTypeError(
                 f"arrays[{k}] is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"
             )
-    return tuple(arrays), tuple(kind_of(f"arrays[{k}]", array) for k, array in enumerate(arrays))
+    kinds = [kind_of(f"arrays[{k}]", array) for k, array in enumerate(arrays)]
+    if not device.is_host:
+        is_of_graph = frontier._run.operators.is_of_graph
+        kinds = [
+            kind.copy(readonly=True) if is_of_graph(array) else kind for kind, array in zip(kinds, arrays, strict=True)
+        ]
+    return tuple(arrays), tuple(kinds)

@@ -81,6 +81,10 @@ class CpuOperators:
         """Return the arrays of the CSR or CSC in the device's memory."""
         return csr
 
+    def is_of_graph(self, array: Any) -> bool:  # noqa: ARG002
+        """Whether a device array belongs to the graph."""
+        return False
+
     def everything(self) -> CpuSet:
         """Return the set of all vertices."""
         return CpuSet(self._pool, None, self._graph.num_vertices, self._graph.num_edges, queued=False)

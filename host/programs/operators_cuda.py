@@ -126,6 +126,10 @@ class CudaOperators:
         copy = self._copies.copy
         return CSR(copy(csr.indptr), copy(csr.indices), None if csr.weights is None else copy(csr.weights))
 
+    def is_of_graph(self, array: Any) -> bool:
+        """Whether a device array belongs to the graph."""
+        return self._copies.has(array)
+
     def everything(self) -> CudaSet:
         """Return the set of all vertices."""
         active = CudaSet(self._pool, None, transposed=False, queued=False)
@@ -353,7 +357,9 @@ class CudaOperators:
 def make_kernel(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
     """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
     one = compile_bodies(bodies, returns, jit_cuda.device)
-    arrays, offsets = numba.types.Tuple(bodies.kinds), numba.from_dtype(offset)[::1]
+    # Writes to read-only arrays have been refused.
+    kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
+    arrays, offsets = numba.types.Tuple(kinds), numba.from_dtype(offset)[::1]
     if kind == "sum of vertices":
         return vertices_cuda.make_sum(one.body, arrays, one.total), one.total
     if kind == "filter of queue":

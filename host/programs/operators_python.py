@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.bodies import Bodies, Function
+from gpu_pregel.host.programs.bodies import Bodies, Function, read_only_error
 from gpu_pregel.host.programs.interpreter import STRICT
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +37,10 @@ class PythonOperators:
         """Return the arrays of the CSR or CSC."""
         return csr
 
+    def is_of_graph(self, array: Any) -> bool:  # noqa: ARG002
+        """Whether a device array belongs to the graph."""
+        return False
+
     def everything(self) -> PythonSet:
         """Return the set of all vertices."""
         return self.chosen(np.ones(self._graph.num_vertices, bool))
@@ -62,7 +66,7 @@ class PythonOperators:
         body = _plain(bodies.body)
         with np.errstate(**STRICT):
             results = ((v, body(v, *arrays)) for v in np.flatnonzero(active.flags).tolist())
-            return self._collect(results, bodies.body, returns)
+            return self._collect(results, bodies, returns)
 
     def process_edges(
         self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
@@ -71,7 +75,7 @@ class PythonOperators:
         csr = self._graph.csc if transpose == push else self._graph._csr
         edges = self._push(csr, bodies, active, arrays) if push else self._pull(csr, bodies, active, arrays)
         with np.errstate(**STRICT):
-            return self._collect(edges, bodies.body, returns)
+            return self._collect(edges, bodies, returns)
 
     def _push(self, csr: CSR, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
         body, receives = _plain(bodies.body), _plain(bodies.receives)
@@ -89,21 +93,35 @@ class PythonOperators:
                 if active.flags[u]:
                     yield v, body(u, v, weight, *arrays)
 
-    def _collect(self, results: Iterator[tuple[int, Any]], body: Function, returns: str) -> Any:
+    def _collect(self, results: Iterator[tuple[int, Any]], bodies: Bodies, returns: str) -> Any:
         """Return the sum of the results, or the set of the vertices whose result is true."""
         found = np.zeros(self._graph.num_vertices, bool)
         total: Any = 0
-        for v, result in results:
+        for v, result in _explaining_writes(results, bodies):
             if not isinstance(result, (bool, int, float, np.number, np.bool_)):
-                code = _plain(body).__code__
-                place = f"{code.co_filename}, line {code.co_firstlineno}"
                 expected = "True or False" if returns == "frontier" else "a number"
-                raise ProgramError(f"the body returns {result!r:.80}, but must return {expected} ({place})")
+                place = _place_of(bodies.body)
+                raise ProgramError(f"the body returns {result!r:.80}, but must return {expected}{place}")
             if returns == "sum":
                 total += np.asarray(result).item()
             elif result:
                 found[v] = True
         return self.chosen(found) if returns == "frontier" else total
+
+
+def _explaining_writes(results: Iterator[Any], bodies: Bodies) -> Iterator[Any]:
+    """Yield the results; replace NumPy's error for a write to a read-only array."""
+    try:
+        yield from results
+    except ValueError as error:
+        if "destination is read-only" not in str(error):
+            raise
+        raise read_only_error("the body", bodies.kinds, _place_of(bodies.body)) from error
+
+
+def _place_of(function: Function) -> str:
+    code = _plain(function).__code__
+    return f" ({code.co_filename}, line {code.co_firstlineno})"
 
 
 def _plain(function: Any) -> Any:

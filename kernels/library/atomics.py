@@ -22,6 +22,7 @@ import builtins
 from typing import Any
 
 from numba.core import types
+from numba.core.errors import TypingError
 from numba.extending import overload
 
 from gpu_pregel.kernels.library import atomics_cpu
@@ -74,6 +75,9 @@ def compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> boo
     return True
 
 
+REVISION = 2
+"""Raise the number if an overload changes: compiled code is kept by the functions above, which do not include it."""
+
 PORTABLE = (load, store, min, max, add, bitwise_or, compare_and_swap)
 """The operations; each has an overload for every compiler."""
 
@@ -88,6 +92,16 @@ def is_atomic_array(array: Any) -> bool:
     )
 
 
+def can_write(array: Any) -> bool:
+    """Whether a Numba type is an array that the operations can change; raise ``TypingError`` if it is read-only."""
+    if not is_atomic_array(array):
+        return False
+    if not array.mutable:
+        # What Numba says of other writes.
+        raise TypingError(f"Cannot modify readonly array of type: {array}")
+    return True
+
+
 @overload(load, target="cpu", strict=False)
 def _load(array: Any, index: Any) -> Any:
     if is_atomic_array(array):
@@ -97,14 +111,14 @@ def _load(array: Any, index: Any) -> Any:
 
 @overload(store, target="cpu", strict=False)
 def _store(array: Any, index: Any, value: Any) -> Any:
-    if is_atomic_array(array):
+    if can_write(array):
         return lambda array, index, value: atomics_cpu.store(array, index, value)
     return None
 
 
 @overload(min, target="cpu", strict=False)
 def _min(array: Any, index: Any, value: Any) -> Any:
-    if not is_atomic_array(array):
+    if not can_write(array):
         return None
     dtype = array.dtype
 
@@ -122,7 +136,7 @@ def _min(array: Any, index: Any, value: Any) -> Any:
 
 @overload(max, target="cpu", strict=False)
 def _max(array: Any, index: Any, value: Any) -> Any:
-    if not is_atomic_array(array):
+    if not can_write(array):
         return None
     dtype = array.dtype
 
@@ -140,7 +154,7 @@ def _max(array: Any, index: Any, value: Any) -> Any:
 
 @overload(add, target="cpu", strict=False)
 def _add(array: Any, index: Any, value: Any) -> Any:
-    if not is_atomic_array(array):
+    if not can_write(array):
         return None
     dtype = array.dtype
     if isinstance(dtype, types.Integer):
@@ -157,7 +171,7 @@ def _add(array: Any, index: Any, value: Any) -> Any:
 
 @overload(bitwise_or, target="cpu", strict=False)
 def _bitwise_or(array: Any, index: Any, value: Any) -> Any:
-    if not is_atomic_array(array) or not isinstance(array.dtype, types.Integer):
+    if not can_write(array) or not isinstance(array.dtype, types.Integer):
         return None
     dtype = array.dtype
     return lambda array, index, value: atomics_cpu.fetch_and_or(array, index, dtype(value))
@@ -165,6 +179,6 @@ def _bitwise_or(array: Any, index: Any, value: Any) -> Any:
 
 @overload(compare_and_swap, target="cpu", strict=False)
 def _compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> Any:
-    if is_atomic_array(array):
+    if can_write(array):
         return lambda array, index, expected, desired: atomics_cpu.compare_and_swap(array, index, expected, desired)
     return None

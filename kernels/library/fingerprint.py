@@ -176,6 +176,8 @@ class Fingerprint:
             self._note("closure", name)
             self._cells.append((cell, cell.cell_contents))
             self._visit(cell.cell_contents)
+        if self._with_package and function.__module__ == _PORTABLE:
+            self._note("overloads", function.__globals__["REVISION"])
         names = all_names(code)
         for name in sorted(names):
             self._visit_name(name, function.__globals__, names)
@@ -200,8 +202,9 @@ class Fingerprint:
             if (id(module), attributes) in self._modules:
                 return
             self._modules.add((id(module), attributes))
-        for attribute in sorted(attributes & vars(module).keys()):
-            value = vars(module)[attribute]
+        lazy = set(dir(module)) if module.__name__ == _PACKAGE else set()
+        for attribute in sorted(attributes & (vars(module).keys() | lazy)):
+            value = getattr(module, attribute)
             self._bindings.append((vars(module), attribute, value))
             self._note("attribute", attribute)
             self._visit(value)

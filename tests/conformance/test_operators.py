@@ -295,6 +295,11 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.process_vertices(lambda v: None, frontier)
     with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be an array on the frontier's device or a number"):
         gp.process_vertices(count_even, frontier, ["a"])
+    with pytest.raises(ArgumentError, match=r"arrays\[1\] is 18446744073709551616, which does not fit 64 bits"):
+        gp.process_vertices(count_even, frontier, [values, 2**64])
+    for wrong in (np.arange(9, dtype=">i8"), np.full(9, "a"), np.zeros(9, np.float16)):
+        with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] has dtype .*, but bodies take bools, integers"):
+            gp.process_vertices(count_even, frontier, [frontier.upload(wrong)])
     with pytest.raises(ArgumentTypeError, match="arrays must be a list or tuple of arrays and numbers, not"):
         gp.process_vertices(count_even, frontier, values)
     with pytest.raises(ArgumentError, match=r"arrays\[0\] has 2 dimensions"):
@@ -323,3 +328,45 @@ def test_bodies_that_cannot_be_compiled_are_rejected() -> None:
         ProgramError, match=r"receives takes 0 arguments, but is called with receives\(v, \*arrays\): 1"
     ):
         gp.process_edges(lambda u, v, weight: True, frontier, receives=lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((-1, np.uint32), ArgumentError, "value is -1, which uint32 cannot hold"),
+        ((0.5, np.int64), ArgumentError, "value is 0.5, which int64 cannot hold"),
+        ((1e300, np.float32), ArgumentError, r"value is 1e\+300, which float32 cannot hold"),
+        (("a", np.int64), ArgumentTypeError, "value must be a number, not 'a'"),
+        ((0, "wide"), ArgumentTypeError, "dtype must be of bools, integers.* such as 'int64', not 'wide'"),
+        ((0, object), ArgumentTypeError, "dtype must be of bools, integers"),
+        ((0, np.int64, -1), ArgumentError, "size must be at least 0, not -1"),
+    ],
+)
+def test_arrays_are_filled_with_numbers_that_they_can_hold(arguments: Any, error: Any, message: str) -> None:
+    frontier = gp.Frontier(gp.grid(3), device="python")
+    with pytest.raises(error, match=message):
+        frontier.full(*arguments)
+    given: Any = ((1.0, "u1"), (0.1, np.float32), (-np.inf, float), (True, int))
+    filled = [frontier.full(value, dtype, 1) for value, dtype in given]
+    assert [array.tolist() for array in filled] == [[1], [np.float32(0.1)], [-np.inf], [1]]
+    for wrong in ("a", 1.5, None, True):
+        with pytest.raises(ArgumentTypeError, match=r"a frontier contains vertex numbers, not .*graph\.vertex"):
+            wrong in frontier  # noqa: B015
+
+
+@OPERATOR_DEVICES
+def test_bodies_that_write_to_read_only_arrays_are_rejected(device: str) -> None:
+    frontier = gp.Frontier(gp.grid(3), device=device)
+    values, degrees = frontier.full(7, np.int64), frontier.csr().indptr
+    for body in (lambda v, a, b: gp.atomics.add(b, v, a[v]), write_second):
+        with pytest.raises(ProgramError, match=r"writes to a read-only array .*line.*: arrays\[1\] is read-only; pass"):
+            gp.process_vertices(body, frontier, [values, degrees])
+    assert frontier.download(degrees).tolist() == gp.grid(3).indptr.tolist()
+    assert gp.process_vertices(lambda v, a, b: gp.atomics.load(b, v + 1), frontier, [values, degrees]) == sum(
+        gp.grid(3).indptr
+    )
+
+
+def write_second(v: Any, a: Any, b: Any) -> Any:
+    b[v] = a[v]
+    return 1

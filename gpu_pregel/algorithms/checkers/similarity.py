@@ -41,6 +41,7 @@ def check_cosine(graph: Graph, result: Any) -> None:
     """Raise ``VerificationError`` unless ``result``, a ``PairScores``, has the cosine similarities of its pairs."""
 
     def cosine(one: Row, other: Row) -> float:
+        one, other = _divided(one), _divided(other)
         squares = [sum(weight * weight for weight in row.values()) for row in (one, other)]
         product = sum(weight * other[v] for v, weight in one.items() if v in other)
         return _divide(product, (squares[0] * squares[1]) ** 0.5)
@@ -74,6 +75,12 @@ def _minima(one: Row, other: Row) -> float:
 
 def _larger(one: Row, other: Row) -> list[float]:
     return [max(one.get(v, 0.0), other.get(v, 0.0)) for v in one.keys() | other.keys()]
+
+
+def _divided(row: Row) -> Row:
+    """Return a row divided by its largest weight."""
+    largest = max(row.values(), default=0.0) or 1.0
+    return {v: weight / largest for v, weight in row.items()}
 
 
 def _divide(part: float, whole: float) -> float:

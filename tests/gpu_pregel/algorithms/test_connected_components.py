@@ -82,6 +82,7 @@ def test_propagation_gives_the_same_labels(device: str, directed: bool) -> None:
     graph = gp.Graph.from_edgelist(edges["target"], edges["source"], num_vertices=64, directed=directed)
     found = gp.connected_components(graph, method="propagation", device=device)
     assert found.graph is graph
+    assert gp.connected_components(graph, device=device).to_numpy().tolist() == found.to_numpy().tolist()
     assert found.to_numpy().tolist() == gp.connected_components(graph, device="cpu").labels.tolist()
     assert (found.labels.dtype, found.stats["device"]) == (np.uint32, device)
 

@@ -37,7 +37,8 @@ def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) ->
     assert graph.name == "graph"
     assert {"device", "threads", "progress"} <= {parameter.name for parameter in parameters}
     required = {parameter.name for parameter in parameters if parameter.default is Parameter.empty}
-    assert {parameter.name for parameter in parameters if parameter.kind is not Parameter.KEYWORD_ONLY} <= required
+    positional = {parameter.name for parameter in parameters if parameter.kind is not Parameter.KEYWORD_ONLY}
+    assert positional <= {*required, "pairs"}
     assert required == {option.argument for option in algorithm.options if option.required}
     assert {option.argument for option in algorithm.options} <= {parameter.name for parameter in parameters}
     checked, result = signature(algorithm.load_checker()).parameters.values()

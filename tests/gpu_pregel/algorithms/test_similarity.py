@@ -42,6 +42,16 @@ def test_known_answers(device: str) -> None:
 
 
 @DEVICES
+def test_weights_whose_squares_underflow(device: str) -> None:
+    weights = np.array([3.0, 4.0, 5.0, 12.0])
+    for factor in (1.0, np.array([1e-200, 1e-200, 1e100, 1e100]), 1e-310):
+        graph = gp.Graph.from_edgelist(["a", "a", "b", "b"], ["c", "d", "c", "e"], weights * factor)
+        found = gp.cosine(graph, [("a", "b")], weighted=True, device=device)
+        assert found.to_numpy().tolist() == pytest.approx([3 / 13])
+        check_cosine(graph, found)
+
+
+@DEVICES
 def test_all_adjacent_pairs_are_the_default(device: str) -> None:
     # A triangle with a tail, a self-loop, a repeated edge and an isolated vertex.
     graph = gp.Graph.from_edgelist([0, 1, 2, 2, 3, 0], [1, 2, 0, 3, 3, 1], num_vertices=5)
