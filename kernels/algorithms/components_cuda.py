@@ -155,10 +155,10 @@ def link_rest(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: A
     elif length > np.uint64(WARP_EDGES):
         rows[fetch_and_add(waiting, 0, 1)] = u
     # The whole warp links each medium row.
-    medium = cuda.ballot_sync(ALL, length > np.uint64(THREAD_EDGES) and length <= np.uint64(WARP_EDGES))
-    while medium != 0:
+    medium = np.uint32(cuda.ballot_sync(ALL, length > np.uint64(THREAD_EDGES) and length <= np.uint64(WARP_EDGES)))
+    while medium != np.uint32(0):
         owner = np.uint32(cuda.ffs(medium) - 1)
-        medium &= medium - 1
+        medium &= np.uint32(medium - np.uint32(1))
         row = shuffle(u, owner)
         first = shuffle(begin, owner)
         for k in range(np.uint64(lane), shuffle(length, owner), np.uint64(WARP)):

@@ -41,10 +41,10 @@ def _active_words(frontier: Any, lists: Any, k: Any, words: Any) -> Any:
 def _active_hub(frontier: Any, hub_rows: Any, piece: Any) -> Any:
     """The hub of a piece, and 1 if it is active; 0 if there is no such piece."""
     u = np.uint32(0)
-    busy = np.int32(0)
+    busy = np.uint32(0)
     if piece < np.uint32(len(hub_rows)):
         u = hub_rows[piece]
-        busy = np.int32(get_bit(frontier, u))
+        busy = np.uint32(get_bit(frontier, u))
     return u, busy
 
 
@@ -100,11 +100,11 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
         among, number, first_row = np.uint32(0), np.uint32(0), np.uint32(0)
         if first < words:
             word, among, number, first_row = _active_words(frontier, lists, np.uint32(first + lane), words)
-            busy = cuda.ballot_sync(ALL, word != np.uint32(0))
+            busy = np.uint32(cuda.ballot_sync(ALL, word != np.uint32(0)))
         else:
             piece = np.uint32(warp - (words + np.uint32(WORDS_PER_WARP - 1)) // np.uint32(WORDS_PER_WARP))
             u, busy = _active_hub(frontier, hub_rows, piece)
-        while busy != 0:
+        while busy != np.uint32(0):
             begin, length = offset(0), np.uint32(0)
             if first < words:
                 owner = np.uint32(cuda.ffs(busy) - 1)
@@ -114,7 +114,7 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
                     begin, length = row_range(begins, ends, own_row)
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
-            busy &= busy - 1
+            busy &= np.uint32(busy - np.uint32(1))
             send_rows(u, begin, length, indices, weights, state, inbox, touched)
 
     return push
