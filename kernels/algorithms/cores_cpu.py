@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load
+from gpu_pregel.kernels.library.atomics_cpu import compare_and_swap, fetch_and_add, load, prefetch
 from gpu_pregel.kernels.library.jit_cpu import inline, jit
 from gpu_pregel.kernels.library.work_cpu import claim
 
@@ -99,10 +99,11 @@ def _peel(
         elif compare_and_swap(cores, v, -1, k):
             taken += 1
             following[v] = NONE
-            head = np.int64(v)
-            while head != NONE:
-                u = head
-                head = following[u]
+            u = np.int64(v)
+            tail = u
+            while u != NONE:
+                if following[u] != NONE:
+                    prefetch(indices, indptr[following[u]])
                 previous = np.uint32(u)
                 end = indptr[u + 1]
                 for begin in range(indptr[u], end, BLOCK):
@@ -120,10 +121,13 @@ def _peel(
                         before = fetch_and_add(degrees, w, -1)
                         if before == k + 1:
                             if compare_and_swap(cores, w, -1, k):
-                                following[w] = head
-                                head = np.int64(w)
+                                prefetch(indptr, w)
+                                following[w] = NONE
+                                following[tail] = w
+                                tail = np.int64(w)
                         elif before <= k:
                             fetch_and_add(degrees, w, 1)
+                u = following[u]
     return kept, least, taken
 
 
