@@ -110,7 +110,7 @@ def bfs(
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Edges of a directed graph are followed in their direction; weights are ignored. The first search of a directed
         graph may have to derive its in-edges, which the graph keeps.
-    source : id, or list or array of ids
+    source : id, or list, set or array of ids
     max_hops : int, optional
         Vertices with more hops count as not reached. Default: no limit.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}

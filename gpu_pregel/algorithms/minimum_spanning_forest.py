@@ -123,6 +123,7 @@ def minimum_spanning_forest(
 
     Of edges with equal weights, the one that comes first by its smaller vertex number, then by its larger one, is
     preferred: the forest is unique. Self-loops are ignored; without weights, all edges have the same weight.
+    Weights may be negative or infinite.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def random_walks(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     starts : collection of ids
-        The first vertex of each walk; a vertex may be given several times.
+        The first vertex of each walk; a vertex may be given several times. A set is taken by vertex number.
     length : int
         Number of steps.
     weighted : bool, default False
@@ -133,7 +133,7 @@ def random_walks(
     ArgumentError
         A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
     GraphError
-        ``weighted``, but the graph has no weights or a negative one.
+        ``weighted``, but the graph has no weights or a negative one, or they sum to more than 1e150.
 
     Examples
     --------

@@ -137,7 +137,8 @@ def jaccard(
     ArgumentError, ArgumentTypeError
         ``pairs`` are not pairs of ids of vertices.
     GraphError
-        The graph is directed; with ``weighted``, it has no weights, or negative ones.
+        The graph is directed; with ``weighted``, it has no weights, or negative ones, or they sum to more
+        than 1e150.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -319,6 +320,9 @@ def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:
     if len(columns[0]) == 0:
         raise ArgumentError("pairs is empty: give at least one pair of ids, or None for all adjacent vertices")
     first, second = (vertex_numbers(graph, "pairs", column).astype(INDEX_DTYPE) for column in columns)
+    if isinstance(pairs, (set, frozenset)):
+        order = np.lexsort((second, first))
+        return first[order], second[order]
     return first, second
 
 

@@ -128,8 +128,8 @@ def sssp(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Edges of a directed graph are followed in their direction. Weights must not be negative; without weights, every
-        edge counts 1.
-    source : id, or list or array of ids
+        edge counts 1. An edge of infinite weight leads nowhere.
+    source : id, or list, set or array of ids
     delta : float, optional
         Vertices whose distances differ by less are processed together: the time depends on it, the result does not.
         Default: from the mean weight and the degrees.
