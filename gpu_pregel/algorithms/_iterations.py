@@ -27,7 +27,7 @@ _LARGEST_TOTAL = 1e150
 """Sums of squares of neighbours' sums stay in the range of float64 up to this total weight."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IteratedScores(VertexResult):
     """Scores that iterations compute; the base of the results of PageRank and similar algorithms.
 

@@ -19,7 +19,7 @@ UNREACHED = np.iinfo(np.int64).max
 """The distance of vertices that cannot be reached, if distances are integers."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathResult(VertexResult):
     """A result with one shortest path to each vertex that the search reached.
 

@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BetweennessScores(VertexResult):
     """The betweenness centrality of each vertex.
 
@@ -66,7 +66,7 @@ class BetweennessScores(VertexResult):
         return f"<BetweennessScores: {len(self):,} vertices, {self.summary()['sources']:,} sources>"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EdgeBetweennessScores(Result):
     """The betweenness centrality of each edge; repeated edges count as one, and self-loops are left out.
 

@@ -42,7 +42,7 @@ _PULL_WORDS = (16, 256)
 _CHUNKS_PER_THREAD = 8
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hops(PathResult):
     """The number of edges on a shortest path to each vertex.
 

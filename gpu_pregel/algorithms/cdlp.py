@@ -29,7 +29,7 @@ _FEW = 4
 """If a quarter of the edges or fewer are at vertices whose label has changed, only their neighbours are recomputed."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CommunityLabels(VertexResult):
     """The labels of a label propagation, each of which is a vertex.
 

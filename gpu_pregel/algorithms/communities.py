@@ -22,7 +22,7 @@ MAX_RESOLUTION = 1e6
 _VERTICES_PER_SUM = 1 << 10
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Communities(VertexResult):
     """The communities of a graph.
 

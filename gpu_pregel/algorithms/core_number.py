@@ -32,7 +32,7 @@ _CHUNKS = 16
 _NO_DEGREE = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CoreNumbers(VertexResult):
     """The core number of each vertex.
 

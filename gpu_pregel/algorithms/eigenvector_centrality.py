@@ -18,7 +18,7 @@ from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EigenvectorScores(IteratedScores):
     """The eigenvector centrality of each vertex; the squares of the scores sum to 1.
 

@@ -29,7 +29,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClusteringCoefficients(VertexResult):
     """The local clustering coefficient of each vertex.
 

@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 _CHUNK = 1 << 14
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PageRanks(IteratedScores):
     """The PageRank of each vertex.
 

@@ -39,7 +39,7 @@ _CHUNK = 256
 _LONGEST = (1 << 32) // _DRAWS - 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Walks(Result):
     """Random walks.
 
@@ -66,6 +66,10 @@ class Walks(Result):
     @property
     def _values(self) -> Array:
         return self.walks
+
+    def __len__(self) -> int:
+        """Return the number of walks."""
+        return len(self.walks)
 
     def _columns(self) -> dict[str, Array]:
         """One row per step that was made, by the user's ids."""

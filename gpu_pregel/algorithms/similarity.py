@@ -40,7 +40,7 @@ _ROWS_AT_ONCE = 64
 _LARGEST_EXPONENT = 1000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairScores(Result):
     """A coefficient of similarity for each of some pairs of vertices.
 

@@ -44,7 +44,7 @@ _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distances(PathResult):
     """The length of a shortest path to each vertex.
 

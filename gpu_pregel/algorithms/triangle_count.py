@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TriangleCounts(VertexResult):
     """The triangles of a graph.
 

@@ -27,11 +27,12 @@ def to_host(array: Any) -> Array:
     return host
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What an algorithm finds, as an array and as columns: of vertices, edges, pairs or walks, or one number.
 
-    A subclass defines ``_values``, ``_columns``, ``summary`` and ``describe``.
+    A subclass defines ``_values``, ``_columns``, ``summary`` and ``describe``. Results are compared and hashed by
+    identity, as their arrays cannot be.
 
     Attributes
     ----------
@@ -99,6 +100,9 @@ class Result:
         """Return a one-line summary."""
         return f"{len(self._values):,} values"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.describe()}>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
 
@@ -115,7 +119,7 @@ class Result:
         package.function("save_result")(path, self._columns(), self.to_numpy())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VertexResult(Result):
     """One value per vertex of a graph, by vertex number; ``value_name`` is the column of the values.
 

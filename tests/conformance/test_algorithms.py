@@ -45,6 +45,8 @@ def test_the_checker_accepts_the_results_on_tiny_graphs(algorithm: Algorithm, ki
         if (result := call(algorithm, graph, device="cpu")) is not None:
             check(graph, result)
             assert result.describe()
+            assert repr(result).startswith(f"<{algorithm.result}: ")
+            assert result in {result}
             assert result.stats.keys() >= {"device", "threads", "seconds", "compile_seconds"}
 
 
