@@ -64,7 +64,7 @@ def choose_tasks(names: str) -> list[Task]:
 def measure_task(task: Task, arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Measure one algorithm on its graphs; return the reports and why peers are skipped."""
     peers, skipped = choose_contestants(arguments.peers, arguments.threads, task.name)
-    contestants = [contestant(task), *peers]
+    contestants = [contestant(task), *(contestant(task, name) for name in task.variants), *peers]
     graphs = []
     for spec in (arguments.graphs or task.graphs).split(","):
         progress(f"{task.name}, {spec}")

@@ -171,12 +171,20 @@ def test_answers_are_compared(theirs: Any, ours: Any, tolerance: float | None, a
     assert _contest.agree(theirs, ours, tolerance) is agrees
 
 
-@pytest.mark.parametrize("task", choose_tasks("all"), ids=lambda task: task.name)
-def test_tasks_can_be_run(task: _tasks.Task, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        pytest.param(task, name, id=f"{task.name}-{name}")
+        for task in _tasks.TASKS
+        for name in ("gpu_pregel", *task.variants)
+    ],
+)
+def test_tasks_can_be_run(task: _tasks.Task, name: str, tmp_path: Path) -> None:
     """On a tiny graph, without peers."""
     files = _graphs.prepare("kron:5", tmp_path, directed=task.directed, weighted=task.weighted)
     path = files.paths[".wsg" if task.weighted else ".sg"]
-    ours = _tasks.contestant(task)()
+    ours = _tasks.contestant(task, name)()
+    assert ours.name == name
     ours.sources = _graphs.choose_sources(path, task.sources)
     loading = ours.open(path, files.vertices, 2)
     answers: list[Any] = loading.answer if task.sources else [loading.answer]

@@ -24,8 +24,8 @@ _SMALL = 1024
 """Vertices up to which searches from all of them take less time than iFUB."""
 _BATCH = 1024
 """Vertices searched from before the bounds are compared again."""
-_SEARCHES = 10
-"""Searches that bound the diameter at least."""
+_ALONE, _BEFORE_BATCHES = (10, 0), (4, 256)
+"""Searches that bound the diameter at least, and as few vertices left that they end; a batch may follow, or not."""
 _WORTH = 32
 """Vertices that a search must rule out if another one is to follow; a batch takes less time per vertex."""
 _WORD = (1 << 32) - 1
@@ -132,7 +132,7 @@ def diameter(
     elif graph.is_directed:
         search.bound_directed()
     else:
-        search.bound(search.searches.components())
+        search.bound(search.searches.components(), *(_BEFORE_BATCHES if exact else _ALONE))
         if exact:
             search.fringes()
     return search.result()
@@ -174,8 +174,12 @@ class _Search:
         self.sweep(int(forward.argmax()), transpose=True)
         self.sweep(int(backward.argmax()))
 
-    def bound(self, labels: Array) -> None:
-        """Search from vertices of each component whose bounds are the largest and the smallest in turn."""
+    def bound(self, labels: Array, least: int, few: int) -> None:
+        """Search from vertices of each component whose bounds are the largest and the smallest in turn.
+
+        End after ``least`` of them if they rule out too little, and when at most ``few`` vertices are left whose bounds
+        are above the largest distance found.
+        """
         n = len(labels)
         self.order = np.argsort(labels, kind="stable")
         sizes = np.bincount(labels, minlength=n)
@@ -185,7 +189,7 @@ class _Search:
         self.highs = np.repeat(self.sizes - 1, self.sizes)
         self.levels = self.highs.copy()
         left = [n]
-        while self.prune() and (len(left) <= _SEARCHES or left[-3] - left[-1] > 2 * _WORTH):
+        while self.prune() and left[-1] > few and (len(left) <= least or left[-3] - left[-1] > 2 * _WORTH):
             bounds = self.highs if len(left) % 2 == 0 else n - self.lows
             # Of equal bounds, take the vertex of the largest degree.
             best = np.repeat(np.maximum.reduceat(bounds, self.firsts), self.sizes)

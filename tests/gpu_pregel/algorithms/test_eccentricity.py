@@ -32,7 +32,8 @@ def use_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eccentricity, "_SMALL", 0)
     monkeypatch.setattr(eccentricity, "_ROUNDS", 1)
     monkeypatch.setattr(diameter, "_SMALL", 0)
-    monkeypatch.setattr(diameter, "_SEARCHES", 3)
+    monkeypatch.setattr(diameter, "_ALONE", (3, 0))
+    monkeypatch.setattr(diameter, "_BEFORE_BATCHES", (2, 1))
     monkeypatch.setattr(diameter, "_BATCH", 2)
 
 
