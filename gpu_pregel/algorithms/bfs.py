@@ -66,10 +66,6 @@ class Hops(PathResult):
     value_name = "hops"
 
     @property
-    def _values(self) -> Array:
-        return to_host(self.hops)
-
-    @property
     def _device_values(self) -> Any:
         return self.hops
 

@@ -47,10 +47,6 @@ class CommunityLabels(VertexResult):
 
     value_name = "label"
 
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.labels)
-
     @property
     def _device_values(self) -> Any:
         return self.labels

@@ -49,10 +49,6 @@ class ClusteringCoefficients(VertexResult):
 
     value_name = "clustering"
 
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.coefficients)
-
     @property
     def _device_values(self) -> Any:
         return self.coefficients

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import Result, to_host
+from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
@@ -61,10 +60,6 @@ class PairScores(Result):
     scores: Any
     adjacent: bool
     weighted: bool
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.scores)
 
     @property
     def _device_values(self) -> Any:

@@ -65,10 +65,6 @@ class Distances(PathResult):
 
     value_name = "distance"
 
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.distances)
-
     @property
     def _device_values(self) -> Any:
         return self.distances

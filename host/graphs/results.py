@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,8 +32,8 @@ def to_host(array: Any) -> Array:
 class Result:
     """What an algorithm finds, as an array and as columns: of vertices, edges, pairs or walks, or one number.
 
-    A subclass defines ``_values``, ``_columns``, ``summary`` and ``describe``. Results are compared and hashed by
-    identity, as their arrays cannot be.
+    A subclass defines ``_values`` or, in device memory, ``_device_values``, and ``_columns``, ``summary`` and
+    ``describe``. Results are compared and hashed by identity, as their arrays cannot be.
 
     Attributes
     ----------
@@ -51,12 +52,16 @@ class Result:
     @property
     def _values(self) -> Array:
         """The main values, in host memory."""
-        raise NotImplementedError
+        return self._copy
 
     @property
     def _device_values(self) -> Any:
         """The main values, in device memory."""
         return self._values
+
+    @cached_property
+    def _copy(self) -> Array:
+        return to_host(self._device_values)
 
     def _columns(self) -> dict[str, Array]:
         """The columns of files and tables, by the user's ids."""
