@@ -30,7 +30,7 @@ def vertex_number(graph: Graph, name: str, id: Any) -> int:
 
 
 def vertex_numbers(graph: Graph, name: str, ids: Any) -> Array:
-    """Return the numbers of the vertices with these ids, int64[k]; repeated ids are kept.
+    """Return the numbers of the vertices with these ids, int64[k]; repeated ids are kept, and sets sorted by number.
 
     Raises
     ------
@@ -53,7 +53,8 @@ def vertex_numbers(graph: Graph, name: str, ids: Any) -> Array:
         raise ArgumentTypeError(f"{name}: {error}") from None
     if len(numbers) == 0:
         raise ArgumentError(f"{name} is empty: give at least one id of a vertex")
-    return numbers
+    # The order of a set of strings changes from process to process.
+    return np.sort(numbers) if isinstance(ids, (set, frozenset)) else numbers
 
 
 def check_undirected(graph: Graph, name: str) -> None:
@@ -76,12 +77,12 @@ def weights_required(graph: Graph, name: str) -> Array:
 
 
 def check_weights_nonnegative(graph: Graph, name: str) -> None:
-    """Raise ``GraphError`` if a weight is negative; a graph without weights passes."""
+    """Raise ``GraphError`` if a weight is negative or NaN; a graph without weights passes."""
     weights = graph.weights
     if weights is None or weights.dtype.kind == "u":
         return
     if not graph._fact("weights nonnegative", lambda: bool((weights >= 0).all())):
-        e = int((weights < 0).argmax())
+        e = int((~(weights >= 0)).argmax())
         u = int(np.searchsorted(graph.indptr, e, "right")) - 1
         source, target = graph.to_ids(np.array([u, graph.indices[e]])).tolist()
         raise GraphError(

@@ -14,7 +14,7 @@ from gpu_pregel.errors import GraphError
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import run
 from gpu_pregel.host.superstep.phases import Phases
@@ -27,7 +27,7 @@ _LARGEST_TOTAL = 1e150
 """Sums of squares of neighbours' sums stay in the range of float64 up to this total weight."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IteratedScores(VertexResult):
     """Scores that iterations compute; the base of the results of PageRank and similar algorithms.
 
@@ -53,10 +53,6 @@ class IteratedScores(VertexResult):
     weighted: bool
 
     value_name: ClassVar[str] = "score"
-
-    @property
-    def _values(self) -> Array:
-        return to_host(self.scores)
 
     @property
     def _device_values(self) -> Any:

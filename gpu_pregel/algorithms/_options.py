@@ -6,6 +6,8 @@ from gpu_pregel.algorithms._entry import Option
 
 SEED = Option("", "seed", "integer", "seed of the random numbers (default 0)")
 
+TOLERANCE = Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)")
+
 ITERATIONS = Option("-i", "max_iterations", "integer", "maximum number of iterations (default 100)")
 
 BETWEENNESS = (

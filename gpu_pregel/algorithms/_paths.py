@@ -19,7 +19,7 @@ UNREACHED = np.iinfo(np.int64).max
 """The distance of vertices that cannot be reached, if distances are integers."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PathResult(VertexResult):
     """A result with one shortest path to each vertex that the search reached.
 
@@ -71,8 +71,8 @@ class PathResult(VertexResult):
 
 
 def source_numbers(graph: Graph, source: Any) -> Array:
-    """Return the distinct numbers of one source or of a list or array of several, in ascending order."""
-    if isinstance(source, list) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
+    """Return the distinct numbers of one source or of a list, set or array of several, in ascending order."""
+    if isinstance(source, (list, set)) or (hasattr(source, "__array__") and not isinstance(source, np.generic)):
         return np.unique(vertex_numbers(graph, "source", source))
     return np.array([vertex_number(graph, "source", source)], np.int64)
 

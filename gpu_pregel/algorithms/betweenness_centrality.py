@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BetweennessScores(VertexResult):
     """The betweenness centrality of each vertex.
 
@@ -66,7 +66,7 @@ class BetweennessScores(VertexResult):
         return f"<BetweennessScores: {len(self):,} vertices, {self.summary()['sources']:,} sources>"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EdgeBetweennessScores(Result):
     """The betweenness centrality of each edge; repeated edges count as one, and self-loops are left out.
 
@@ -153,7 +153,8 @@ def betweenness_centrality(
     endpoints : bool, default False
         Count the ends of a path as on it.
     weighted : bool, default False
-        Whether the weights of the edges are their lengths; otherwise each has length 1.
+        Whether the weights of the edges are their lengths; otherwise each has length 1. An
+        edge of infinite length is on no shortest path.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -238,7 +239,8 @@ def edge_betweenness_centrality(
         Divide by the number of pairs of vertices; otherwise scores are sums over pairs, which are unordered in an
         undirected graph.
     weighted : bool, default False
-        Whether the weights of the edges are their lengths; otherwise each has length 1.
+        Whether the weights of the edges are their lengths; otherwise each has length 1. An
+        edge of infinite length is on no shortest path.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.

@@ -42,7 +42,7 @@ _PULL_WORDS = (16, 256)
 _CHUNKS_PER_THREAD = 8
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hops(PathResult):
     """The number of edges on a shortest path to each vertex.
 
@@ -64,10 +64,6 @@ class Hops(PathResult):
     parents: Any
 
     value_name = "hops"
-
-    @property
-    def _values(self) -> Array:
-        return to_host(self.hops)
 
     @property
     def _device_values(self) -> Any:
@@ -110,7 +106,7 @@ def bfs(
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Edges of a directed graph are followed in their direction; weights are ignored. The first search of a directed
         graph may have to derive its in-edges, which the graph keeps.
-    source : id, or list or array of ids
+    source : id, or list, set or array of ids
     max_hops : int, optional
         Vertices with more hops count as not reached. Default: no limit.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}

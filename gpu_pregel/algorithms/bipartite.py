@@ -21,7 +21,7 @@ from gpu_pregel.host.programs.operators import process_edges
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bipartition(VertexResult):
     """The sides of a bipartite graph, or an odd cycle.
 

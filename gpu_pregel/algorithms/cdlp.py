@@ -29,7 +29,7 @@ _FEW = 4
 """If a quarter of the edges or fewer are at vertices whose label has changed, only their neighbours are recomputed."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CommunityLabels(VertexResult):
     """The labels of a label propagation, each of which is a vertex.
 
@@ -46,10 +46,6 @@ class CommunityLabels(VertexResult):
     iterations: int
 
     value_name = "label"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.labels)
 
     @property
     def _device_values(self) -> Any:

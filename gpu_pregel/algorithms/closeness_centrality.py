@@ -24,7 +24,7 @@ from gpu_pregel.host.graphs.results import VertexResult
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClosenessScores(VertexResult):
     """The closeness or the harmonic centrality of each vertex.
 

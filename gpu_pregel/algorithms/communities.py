@@ -14,7 +14,7 @@ from gpu_pregel.host.arguments import check_number
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ MAX_RESOLUTION = 1e6
 _VERTICES_PER_SUM = 1 << 10
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Communities(VertexResult):
     """The communities of a graph.
 
@@ -43,10 +43,6 @@ class Communities(VertexResult):
     resolution: float
 
     value_name = "community"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.labels)
 
     @property
     def _device_values(self) -> Any:

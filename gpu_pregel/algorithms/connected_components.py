@@ -18,7 +18,7 @@ from gpu_pregel.algorithms._propagation import propagate_components
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Components(VertexResult):
     """The connected components of a graph.
 
@@ -42,10 +42,6 @@ class Components(VertexResult):
     labels: Any
 
     value_name = "component"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.labels)
 
     @property
     def _device_values(self) -> Any:

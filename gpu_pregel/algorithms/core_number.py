@@ -19,7 +19,7 @@ from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.phases import Phases
@@ -32,7 +32,7 @@ _CHUNKS = 16
 _NO_DEGREE = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CoreNumbers(VertexResult):
     """The core number of each vertex.
 
@@ -45,10 +45,6 @@ class CoreNumbers(VertexResult):
     cores: Any
 
     value_name = "core"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.cores)
 
     @property
     def _device_values(self) -> Any:

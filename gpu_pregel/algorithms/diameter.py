@@ -31,7 +31,7 @@ _WORTH = 32
 _WORD = (1 << 32) - 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Diameter(Result):
     """The diameter of a graph, or bounds of it.
 

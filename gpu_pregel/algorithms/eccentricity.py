@@ -25,7 +25,7 @@ _SMALL = 4096
 """Vertices for which bounds do not pay."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Eccentricities(VertexResult):
     """The largest distance from each vertex to one that it reaches.
 

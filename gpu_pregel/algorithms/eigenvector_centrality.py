@@ -17,8 +17,10 @@ from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import DeviceName
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 
+Array = np.ndarray[Any, Any]
 
-@dataclass(frozen=True, repr=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class EigenvectorScores(IteratedScores):
     """The eigenvector centrality of each vertex; the squares of the scores sum to 1.
 
@@ -33,7 +35,11 @@ class EigenvectorScores(IteratedScores):
         Whether ``error`` fell below ``tolerance``.
     tolerance, weighted : float, bool
         The arguments; ``weighted`` is False for a graph without weights.
+    initial : float64[n] or None
+        The argument by vertex number, scaled to the sum 1.
     """
+
+    initial: Array | None
 
 
 def eigenvector_centrality(
@@ -100,7 +106,8 @@ def eigenvector_centrality(
     max_iterations = check_integer("max_iterations", max_iterations, 1)
     weighted = weights_in_use(graph, weighted, "eigenvector_centrality")
     n = graph.num_vertices
-    first = np.full(n, 1 / max(n, 1)) if initial is None else distribution(graph, "initial", initial)
+    given = None if initial is None else distribution(graph, "initial", initial)
+    first = np.full(n, 1 / max(n, 1)) if given is None else given
     sums = NeighborSums(graph, weighted=weighted, device=device, threads=threads, progress=progress, reorder=True)
     scores, shift = sums.arrange(first), np.zeros(n)
     iterations, error = 0, np.inf if n else 0.0
@@ -118,4 +125,5 @@ def eigenvector_centrality(
         converged=error < tolerance or n == 0,
         tolerance=tolerance,
         weighted=weighted,
+        initial=given,
     )

@@ -39,7 +39,7 @@ _WINDOW = 62
 """Number of colours for which a body of the operators has a bit."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Coloring(VertexResult):
     """A colouring of a graph: no two neighbours have the same colour.
 

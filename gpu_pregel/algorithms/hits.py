@@ -20,7 +20,7 @@ from gpu_pregel.host.graphs.graph import GraphLike, as_graph
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HitsScores(IteratedScores):
     """The authority score and the hub score of each vertex; each kind sums to 1.
 

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 _MOST = (1 << 31) - 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Neighborhood(VertexResult):
     """The vertices within k hops of some sources.
 

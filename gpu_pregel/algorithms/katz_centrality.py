@@ -26,7 +26,7 @@ _SAFE = 0.9
 """The default of ``alpha`` in units of the limit below which the iteration must converge."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KatzScores(IteratedScores):
     """The Katz centrality of each vertex.
 

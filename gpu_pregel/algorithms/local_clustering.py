@@ -29,7 +29,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClusteringCoefficients(VertexResult):
     """The local clustering coefficient of each vertex.
 
@@ -48,10 +48,6 @@ class ClusteringCoefficients(VertexResult):
     neighbors: Any
 
     value_name = "clustering"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.coefficients)
 
     @property
     def _device_values(self) -> Any:

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 _OUT, _IN, _UNDECIDED = 0, 1, 2
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class IndependentSet(VertexResult):
     """A maximal independent set of a graph.
 

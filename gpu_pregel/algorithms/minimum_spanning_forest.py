@@ -34,7 +34,7 @@ _NO_EDGE = np.iinfo(np.int64).max
 _MAX_VERTICES = 1 << 31
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SpanningForest(Result):
     """A minimum or maximum spanning forest: one tree for each component of the graph.
 
@@ -66,6 +66,11 @@ class SpanningForest(Result):
     def __len__(self) -> int:
         """Return the number of edges."""
         return len(self.edges)
+
+    def to_dict(self) -> dict[tuple[Any, Any], Any]:
+        """Return a dict from pairs of the user's ids to the weights of the edges; without weights, they are 1."""
+        source, target, *weights = (column.tolist() for column in self._columns().values())
+        return dict(zip(zip(source, target, strict=True), *(weights or [[1] * len(source)]), strict=True))
 
     @cached_property
     def total_weight(self) -> int | float:
@@ -123,6 +128,7 @@ def minimum_spanning_forest(
 
     Of edges with equal weights, the one that comes first by its smaller vertex number, then by its larger one, is
     preferred: the forest is unique. Self-loops are ignored; without weights, all edges have the same weight.
+    Weights may be negative or infinite.
 
     Parameters
     ----------

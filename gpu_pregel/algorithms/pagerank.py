@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 _CHUNK = 1 << 14
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PageRanks(IteratedScores):
     """The PageRank of each vertex.
 
@@ -132,7 +132,8 @@ def pagerank(
         ``damping`` is not between 0 and 1, ``personalization`` or ``initial`` sums to 0 or has a negative number, or
         another argument is out of range.
     GraphError
-        A weight is negative, or the weights of a vertex sum to a number outside the range of ``dtype``.
+        A weight is negative, the weights sum to more than 1e150, or those of a vertex sum to a number outside the range
+        of ``dtype``.
 
     Notes
     -----

@@ -39,7 +39,7 @@ _CHUNK = 256
 _LONGEST = (1 << 32) // _DRAWS - 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Walks(Result):
     """Random walks.
 
@@ -66,6 +66,10 @@ class Walks(Result):
     @property
     def _values(self) -> Array:
         return self.walks
+
+    def __len__(self) -> int:
+        """Return the number of walks."""
+        return len(self.walks)
 
     def _columns(self) -> dict[str, Array]:
         """One row per step that was made, by the user's ids."""
@@ -107,7 +111,7 @@ def random_walks(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     starts : collection of ids
-        The first vertex of each walk; a vertex may be given several times.
+        The first vertex of each walk; a vertex may be given several times. A set is taken by vertex number.
     length : int
         Number of steps.
     weighted : bool, default False
@@ -133,7 +137,7 @@ def random_walks(
     ArgumentError
         A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
     GraphError
-        ``weighted``, but the graph has no weights or a negative one.
+        ``weighted``, but the graph has no weights or a negative one, or they sum to more than 1e150.
 
     Examples
     --------

@@ -6,7 +6,7 @@ Importing it imports no algorithm: an entry loads its function and its checker o
 from __future__ import annotations
 
 from gpu_pregel.algorithms._entry import Algorithm, Option
-from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY
+from gpu_pregel.algorithms._options import BETWEENNESS, CLOSENESS, COMMUNITIES, ITERATIONS, SEED, SIMILARITY, TOLERANCE
 
 ALGORITHMS = (
     Algorithm(
@@ -53,7 +53,7 @@ ALGORITHMS = (
         finds="the PageRank of each vertex",
         options=(
             Option("", "damping", "number", "probability of following an edge (default 0.85)"),
-            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            TOLERANCE,
             ITERATIONS,
         ),
         paper="Page, Brin, Motwani, Winograd: PageRank, 1999",
@@ -78,7 +78,7 @@ ALGORITHMS = (
         "eigenvector",
         finds="the eigenvector centrality of each vertex",
         options=(
-            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            TOLERANCE,
             ITERATIONS,
         ),
         paper="Bonacich: Power and Centrality, 1987",
@@ -91,7 +91,7 @@ ALGORITHMS = (
         finds="the Katz centrality of each vertex",
         options=(
             Option("-a", "alpha", "number", "factor of each edge (default 0.9 / largest in-degree)"),
-            Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-6)"),
+            TOLERANCE,
             Option("-i", "max_iterations", "integer", "maximum number of iterations (default 1000)"),
         ),
         paper="Katz: A New Status Index, 1953",

@@ -34,7 +34,7 @@ _BYTES_PER_EDGE = 96
 """Memory of the host that a sampled edge takes, with the table of the vertices."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NeighborSample(Result):
     """Edges sampled around seeds, in numbers of their own.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR, INDEX_DTYPE
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import Result, to_host
+from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
@@ -40,7 +39,7 @@ _ROWS_AT_ONCE = 64
 _LARGEST_EXPONENT = 1000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairScores(Result):
     """A coefficient of similarity for each of some pairs of vertices.
 
@@ -61,10 +60,6 @@ class PairScores(Result):
     scores: Any
     adjacent: bool
     weighted: bool
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.scores)
 
     @property
     def _device_values(self) -> Any:
@@ -137,7 +132,8 @@ def jaccard(
     ArgumentError, ArgumentTypeError
         ``pairs`` are not pairs of ids of vertices.
     GraphError
-        The graph is directed; with ``weighted``, it has no weights, or negative ones.
+        The graph is directed; with ``weighted``, it has no weights, or negative ones, or they sum to more
+        than 1e150.
     DeviceError
         The device is unknown or cannot be used.
 
@@ -319,6 +315,9 @@ def _pair_numbers(graph: Graph, pairs: Any) -> tuple[Array, Array]:
     if len(columns[0]) == 0:
         raise ArgumentError("pairs is empty: give at least one pair of ids, or None for all adjacent vertices")
     first, second = (vertex_numbers(graph, "pairs", column).astype(INDEX_DTYPE) for column in columns)
+    if isinstance(pairs, (set, frozenset)):
+        order = np.lexsort((second, first))
+        return first[order], second[order]
     return first, second
 
 

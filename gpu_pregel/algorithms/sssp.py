@@ -44,7 +44,7 @@ _SERIAL_EDGES = 1 << 15
 """Graphs with fewer edges are searched by one thread."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Distances(PathResult):
     """The length of a shortest path to each vertex.
 
@@ -64,10 +64,6 @@ class Distances(PathResult):
     distances: Any
 
     value_name = "distance"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.distances)
 
     @property
     def _device_values(self) -> Any:
@@ -128,8 +124,8 @@ def sssp(
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Edges of a directed graph are followed in their direction. Weights must not be negative; without weights, every
-        edge counts 1.
-    source : id, or list or array of ids
+        edge counts 1. An edge of infinite weight leads nowhere.
+    source : id, or list, set or array of ids
     delta : float, optional
         Vertices whose distances differ by less are processed together: the time depends on it, the result does not.
         Default: from the mean weight and the degrees.

@@ -34,7 +34,7 @@ _TRIMS = 2
 _NONE = -1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StrongComponents(Components):
     """The strongly connected components of a graph; see :class:`Components` for what it offers.
 

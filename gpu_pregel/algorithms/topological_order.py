@@ -24,7 +24,7 @@ from gpu_pregel.kernels.library import atomics
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopologicalOrder(VertexResult):
     """An order of the vertices in which every edge leads from an earlier to a later one.
 

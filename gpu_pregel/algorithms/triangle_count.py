@@ -17,7 +17,7 @@ from gpu_pregel.algorithms._arguments import check_undirected
 from gpu_pregel.algorithms._triangles import count_links, count_links_by_operators, neighborhoods
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.host.superstep.phases import Phases
@@ -25,7 +25,7 @@ from gpu_pregel.host.superstep.phases import Phases
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TriangleCounts(VertexResult):
     """The triangles of a graph.
 
@@ -38,10 +38,6 @@ class TriangleCounts(VertexResult):
     counts: Any
 
     value_name = "triangles"
-
-    @cached_property
-    def _values(self) -> Array:
-        return to_host(self.counts)
 
     @property
     def _device_values(self) -> Any:

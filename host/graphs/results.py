@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -27,11 +28,12 @@ def to_host(array: Any) -> Array:
     return host
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What an algorithm finds, as an array and as columns: of vertices, edges, pairs or walks, or one number.
 
-    A subclass defines ``_values``, ``_columns``, ``summary`` and ``describe``.
+    A subclass defines ``_values`` or, in device memory, ``_device_values``, and ``_columns``, ``summary`` and
+    ``describe``. Results are compared and hashed by identity, as their arrays cannot be.
 
     Attributes
     ----------
@@ -50,12 +52,16 @@ class Result:
     @property
     def _values(self) -> Array:
         """The main values, in host memory."""
-        raise NotImplementedError
+        return self._copy
 
     @property
     def _device_values(self) -> Any:
         """The main values, in device memory."""
         return self._values
+
+    @cached_property
+    def _copy(self) -> Array:
+        return to_host(self._device_values)
 
     def _columns(self) -> dict[str, Array]:
         """The columns of files and tables, by the user's ids."""
@@ -99,6 +105,9 @@ class Result:
         """Return a one-line summary."""
         return f"{len(self._values):,} values"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.describe()}>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
 
@@ -115,7 +124,7 @@ class Result:
         package.function("save_result")(path, self._columns(), self.to_numpy())
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class VertexResult(Result):
     """One value per vertex of a graph, by vertex number; ``value_name`` is the column of the values.
 

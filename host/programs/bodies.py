@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError
+from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.checks import place_of, result_type
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.kernels.library import atomics
@@ -75,22 +76,23 @@ def always(v: Any, *arrays: Any) -> bool:  # noqa: ARG001
     return True
 
 
-_fingerprints: dict[int, tuple[Function, Fingerprint, str]] = {}
-_kernels: dict[Any, Any] = {}
+_fingerprints = BoundedCache(_MOST_KEPT)
+_kernels = BoundedCache(_MOST_KEPT)
 
 
 def content_key(function: Function | None) -> str:
     """Return a digest of a function and all it refers to; a function that has not changed is not digested again."""
-    if function is None:
-        return ""
+    return "" if function is None else _fingerprint_of(function)[1]
+
+
+def _fingerprint_of(function: Function) -> tuple[Fingerprint, str]:
+    """Return the fingerprint of a function and its digest."""
     found = _fingerprints.get(id(function))
     if found is None or found[0] is not function or not found[1].is_current():
         fingerprint = Fingerprint(with_package=True)
         fingerprint.add(function)
-        found = function, fingerprint, fingerprint.hexdigest()
-        _make_room(_fingerprints)
-        _fingerprints[id(function)] = found
-    return found[2]
+        found = _fingerprints.keep(id(function), (function, fingerprint, fingerprint.hexdigest()))
+    return found[1], found[2]
 
 
 def kernel_of(kind: Any, bodies: Bodies, make: Callable[[], Any]) -> Any:
@@ -105,9 +107,8 @@ def kernel_of(kind: Any, bodies: Bodies, make: Callable[[], Any]) -> Any:
     )
     found = _kernels.get(key)
     if found is None:
-        _make_room(_kernels)
         with compiling():
-            found = _kernels[key] = make()
+            found = _kernels.keep(key, make())
     return found
 
 
@@ -123,7 +124,7 @@ def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledB
     """
     name = f"body-{_digest(bodies, returns)}"
     # A digest that is not complete is valid in this process only.
-    is_lasting = all(_fingerprints[id(one)][1].is_complete for one in bodies[:2] if one is not None)
+    is_lasting = all(_fingerprint_of(one)[0].is_complete for one in bodies[:2] if one is not None)
     total = load_note(name) if is_lasting else None
     if total not in ("<i8", "<f8"):
         total = _check(bodies, returns).str
@@ -211,9 +212,3 @@ def kind_of(name: str, array: Any) -> Any:
 @functools.cache
 def _array_type(dtype: np.dtype[Any]) -> Any:
     return numba.from_dtype(dtype)[::1]
-
-
-def _make_room(kept: dict[Any, Any]) -> None:
-    """Remove the oldest item if there are too many."""
-    if len(kept) >= _MOST_KEPT:
-        kept.pop(next(iter(kept)))

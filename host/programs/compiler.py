@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.checks import ProgramChecks
 from gpu_pregel.host.programs.combiners import absorbing, resolve_combiner
 from gpu_pregel.host.programs.functions import device_function
@@ -51,7 +52,7 @@ class CompiledProgram:
     apply: Any
 
 
-_compiled: dict[Any, CompiledProgram] = {}
+_compiled = BoundedCache(_MAX_COMPILED)
 
 
 def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = False) -> CompiledProgram:
@@ -117,12 +118,12 @@ def _from_memory(
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
 ) -> CompiledProgram:
-    if key not in _compiled:
-        if len(_compiled) >= _MAX_COMPILED:  # forget the oldest
-            _compiled.pop(next(iter(_compiled)))
+    found: CompiledProgram | None = _compiled.get(key)
+    if found is None:
         with compiling():
-            _compiled[key] = _compile(program, fingerprint, jit, make_kernels)
-    return _compiled[key]
+            found = _compile(program, fingerprint, jit, make_kernels)
+        _compiled.keep(key, found)
+    return found
 
 
 def _compile(

@@ -81,7 +81,7 @@ def process_vertices(
     run, active = frontier._run, frontier._active
     started = run.start()
     result = run.operators.process_vertices(Bodies(body, None, kinds), active, arrays, returns)
-    run.record(getattr(body, "__name__", "body"), "vertices", active, started)
+    run.record(_phase_of(body), "vertices", active, started)
     return frontier._next(result) if returns == "frontier" else result
 
 
@@ -187,8 +187,15 @@ def process_edges(
             push = push or run.operators.pushes_to_all
     bodies = Bodies(body, receives, kinds, weight, weights is not None)
     result = run.operators.process_edges(bodies, active, arrays, returns, transpose=transpose, push=push)
-    run.record(getattr(body, "__name__", "body"), "push" if push else "pull", active, started)
+    run.record(_phase_of(body), "push" if push else "pull", active, started)
     return frontier._next(result) if returns == "frontier" else result
+
+
+def _phase_of(body: Callable[..., Any]) -> str:
+    """Return the name of a body in the trace: that of a function of the package as words."""
+    name = str(getattr(body, "__name__", "body"))
+    is_ours = str(getattr(body, "__module__", "")).startswith("gpu_pregel.algorithms.")
+    return name.strip("_").replace("_", " ") if is_ours else name
 
 
 def _checked(

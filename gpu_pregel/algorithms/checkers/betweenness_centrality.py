@@ -36,8 +36,9 @@ def check_betweenness_centrality(graph: Graph, result: Any) -> None:
             totals[v] += ends * (len(dependencies) - 1) if v == source else dependency + ends
     # The vertices that a path has beside v: its other end, and its source unless that is fixed.
     others = n if ends else n - 1
+    chosen = set(sources)
     for v in range(n):
-        count = others if result.sources is None else len(sources) - (v in sources and not ends)
+        count = others if result.sources is None else len(sources) - (v in chosen and not ends)
         _compare(f"vertex {v}", float(scores[v]), _scaled(graph, result, totals[v], count, others))
 
 

@@ -29,6 +29,19 @@ def test_vertices_are_found_by_id() -> None:
     assert (numbers.tolist(), numbers.dtype) == ([2, 0, 2], np.int64)
 
 
+def test_sets_of_vertices_are_sorted_by_number() -> None:
+    names = [f"v{k}" for k in range(30)]
+    graph = gp.Graph.from_edgelist(names[:-1], names[1:])
+    some = set(names[::3])
+    expected = list(range(0, 30, 3))
+    assert _arguments.vertex_numbers(graph, "starts", some).tolist() == expected
+    assert gp.random_walks(graph, some, length=1, device="cpu").starts.tolist() == expected
+    assert gp.bfs(graph, some, device="cpu").sources.tolist() == expected
+    assert gp.sssp(graph, some, device="cpu").sources.tolist() == expected
+    pairs = gp.jaccard(graph, {("v9", "v3"), ("v2", "v4"), ("v2", "v3")}, device="cpu")
+    assert (pairs.first.tolist(), pairs.second.tolist()) == ([2, 2, 9], [3, 4, 3])
+
+
 @pytest.mark.parametrize(
     ("find", "graph", "ids", "error", "message"),
     [
@@ -83,6 +96,13 @@ def test_negative_weights_are_rejected(graph: gp.Graph, message: str) -> None:
     for _ in range(2):
         with pytest.raises(GraphError, match=f"sssp needs weights of at least 0, and {message}: "):
             _arguments.check_weights_nonnegative(graph, "sssp")
+
+
+def test_the_edge_of_a_weight_that_is_nan_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = weighted(1, 2, 3)
+    monkeypatch.setattr(type(graph), "weights", np.array([1, np.nan, 3]))
+    with pytest.raises(GraphError, match="the edge from 11 to 12 has nan"):
+        _arguments.check_weights_nonnegative(graph, "sssp")
 
 
 @pytest.mark.parametrize("value", [0.85, Fraction(1, 2), np.float32(0.25)])

@@ -118,6 +118,21 @@ def test_the_checker_detects_errors(change: Any, message: str) -> None:
         check_eigenvector_centrality(graph, replace(scores, **change(scores)))
 
 
+@pytest.mark.parametrize("initial", [None, {0: 2, 5: 1}])
+def test_the_checker_detects_errors_after_few_iterations(initial: Any) -> None:
+    graph = gp.kronecker(6, 3)
+    for iterations in (1, 5):
+        found = gp.eigenvector_centrality(graph, max_iterations=iterations, initial=initial, device="cpu")
+        assert not found.converged
+        check_eigenvector_centrality(graph, found)
+        for v in (0, 20):
+            scores = found.scores.copy()
+            scores[v] = scores[v] * 1.01 + 1e-6
+            scores /= np.sqrt((scores * scores).sum())
+            with pytest.raises(VerificationError, match=rf"vertex \d+ has the score .* after {iterations} iterations"):
+                check_eigenvector_centrality(graph, replace(found, scores=scores))
+
+
 @pytest.mark.parametrize("algorithm", [gp.eigenvector_centrality, gp.hits, gp.katz_centrality])
 @pytest.mark.parametrize("weights", [[1.0, np.inf], [1e160, 1e160], [1e308, 1e308]])
 def test_weights_whose_squares_overflow_are_rejected(algorithm: Any, weights: list[float]) -> None:

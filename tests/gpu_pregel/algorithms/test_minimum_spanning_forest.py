@@ -39,6 +39,8 @@ def test_known_answers(n: int, edges: Any, weights: Any, smallest: Any, largest:
     graph = gp.Graph.from_edgelist(*arrays(edges), np.array(weights, np.int32), num_vertices=n)
     forest = gp.minimum_spanning_forest(graph, maximum=maximum)
     assert forest.edges.tolist() == (largest if maximum else smallest)
+    assert list(forest.to_dict()) == [tuple(edge) for edge in (largest if maximum else smallest)]
+    assert sum(forest.to_dict().values()) == forest.total_weight
     assert forest.edges.dtype == forest.labels.dtype == np.uint32
     assert forest.maximum == maximum
     assert forest.count == gp.connected_components(graph).count

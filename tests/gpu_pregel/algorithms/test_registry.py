@@ -20,7 +20,7 @@ from benchmarks.peers import PEERS
 from gpu_pregel.algorithms._entry import Algorithm
 from gpu_pregel.algorithms.registry import ALGORITHMS, exported_names
 from gpu_pregel.host.graphs.results import Result
-from tests.gpu_pregel.algorithms.hops import check_hops, hops
+from tests.gpu_pregel.algorithms.depths import check_depths, depths
 from tests.graphs import KNOWN, arrays
 
 PACKAGE = Path(gp.__file__).parent
@@ -46,7 +46,9 @@ def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) ->
     assert algorithm.load_checker().__doc__
     assert set(algorithm.requires) <= {"undirected", "directed", "weights", "acyclic"}
     assert set(algorithm.devices) <= {"cpu", "cuda", "emulated", "python"}
-    assert set(algorithm.peers) <= set(PEERS)
+    assert set(algorithm.peers) == {
+        name for name, contestants in PEERS.items() if algorithm.name in [one.algorithm for one in contestants]
+    }
 
 
 @EVERY_ALGORITHM
@@ -83,19 +85,19 @@ def test_names_and_commands_are_distinct() -> None:
     assert not set(exported_names()) & set(gp._HOMES)
 
 
-EXAMPLE = Path(__file__).with_name("hops.py")
-EXAMPLE_ENTRY = '    Algorithm("hops", "Hops", "hops", checker="hops"),\n'
+EXAMPLE = Path(__file__).with_name("depths.py")
+EXAMPLE_ENTRY = '    Algorithm("depths", "Depths", "depths", checker="depths"),\n'
 
 PROGRAM = """if True:
     import gpu_pregel as gp
     from gpu_pregel.algorithms.registry import ALGORITHMS
 
-    assert "hops" in dir(gp) and "Hops" in gp.__all__
-    assert ALGORITHMS[-1].name == "hops"
+    assert "depths" in dir(gp) and "Depths" in gp.__all__
+    assert ALGORITHMS[-1].name == "depths"
     path = gp.Graph.from_edgelist([0, 1, 4], [1, 2, 3])
     for device in ("cpu", "emulated"):
-        found = gp.hops(path, device=device)
-        assert type(found) is gp.Hops
+        found = gp.depths(path, device=device)
+        assert type(found) is gp.Depths
         assert found.to_dict() == {0: 0, 1: 1, 2: 2, 3: -1, 4: -1}
 """
 
@@ -104,11 +106,11 @@ PROGRAM = """if True:
 def test_the_example_passes_on_the_graphs_of_the_conformance_tests(directed: bool) -> None:
     for known in KNOWN:
         graph = gp.Graph.from_edgelist(*arrays(known.edges), num_vertices=known.n, directed=directed)
-        check_hops(graph, hops(graph, device="cpu").to_numpy())
+        check_depths(graph, depths(graph, device="cpu").to_numpy())
 
 
 def test_the_example_takes_graphs_of_other_libraries() -> None:
-    found = hops(networkx.path_graph(["a", "b", "c"]), device="cpu")
+    found = depths(networkx.path_graph(["a", "b", "c"]), device="cpu")
     assert found.to_dict() == {"a": 0, "b": 1, "c": 2}
 
 
@@ -133,7 +135,7 @@ def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:
         )
 
     run("-c", PROGRAM)
-    assert "find the hops of a graph" in run("-m", "gpu_pregel", "--help").stdout
-    done = run("-m", "gpu_pregel", "hops", "-g", "8", "-v", "-o", "hops.csv")
+    assert "find the depths of a graph" in run("-m", "gpu_pregel", "--help").stdout
+    done = run("-m", "gpu_pregel", "depths", "-g", "8", "-v", "-o", "depths.csv")
     assert "verified" in done.stderr
-    assert (tmp_path / "hops.csv").read_text().startswith('"vertex","hops"\n0,0\n')
+    assert (tmp_path / "depths.csv").read_text().startswith('"vertex","depth"\n0,0\n')

@@ -79,6 +79,18 @@ def test_distances_are_those_of_networkx(
             assert len(set(path)) == len(path)
 
 
+def test_far_vertices_with_integer_weights_on_the_emulated_device() -> None:
+    # A path with a long edge, and a shorter way from 0 to 3: every superstep pushes, as few kernels are compiled then.
+    weights = np.ones(61, np.int32)
+    weights[10], weights[60] = 50, 2
+    graph = gp.Graph.from_edgelist(np.r_[:60, 0], np.r_[1:61, 3], weights, num_vertices=62, directed=True)
+    found = gp.sssp(graph, 0, delta=40, device="emulated")
+    expected = [0, 1, 2, *range(2, 10), *range(59, 109), FAR]
+    assert found.to_numpy().tolist() == expected
+    assert found.to_numpy().dtype == np.int64
+    assert [row["phase"] for row in found.trace].count("find least") == 2
+
+
 def weighted(graph: gp.Graph, draw: Any) -> gp.Graph:
     """The graph with weights ``draw(count)``, the same for both directions of an edge."""
     src = np.repeat(np.arange(graph.num_vertices), graph.out_degrees)

@@ -8,6 +8,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.host.programs import bodies
+from gpu_pregel.host.programs.bounded_cache import BoundedCache
 
 
 class Scale:
@@ -28,7 +29,7 @@ def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(bodies, "_check", count)
     frontier = gp.Frontier(gp.grid(3), device="cpu")
     for _ in range(2):
-        monkeypatch.setattr(bodies, "_kernels", {})
+        monkeypatch.setattr(bodies, "_kernels", BoundedCache(9))
         assert gp.process_vertices(lambda v: v + 0.25, frontier) == 38.25
     assert len(checked) == len(notes) == 1
     assert list(notes.values()) == ["<f8"]
@@ -55,3 +56,12 @@ def test_numbers_do_not_compile_again(monkeypatch: pytest.MonkeyPatch) -> None:
     totals = [gp.process_vertices(lambda v, step: v * step + 3, frontier, [step]) for step in range(4)]
     assert totals == [27, 63, 99, 135]
     assert len(made) == 1
+
+
+def test_functions_are_evicted_while_they_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_fingerprints", BoundedCache(1))
+    monkeypatch.setattr(bodies, "_kernels", BoundedCache(1))
+    frontier = gp.Frontier(gp.grid(3, holes=0), device="cpu")
+    for _ in range(2):
+        total = gp.process_edges(lambda u, v, w: 1.25, frontier, receives=lambda v: v < 1, returns="sum", mode="pull")
+        assert total == 2.5

@@ -17,23 +17,23 @@ from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import run
 
 
-@dataclass(frozen=True, repr=False)
-class Hops(VertexResult):
+@dataclass(frozen=True, eq=False, repr=False)
+class Depths(VertexResult):
     """The distance of each vertex from vertex 0.
 
     Attributes
     ----------
-    hops : int64[n]
+    depths : int64[n]
         The number of edges; -1 for unreachable vertices.
     """
 
-    hops: Any
+    depths: Any
 
-    value_name = "hops"
+    value_name = "depth"
 
     @property
     def _values(self) -> np.ndarray[Any, Any]:
-        return to_host(self.hops)
+        return to_host(self.depths)
 
 
 _PROGRAM = VertexProgram(
@@ -46,14 +46,14 @@ _PROGRAM = VertexProgram(
 )
 
 
-def hops(graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Hops:
+def depths(graph: GraphLike, *, device: str = "auto", threads: int | None = None, progress: bool = False) -> Depths:
     """Find the number of edges from vertex 0 to each vertex."""
     found = run(graph, _PROGRAM, device=device, threads=threads, progress=progress)
-    return Hops(graph=found.graph, stats=found.stats, trace=found.trace, hops=found.values)
+    return Depths(graph=found.graph, stats=found.stats, trace=found.trace, depths=found.values)
 
 
-def check_hops(graph: Graph, result: Any) -> None:
-    """Raise ``VerificationError`` unless the hops agree with SciPy's shortest paths."""
+def check_depths(graph: Graph, result: Any) -> None:
+    """Raise ``VerificationError`` unless the depths agree with SciPy's shortest paths."""
     from scipy.sparse.csgraph import shortest_path
 
     if graph.num_vertices == 0:
@@ -61,4 +61,4 @@ def check_hops(graph: Graph, result: Any) -> None:
     expected = shortest_path(graph.to_scipy(), unweighted=True, indices=0)
     wrong = np.where(np.isinf(expected), -1, expected) != np.asarray(result)
     if wrong.any():
-        raise VerificationError(f"vertex {int(wrong.argmax())} has a wrong number of hops")
+        raise VerificationError(f"vertex {int(wrong.argmax())} has a wrong depth")
