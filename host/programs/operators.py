@@ -14,7 +14,7 @@ from numba import from_dtype, types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
-from gpu_pregel.host.programs.bodies import Bodies, kind_of
+from gpu_pregel.host.programs.bodies import Bodies, check_function, kind_of
 from gpu_pregel.host.programs.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.programs.frontier import Frontier
 
@@ -77,7 +77,8 @@ def process_vertices(
     >>> gp.process_vertices(lambda v: v % 4 == 0, frontier, returns="frontier").vertices().tolist()
     [0, 4, 8]
     """
-    arrays, kinds = _checked(frontier, body, arrays, returns)
+    arrays, kinds = _checked(frontier, arrays, returns)
+    check_function("the body", body, "body(v, *arrays)", 1 + len(arrays))
     run, active = frontier._run, frontier._active
     started = run.start()
     result = run.operators.process_vertices(Bodies(body, None, kinds), active, arrays, returns)
@@ -169,11 +170,12 @@ def process_edges(
     >>> hops.tolist()
     [0, 1, 2, 1, 2, 3, 2, 3, 4]
     """
-    arrays, kinds = _checked(frontier, body, arrays, returns)
+    arrays, kinds = _checked(frontier, arrays, returns)
     check_choice("mode", mode, MODES)
     check_flag("transpose", transpose)
-    if receives is not None and not callable(receives):
-        raise ArgumentTypeError(f"receives must be a function of a vertex, not {type(receives).__name__}")
+    check_function("the body", body, "body(u, v, weight, *arrays)", 3 + len(arrays))
+    if receives is not None:
+        check_function("receives", receives, "receives(v, *arrays)", 1 + len(arrays))
     run, active, graph = frontier._run, frontier._active, frontier.graph
     transpose = transpose and graph.is_directed
     started = run.start()
@@ -191,14 +193,10 @@ def process_edges(
     return frontier._next(result) if returns == "frontier" else result
 
 
-def _checked(
-    frontier: object, body: object, arrays: Sequence[Any], returns: object
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the arrays as a tuple, and their Numba types, or raise an error if an argument is invalid."""
     if not isinstance(frontier, Frontier):
         raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
-    if not callable(body):
-        raise ArgumentTypeError(f"the body must be a function, not {type(body).__name__}")
     check_choice("returns", returns, RESULTS)
     if not isinstance(arrays, (list, tuple)):
         raise ArgumentTypeError(f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}")
