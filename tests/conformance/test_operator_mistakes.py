@@ -105,6 +105,16 @@ def test_a_number_that_cannot_be_compiled_is_named() -> None:
         gp.Buckets(frontier, lambda v, keys: keys.nothing, [np.arange(9)]).pop()
 
 
+def test_calls_that_numba_does_not_know_are_shown_with_their_types() -> None:
+    frontier = gp.Frontier(gp.grid(3), device="cpu")
+    with pytest.raises(
+        ProgramError, match=r"add\(array\(int8, 1d, C\), int64, .* is not supported: .* of 32 or 64 bits"
+    ):
+        gp.process_vertices(lambda v, a: gp.atomics.add(a, v, 1), frontier, [np.zeros(9, np.int8)])
+    with pytest.raises(ProgramError, match=r"len\(int64\) is not supported\n"):
+        gp.process_vertices(lambda v: len(v), frontier)
+
+
 def test_interpreted_functions_name_the_vertex_or_the_edge() -> None:
     graph = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"], directed=True)
     frontier = gp.Frontier(graph, device="python")
