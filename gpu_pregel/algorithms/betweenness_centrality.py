@@ -224,7 +224,8 @@ def edge_betweenness_centrality(
 ) -> EdgeBetweennessScores:
     """Compute the betweenness centrality of each edge: the sum over pairs of the share of shortest paths along it.
 
-    Repeated edges count as one, the shortest of them; self-loops are left out.
+    Repeated edges count as one, the shortest of them, while NetworkX divides the score between them; self-loops are
+    left out.
 
     Parameters
     ----------

@@ -59,11 +59,11 @@ def eigenvector_centrality(
         Stop when the scores change by less than this in total (L1 norm). NetworkX multiplies its ``tol`` by the number
         of vertices.
     max_iterations : int, default 100
-        Stop after this many iterations, even if the scores have not converged.
+        Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
     initial : mapping of ids to numbers, or array_like [n] by vertex number, optional
         The first scores. Default: all are equal.
     weighted : bool, default True
-        Multiply by the weights of the edges, if the graph has weights.
+        Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.

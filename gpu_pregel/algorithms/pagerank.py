@@ -104,7 +104,7 @@ def pagerank(
         Stop when the scores change by less than this in total, their L1 norm, as in GAPBS. NetworkX multiplies its
         ``tol`` by the number of vertices. 0: run ``max_iterations`` iterations.
     max_iterations : int, default 100
-        Stop after this many iterations, even if the scores have not converged.
+        Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
     personalization : mapping of ids to numbers, or array_like [n] by vertex number, optional
         The relative probabilities of jumping to the vertices; those left out have 0. Default: all are equal. Dangling
         vertices jump in the same way.

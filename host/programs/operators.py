@@ -45,8 +45,9 @@ def process_vertices(
     Parameters
     ----------
     body : callable
-        Compiled by Numba, once for its code and whatever it refers to. It returns a number or, for a frontier, whether
-        the vertex belongs to it. It may write to ``array[v]``; other elements only by :mod:`gpu_pregel.atomics`.
+        Compiled by Numba, once for its code and whatever it refers to. The vertex number v is an int64. The body
+        returns a number or, for a frontier, whether the vertex belongs to it. It may write to ``array[v]``; other
+        elements only by :mod:`gpu_pregel.atomics`.
     frontier : Frontier
     arrays : sequence of arrays and numbers
         Arrays in the memory of the frontier's device, as from ``frontier.full`` and ``frontier.upload``, of any length.
@@ -62,7 +63,9 @@ def process_vertices(
     Raises
     ------
     ProgramError
-        The body cannot be compiled, or does not return a number.
+        The body cannot be compiled, takes another number of arguments, or does not return a number.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid, or ``body`` is not a function.
 
     Examples
     --------
@@ -131,9 +134,11 @@ def process_edges(
     Parameters
     ----------
     body : callable
-        Compiled by Numba, once for its code and whatever it refers to. It returns whether v becomes active, or a
-        number. Several threads may call it for the same vertex: it writes with the functions of
-        :mod:`gpu_pregel.atomics`, and reads with ``atomics.load`` what others write.
+        Compiled by Numba, once for its code and whatever it refers to. The vertex numbers u and v are int64, and the
+        weight has the dtype of the graph's weights, or is float32 1 if there are none. The body returns whether v
+        becomes active, or a number. Several threads may call it for the same vertex: it writes with the functions of
+        :mod:`gpu_pregel.atomics`, and reads with ``atomics.load`` what others write. A write without them is no error
+        on the CPU or a GPU, but results vary; ``device="emulated"`` reports it as a data race.
     frontier : Frontier
     arrays : sequence of arrays and numbers
         As for :func:`process_vertices`.
@@ -152,7 +157,9 @@ def process_edges(
     Raises
     ------
     ProgramError
-        A function cannot be compiled, or returns something else.
+        A function cannot be compiled, takes another number of arguments, or returns something else.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid, or ``body`` or ``receives`` is not a function.
 
     Examples
     --------

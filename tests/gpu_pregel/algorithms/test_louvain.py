@@ -243,7 +243,7 @@ def test_a_graph_without_edges() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"resolution": -1}, "resolution must be from 0 to 1000000"),
+        ({"resolution": -1}, "resolution must be from 0 to 1,000,000, not -1"),
         ({"resolution": math.nan}, "resolution must be from 0"),
         ({"tolerance": 0}, "tolerance must be above 0"),
         ({"tolerance": 1.0}, "tolerance must be above 0 and below 1"),
