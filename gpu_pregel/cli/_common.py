@@ -131,7 +131,7 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="NAME",
         help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
-        "python, for a debugger, runs vertex programs uncompiled",
+        "python, for a debugger, runs functions uncompiled",
     )
 
 

@@ -77,6 +77,8 @@ def test_unsuitable_graphs_are_errors_of_one_line(
     [
         ("pagerank --damping 2", "--damping must be above 0 and below 1, not 2.0"),
         ("pagerank -i -1", "--max-iterations must be at least "),
+        ("mis --run-seed -1", "--run-seed must be from 0 to "),
+        ("mis --seed 1 --run-seed -1", "--run-seed must be from 0 to "),
     ],
 )
 def test_bad_arguments_are_usage_errors(command: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
