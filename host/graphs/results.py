@@ -99,6 +99,9 @@ class Result:
         """Return a one-line summary."""
         return f"{len(self._values):,} values"
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.describe()}>"
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to a file.
 

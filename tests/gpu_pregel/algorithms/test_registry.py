@@ -50,6 +50,16 @@ def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) ->
 
 
 @EVERY_ALGORITHM
+def test_results_have_a_repr_of_their_own(algorithm: Algorithm) -> None:
+    assert getattr(gp, algorithm.result).__repr__ is not object.__repr__
+
+
+def test_a_result_without_another_repr_shows_its_description() -> None:
+    found = gp.bipartite(gp.grid(2, holes=0), device="cpu")
+    assert repr(found) == f"<Bipartition: {found.describe()}>" == "<Bipartition: bipartite, 2 and 2 vertices>"
+
+
+@EVERY_ALGORITHM
 def test_entries_are_complete(algorithm: Algorithm) -> None:
     """The README's table, the help pages and the documentation need these; each algorithm has tests of its own."""
     assert re.fullmatch(r".+ (18|19|20)\d\d", algorithm.paper)
