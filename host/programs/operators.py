@@ -211,6 +211,10 @@ def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[
     for k, array in enumerate(arrays):
         if getattr(array, "ndim", 0) > 1:
             raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
+        if device.is_host and not isinstance(array, (np.ndarray, np.generic, bool, int, float)):
+            raise ArgumentTypeError(
+                f"arrays[{k}] must be a NumPy array, as from frontier.upload, or a number, not {type(array).__name__}"
+            )
         if isinstance(array, np.ndarray) and not device.is_host:
             raise ArgumentTypeError(
                 f"arrays[{k}] is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"

@@ -115,6 +115,14 @@ def test_calls_that_numba_does_not_know_are_shown_with_their_types() -> None:
         gp.process_vertices(lambda v: len(v), frontier)
 
 
+@DEVICES
+def test_columns_of_data_frames_are_not_arrays(device: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frontier = gp.Frontier(gp.grid(3), device=device)
+    with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be a NumPy array, .* or a number, not Series"):
+        gp.process_vertices(lambda v, a: a[v], frontier, [pandas.Series(np.arange(9))])
+
+
 def test_interpreted_functions_name_the_vertex_or_the_edge() -> None:
     graph = gp.Graph.from_edgelist(["ann", "bob"], ["bob", "cid"], directed=True)
     frontier = gp.Frontier(graph, device="python")
