@@ -291,7 +291,7 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.Frontier(graph, [0.5])
     with pytest.raises(ArgumentTypeError, match=r"frontier must be a gp\.Frontier, not list"):
         gp.process_vertices(count_even, [1], [values])  # type: ignore[call-overload]
-    with pytest.raises(ProgramError, match="the body returns nothing, but must return a number"):
+    with pytest.raises(ProgramError, match="the body returns nothing, but must return a number, such as 0 where"):
         gp.process_vertices(lambda v: None, frontier)
     with pytest.raises(
         ArgumentTypeError,
