@@ -211,7 +211,8 @@ def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[
     for k, array in enumerate(arrays):
         if getattr(array, "ndim", 0) > 1:
             raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
-        if device.is_host and not isinstance(array, (np.ndarray, np.generic, bool, int, float)):
+        is_array = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+        if device.is_host and not is_array and not isinstance(array, (np.generic, bool, int, float)):
             raise ArgumentTypeError(
                 f"arrays[{k}] must be a NumPy array, as from frontier.upload, or a number, not {type(array).__name__}"
             )

@@ -116,9 +116,11 @@ def test_calls_that_numba_does_not_know_are_shown_with_their_types() -> None:
 
 
 @DEVICES
-def test_columns_of_data_frames_are_not_arrays(device: str) -> None:
-    pandas = pytest.importorskip("pandas")
+def test_columns_of_data_frames_and_masked_arrays_are_not_taken(device: str) -> None:
     frontier = gp.Frontier(gp.grid(3), device=device)
+    with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be a NumPy array, .*, not MaskedArray"):
+        gp.process_vertices(lambda v, a: a[v], frontier, [np.ma.masked_array(np.arange(9))])
+    pandas = pytest.importorskip("pandas")
     with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be a NumPy array, .* or a number, not Series"):
         gp.process_vertices(lambda v, a: a[v], frontier, [pandas.Series(np.arange(9))])
 
