@@ -172,6 +172,10 @@ def betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and the graph has no weights, or one is not above 0.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----
@@ -258,6 +262,10 @@ def edge_betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and the graph has no weights, or one is not above 0.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

@@ -101,6 +101,10 @@ def katz_centrality(
         ``alpha`` is so large that the scores exceed the range of float64, or an argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

@@ -133,6 +133,10 @@ def pagerank(
         another argument is out of range.
     GraphError
         A weight is negative, or the weights of a vertex sum to a number outside the range of ``dtype``.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

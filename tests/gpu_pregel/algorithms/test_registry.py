@@ -50,6 +50,12 @@ def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) ->
 
 
 @EVERY_ALGORITHM
+def test_docstrings_name_the_errors_of_every_algorithm(algorithm: Algorithm) -> None:
+    raises = (algorithm.load().__doc__ or "").split("Raises\n")[1].split("\n\n")[0]
+    assert {"ArgumentTypeError", "DeviceError"} <= set(re.findall(r"\w+Error", raises))
+
+
+@EVERY_ALGORITHM
 def test_results_have_a_repr_of_their_own(algorithm: Algorithm) -> None:
     assert getattr(gp, algorithm.result).__repr__ is not object.__repr__
 
