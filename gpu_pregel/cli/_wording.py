@@ -49,7 +49,12 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         if flag is not None:
             return flag if flag in known else match[0]
         name, value = option(match[1]), re.sub("[()'\" ]", "", match[2] or "")
-        return match[0] if name is None else f"{name} {value}".rstrip()
+        if name is None:
+            return match[0]
+        opposite = name.replace("--", "--no-", 1)
+        if opposite in known and value in ("True", "False"):  # an option without a value
+            return name if value == "True" else opposite
+        return f"{name} {value}".rstrip()
 
     def rewrite(part: str) -> str:
         for call, flag in _CALLS.items():

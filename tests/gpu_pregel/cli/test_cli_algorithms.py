@@ -85,3 +85,8 @@ def test_bad_arguments_are_usage_errors(command: str, message: str, capsys: pyte
     assert main([*command.split(), "-g", "4", "--device", "cpu"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[-1].startswith(f"gpu-pregel: {message}")) == ("", True)
+
+
+def test_errors_name_flags_without_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["walks", "-g", "4", "-r", "0", "--length", "2", "--weighted", "--device", "cpu"]) == 1
+    assert "random_walks with --weighted needs weights, " in capsys.readouterr().err
