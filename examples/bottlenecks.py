@@ -29,6 +29,7 @@ def draw(path, size=60):
     axis.set(xticks=[], yticks=[], title="two bridges over a river")
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ def draw(path):
     axes[1].set_title(f"{found.count} communities, modularity {found.modularity:.2f}")
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ def draw(path, graph):
     axis.set(xscale="log", yscale="log", xlabel="in-degree + 1", ylabel="PageRank")
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

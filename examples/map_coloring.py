@@ -40,6 +40,7 @@ def draw(path):
     axis.set(xticks=[], yticks=[], title=f"{image.max() + 1} countries, {coloring.count} colours")
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def draw(path, size=40):
     axis.set(xlim=(-1, size), ylim=(size, -1), xticks=[], yticks=[], title=f"{len(way) - 1} steps to the exit")
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ def draw(path):
         axis.set(title=f"{holes:.0%} holes: the largest cluster has {largest:.0%}", xticks=[], yticks=[])
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

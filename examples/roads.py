@@ -38,6 +38,7 @@ def draw(path, size=300):
     axis.set(xticks=[], yticks=[])
     figure.tight_layout()
     figure.savefig(path, dpi=75)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

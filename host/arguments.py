@@ -65,7 +65,7 @@ def check_number(name: str, value: Any, low: float, high: float = math.inf) -> f
     except OverflowError:
         is_finite = False
     if not is_finite or not low <= number <= high:
-        limits = f"at least {low}" if high == math.inf else f"from {low} to {high}"
+        limits = f"at least {low:,.10g}" if high == math.inf else f"from {low:,.10g} to {high:,.10g}"
         raise ArgumentError(f"{name} must be {limits}, not {value!r:.80}")
     return number  # type: ignore[no-any-return]
 

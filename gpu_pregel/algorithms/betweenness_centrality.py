@@ -173,6 +173,10 @@ def betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and the graph has no weights, or one is not above 0.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----
@@ -225,7 +229,8 @@ def edge_betweenness_centrality(
 ) -> EdgeBetweennessScores:
     """Compute the betweenness centrality of each edge: the sum over pairs of the share of shortest paths along it.
 
-    Repeated edges count as one, the shortest of them; self-loops are left out.
+    Repeated edges count as one, the shortest of them, while NetworkX divides the score between them; self-loops are
+    left out.
 
     Parameters
     ----------
@@ -259,6 +264,10 @@ def edge_betweenness_centrality(
         No vertex has one of the ids in ``sources``, one is repeated, or their number is below 1 or above n.
     GraphError
         ``weighted``, and the graph has no weights, or one is not above 0.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

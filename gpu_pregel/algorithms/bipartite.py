@@ -88,6 +88,8 @@ def bipartite(
     ------
     ArgumentTypeError
         ``graph`` is not a graph.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

@@ -123,6 +123,10 @@ def closeness_centrality(
         A source is not in the graph, there are more samples than vertices, or both sources and samples are given.
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------
@@ -184,6 +188,10 @@ def harmonic_centrality(
         A source is not in the graph, there are more samples than vertices, or both sources and samples are given.
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

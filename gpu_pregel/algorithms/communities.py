@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import check_undirected, check_weights_nonnegative
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError
-from gpu_pregel.host.arguments import check_number
+from gpu_pregel.host.arguments import check_integer, check_number
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
@@ -63,7 +64,15 @@ class Communities(VertexResult):
         return np.bincount(self._values, minlength=self.count)
 
     def members(self, community: int) -> Array:
-        """Return the ids of the vertices of a community."""
+        """Return the ids of the vertices of a community, whose number is from 0 to ``count - 1``.
+
+        Raises
+        ------
+        ArgumentError
+            There is no community of this number.
+        """
+        if not 0 <= check_integer("community", community, 0) < self.count:
+            raise ArgumentError(f"community must be below {self.count:,}, the number of communities, not {community:,}")
         return self.graph.to_ids(np.flatnonzero(self._values == community))
 
     def summary(self) -> dict[str, Any]:
@@ -108,8 +117,8 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
         Undirected, with weights of at least 0, or none.
-    labels : array_like of int [n], or Communities
-        The community of each vertex, by vertex number.
+    labels : array_like of int [n], mapping of ids to int, or Communities
+        The community of each vertex; an array is by vertex number.
     resolution : float, default 1.0
         From 0 to 1,000,000; the larger, the smaller the best communities.
 
@@ -135,7 +144,7 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
     check_weights(graph, "modularity")
     resolution = check_resolution(resolution)
     n = graph.num_vertices
-    given = np.asarray(labels)
+    given = np.asarray(_by_number(graph, labels))
     if given.shape != (n,):
         raise ArgumentError(f"labels have shape {given.shape}, not ({n},): give one label for each vertex")
     if n and given.dtype.kind not in "iub":
@@ -159,6 +168,18 @@ def modularity(graph: GraphLike, labels: Any, resolution: float = 1.0) -> float:
         return 0.0
     shares = np.bincount(numbers, weights=degrees) / total
     return float(inner / total - resolution * (shares**2).sum())
+
+
+def _by_number(graph: Graph, labels: Any) -> Any:
+    """Return labels by vertex number, if they are a mapping of the user's ids."""
+    if isinstance(labels, (list, tuple)) and any(isinstance(one, (set, frozenset)) for one in labels):
+        raise ArgumentTypeError("labels must be the community of each vertex, not sets of vertices: pass a dict")
+    if not isinstance(labels, Mapping):
+        return labels
+    try:
+        return [labels[one] for one in graph.to_ids(np.arange(graph.num_vertices)).tolist()]
+    except KeyError as error:
+        raise ArgumentError(f"labels have no community of vertex {error.args[0]!r}: give one to each vertex") from None
 
 
 def _is_dense(labels: Array) -> bool:

@@ -113,6 +113,10 @@ def diameter(
     ------
     NotEnoughMemoryError
         Each thread needs 232 bytes per vertex.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

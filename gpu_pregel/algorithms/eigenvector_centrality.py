@@ -65,11 +65,11 @@ def eigenvector_centrality(
         Stop when the scores change by less than this in total (L1 norm). NetworkX multiplies its ``tol`` by the number
         of vertices.
     max_iterations : int, default 100
-        Stop after this many iterations, even if the scores have not converged.
+        Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
     initial : mapping of ids to numbers, or array_like [n] by vertex number, optional
         The first scores. Default: all are equal.
     weighted : bool, default True
-        Multiply by the weights of the edges, if the graph has weights.
+        Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -88,6 +88,10 @@ def eigenvector_centrality(
         ``initial`` sums to 0 or has a negative number, or another argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

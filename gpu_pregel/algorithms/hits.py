@@ -97,6 +97,10 @@ def hits(
         ``initial`` sums to 0 or has a negative number, or another argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

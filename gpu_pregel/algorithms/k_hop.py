@@ -98,6 +98,10 @@ def k_hop(
     ------
     ArgumentError
         A source is not in the graph, or ``k`` is negative.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

@@ -78,11 +78,11 @@ def katz_centrality(
         Stop when the scores change by less than this in total (L1 norm). NetworkX multiplies its ``tol`` by the number
         of vertices.
     max_iterations : int, default 1000
-        Stop after this many iterations, even if the scores have not converged.
+        Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
     normalized : bool, default True
         Scale the scores so that their squares sum to 1.
     weighted : bool, default True
-        Multiply by the weights of the edges, if the graph has weights.
+        Multiply by the weights of the edges, if the graph has weights. NetworkX does so only if given ``weight=``.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
@@ -101,6 +101,10 @@ def katz_centrality(
         ``alpha`` is so large that the scores exceed the range of float64, or an argument is out of range.
     GraphError
         A weight is negative, or the weights sum to more than 1e150.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

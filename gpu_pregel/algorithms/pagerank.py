@@ -104,7 +104,7 @@ def pagerank(
         Stop when the scores change by less than this in total, their L1 norm, as in GAPBS. NetworkX multiplies its
         ``tol`` by the number of vertices. 0: run ``max_iterations`` iterations.
     max_iterations : int, default 100
-        Stop after this many iterations, even if the scores have not converged.
+        Stop after this many iterations, even if the scores have not converged, where NetworkX raises an error.
     personalization : mapping of ids to numbers, or array_like [n] by vertex number, optional
         The relative probabilities of jumping to the vertices; those left out have 0. Default: all are equal. Dangling
         vertices jump in the same way.
@@ -134,6 +134,10 @@ def pagerank(
     GraphError
         A weight is negative, the weights sum to more than 1e150, or those of a vertex sum to a number outside the range
         of ``dtype``.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Notes
     -----

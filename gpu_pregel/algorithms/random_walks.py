@@ -138,6 +138,10 @@ def random_walks(
         A start is not in the graph, ``length`` is below 1, or ``p`` or ``q`` is not above 0.
     GraphError
         ``weighted``, but the graph has no weights or a negative one, or they sum to more than 1e150.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

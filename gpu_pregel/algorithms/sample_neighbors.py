@@ -135,6 +135,10 @@ def sample_neighbors(
     ------
     ArgumentError
         A seed is not in the graph, there is no hop, or a fan-out is 0 or below -1.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

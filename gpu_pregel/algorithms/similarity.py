@@ -105,7 +105,8 @@ def jaccard(
     """Compute the Jaccard coefficient of pairs of vertices: the share of their neighbours that both have.
 
     It is the number of common neighbours divided by that of vertices which are a neighbour of one or both; 0 if there
-    are none. Self-loops are ignored; of repeated edges only the one of smallest weight counts.
+    are none. Self-loops are ignored, while NetworkX takes a vertex with one for its own neighbour; of repeated edges
+    only the one of smallest weight counts.
 
     Parameters
     ----------

@@ -138,8 +138,8 @@ def sssp(
     Returns
     -------
     Distances
-        With ``distances``, ``predecessors``, ``reached`` and ``path(target)``. Every run, device and number of threads
-        gives the same.
+        With ``distances``, ``predecessors``, ``reached`` and ``path(target)``. Vertices that cannot be reached are at
+        infinity or, if distances are integers, 2**63 - 1. Every run, device and number of threads gives the same.
 
     Raises
     ------

@@ -89,6 +89,10 @@ def topological_order(
         The graph has a cycle, which is the error's ``cycle``.
     GraphError
         The graph is undirected.
+    ArgumentTypeError
+        ``graph`` is not a graph, or an argument has the wrong type.
+    DeviceError
+        The device is unknown or cannot be used.
 
     Examples
     --------

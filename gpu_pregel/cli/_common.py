@@ -55,14 +55,15 @@ def column_list(text: str) -> list[str | int]:
 
 
 def add_generator_options(parser: argparse.ArgumentParser, *, files: bool, positional: bool = False) -> None:
-    """Add the options that specify a graph: those of the generators and, if ``files``, ``-f`` or a positional FILE."""
+    """Add the options that specify a graph: the generators', and ``-f`` if ``files``, or also without it."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("-g", type=whole_number(0), metavar="SCALE", help="Kronecker graph with 2^SCALE vertices")
     source.add_argument("-u", type=whole_number(0), metavar="SCALE", help="uniform random graph with 2^SCALE vertices")
     source.add_argument("--grid", type=grid_shape, metavar="ROWSxCOLUMNS", help="road-like grid with holes")
     if files:
-        name, count = ("f", "?") if positional else ("-f", None)
-        source.add_argument(name, nargs=count, metavar="FILE", help="read the graph from FILE")
+        source.add_argument("-f", metavar="FILE", help="read the graph from FILE")
+        if positional:  # a default would replace the value of -f
+            source.add_argument("f", nargs="?", metavar="FILE", default=argparse.SUPPRESS, help="the same as -f FILE")
     parser.add_argument("-k", type=whole_number(0), default=16, metavar="DEGREE", help="edges per vertex (default 16)")
     parser.add_argument(
         "--holes", type=float, default=0.1, metavar="SHARE", help="fraction of holes in a grid (default 0.1)"
@@ -131,7 +132,7 @@ def add_device_option(parser: argparse.ArgumentParser) -> None:
         default="auto",
         metavar="NAME",
         help="auto (default: a GPU if available, otherwise the CPU), cpu, cuda, cuda:N, emulated or emulated:SEED; "
-        "python, for a debugger, runs vertex programs uncompiled",
+        "python, for a debugger, runs functions uncompiled",
     )
 
 

@@ -29,11 +29,14 @@ def in_options(text: str, options: argparse.Namespace) -> str:
     """Rewrite arguments of Python calls as the options of the command; what has no option is left as it is."""
     known: Container[str] = getattr(options, "option_strings", ())
     given = [value for key in ("f", "o", "store") if isinstance(value := getattr(options, key, None), str) and value]
+    run_seed = getattr(options, "argument_seed", None)
     writes = any(text.startswith(value) for value in given if value == getattr(options, "o", None))
 
     def option(name: str) -> str | None:
         if name == "scale":
             return "-u" if getattr(options, "g", None) is None else "-g"
+        if name == "seed" and run_seed not in (None, getattr(options, "seed", None)) and f"not {run_seed:,}" in text:
+            return "--run-seed"
         if name in ("rows", "columns") and getattr(options, "grid", None) is not None:
             return f"{name} of --grid"
         if name == "format" and writes and "--to" in known:
@@ -46,7 +49,12 @@ def in_options(text: str, options: argparse.Namespace) -> str:
         if flag is not None:
             return flag if flag in known else match[0]
         name, value = option(match[1]), re.sub("[()'\" ]", "", match[2] or "")
-        return match[0] if name is None else f"{name} {value}".rstrip()
+        if name is None:
+            return match[0]
+        opposite = name.replace("--", "--no-", 1)
+        if opposite in known and value in ("True", "False"):  # an option without a value
+            return name if value == "True" else opposite
+        return f"{name} {value}".rstrip()
 
     def rewrite(part: str) -> str:
         for call, flag in _CALLS.items():

@@ -21,8 +21,8 @@ def add_parser(commands: Any, algorithm: Algorithm) -> None:
     note = f" ({algorithm.note})" if algorithm.note else ""
     parser = commands.add_parser(
         algorithm.command,
-        help=f"find {algorithm.purpose} of a graph",
-        description=f"Find {algorithm.purpose}{note} of a graph that is read from a file or generated.",
+        help=f"find {algorithm.purpose}",
+        description=f"Find {algorithm.purpose}{note}. The graph is read from a file or generated.",
         epilog=_common.example(_arguments.example(algorithm)),
     )
     _arguments.add_options(parser, algorithm)

@@ -25,6 +25,10 @@ from gpu_pregel.kernels.library.jit_cpu import device
 _MOST_KEPT = 512
 """Functions, and kernels, kept in memory."""
 
+_SPECIAL = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+EXPECTED = {"frontier": "True or False", "sum": "a number, such as 0 where no sum is needed"}
+"""What a body must return, for each kind of result of an operator."""
+
 assert atomics.PORTABLE  # the overloads exist before a body is compiled
 Function = Callable[..., Any]
 
@@ -143,31 +147,24 @@ def _digest(bodies: Bodies, returns: str) -> str:
 
 def _check(bodies: Bodies, returns: str) -> np.dtype[Any]:
     """Raise an error unless the functions return what is expected; return the dtype of a sum of results."""
-    call = "body(v, *arrays)" if bodies.weight is None else "body(u, v, weight, *arrays)"
-    result, place = _result_of(bodies.body, "the body", call, bodies.arguments(), bodies.kinds)
+    result, place = _result_of(bodies.body, "the body", bodies.arguments(), bodies.kinds)
     if not isinstance(result, (types.Boolean, types.Integer) + ((types.Float,) if returns == "sum" else ())):
-        expected = "True or False" if returns == "frontier" else "a number"
-        raise ProgramError(f"the body returns {result}, but must return {expected}{place}")
+        raise ProgramError(f"the body returns {_shown(result)}, but must return {EXPECTED[returns]}{place}")
     if bodies.receives is not None:
         arguments = (types.int64, *bodies.kinds)
-        answer, place = _result_of(bodies.receives, "receives", "receives(v, *arrays)", arguments, bodies.kinds)
+        answer, place = _result_of(bodies.receives, "receives", arguments, bodies.kinds)
         if not isinstance(answer, (types.Boolean, types.Integer)):
-            raise ProgramError(f"receives returns {answer}, but must return True or False{place}")
+            raise ProgramError(f"receives returns {_shown(answer)}, but must return {EXPECTED['frontier']}{place}")
     return np.dtype(np.float64 if isinstance(result, types.Float) else np.int64)
 
 
-def _result_of(
-    function: Function, role: str, call: str, arguments: tuple[Any, ...], kinds: tuple[Any, ...]
-) -> tuple[Any, str]:
+def _result_of(function: Function, role: str, arguments: tuple[Any, ...], kinds: tuple[Any, ...]) -> tuple[Any, str]:
     """Return the type of a function's result, and its place in the source."""
     compiled = device_function(function, device)
-    code = compiled.py_func.__code__
+    code, defaults = compiled.py_func.__code__, compiled.py_func.__defaults__ or ()
     taken = code.co_argcount
-    required = taken - len(compiled.py_func.__defaults__ or ())
-    if len(arguments) < required or (len(arguments) > taken and not code.co_flags & inspect.CO_VARARGS):
-        raise ProgramError(
-            f"{role} takes {taken} arguments, but is called with {call}: {len(arguments)}{place_of(compiled)}"
-        )
+    if len(arguments) < taken:
+        arguments = (*arguments, *map(types.Omitted, defaults[len(arguments) - taken :]))
     if code.co_flags & inspect.CO_VARARGS:
         arguments = (*arguments[:taken], types.StarArgTuple(arguments[taken:]))
     try:
@@ -189,6 +186,49 @@ def read_only_error(role: str, kinds: tuple[Any, ...], place: str) -> ProgramErr
 DTYPES = frozenset(map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]))
 """The dtypes of the arrays and numbers that bodies take."""
 NUMBERS = "bools, integers, floats of 32 or 64 bits or complex numbers, in the machine's byte order"
+
+
+def _shown(result: Any) -> str:
+    """Return the type of a function's result in words."""
+    if isinstance(result, types.NoneType):
+        return "nothing"
+    if isinstance(result, types.Optional):
+        return f"{result.type}, or nothing on some paths"
+    if isinstance(result, (types.UnicodeType, types.StringLiteral)):
+        return "a string"
+    return str(result)
+
+
+def check_function(role: str, function: Any, call: str, count: int) -> None:
+    """Raise unless ``function`` is a plain Python function that takes ``count`` arguments, as in ``call``.
+
+    Raises
+    ------
+    ArgumentTypeError
+        It is not a function, or not a plain one.
+    ProgramError
+        It takes another number of arguments.
+    """
+    plain = getattr(function, "py_func", function)
+    code = getattr(plain, "__code__", None)
+    if code is None:
+        raise ArgumentTypeError(f"{role} must be a function (def or lambda), not {type(function).__name__}")
+    is_method = inspect.ismethod(plain)
+    if is_method or code.co_flags & _SPECIAL:
+        kind = "a method" if is_method else "a generator" if inspect.isgeneratorfunction(plain) else "asynchronous"
+        raise ArgumentTypeError(f"{role} must be a plain function (def or lambda), but is {kind}")
+    taken = code.co_argcount
+    if count < taken - len(plain.__defaults__ or ()) or (count > taken and not code.co_flags & inspect.CO_VARARGS):
+        place = place_of(device_function(function, device))
+        given = f"{taken} argument{'s' * (taken != 1)}"
+        raise ProgramError(f"{role} takes {given}, but is called with {call}: {count}{place}")
+
+
+def check_bucket_number(function: Function, kinds: tuple[Any, ...]) -> None:
+    """Raise ``ProgramError`` unless a function of a vertex can be compiled and returns an integer."""
+    result, place = _result_of(function, "number", (types.int64, *kinds), kinds)
+    if not isinstance(result, (types.Boolean, types.Integer)):
+        raise ProgramError(f"number returns {_shown(result)}, but must return an integer{place}")
 
 
 def kind_of(name: str, array: Any) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ArgumentTypeError
+from gpu_pregel.errors import ArgumentTypeError, ProgramError
 from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.programs.bodies import check_bucket_number, check_function, kind_of
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
 from gpu_pregel.kernels.library import atomics
@@ -35,6 +36,12 @@ class Buckets:
     window : int, default 64
         Number of buckets that are kept apart from the rest.
 
+    Raises
+    ------
+    ProgramError
+        ``number`` takes another number of arguments; from :meth:`pop`: it cannot be compiled, or does not return an
+        integer.
+
     Examples
     --------
     >>> import gpu_pregel as gp
@@ -52,18 +59,21 @@ class Buckets:
     ) -> None:
         if not isinstance(frontier, Frontier):
             raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
-        if not callable(number):
-            raise ArgumentTypeError(f"number must be a function of a vertex, not {type(number).__name__}")
+        if not isinstance(arrays, (list, tuple)):
+            raise ArgumentTypeError(
+                f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}"
+            )
+        check_function("number", number, "number(v, *arrays)", 1 + len(arrays))
         self._window = check_integer("window", window, 1, 1 << 31)
-        self._arrays = tuple(arrays)
+        self._number, self._arrays = number, tuple(arrays)
         self._near = self._far = frontier.chosen([])
         self._limit = -1
 
         def lower(v: Any, smallest: Any, *arrays: Any) -> Any:
             bucket = number(v, *arrays)
             if bucket >= 0:
-                atomics.min(smallest, 0, bucket)
-            return 0
+                atomics.min(smallest, 0, int(bucket))
+            return 0 * bucket  # a float if the number is one
 
         self._lower = lower
         self._is_at = lambda v, k, *arrays: number(v, *arrays) == k
@@ -109,5 +119,15 @@ class Buckets:
         if not frontier:
             return _NONE
         smallest = frontier.full(_NONE, np.int64, 1)
-        process_vertices(self._lower, frontier, [smallest, *self._arrays])
+        try:
+            total = process_vertices(self._lower, frontier, [smallest, *self._arrays])
+        except ProgramError:
+            self._check_number()
+            raise
+        if isinstance(total, float):
+            self._check_number()
+            raise ProgramError("number returns floats, but must return an integer")
         return int(frontier.download(smallest)[0])
+
+    def _check_number(self) -> None:
+        check_bucket_number(self._number, tuple(kind_of(f"arrays[{k}]", one) for k, one in enumerate(self._arrays)))

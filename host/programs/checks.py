@@ -18,12 +18,19 @@ from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.kernels.library import atomics
 from gpu_pregel.kernels.library.cache import load_note, save_note
 from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
 _COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
+
+_IS_ATOMIC = re.compile(rf"Function\(<function ({'|'.join(one.__name__ for one in atomics.PORTABLE)}) at ")
+_ATOMICS = (
+    ": functions of gp.atomics take an array of one dimension, of integers or floats of 32 or 64 bits (bitwise_or: of "
+    "integers), an index and numbers"
+)
 
 
 class ProgramChecks:
@@ -183,8 +190,12 @@ def _plain_text(error: BaseException) -> str:
 def _essence(error: Exception) -> str:
     """Return the line of Numba's message that states the cause."""
     skipped = ("Failed in", "During:", "File ", "<source", "- Resolution", "[1]", "This error", "During ")
-    lines = [re.sub(r"\.? Raised from .*", "", line.strip()) for line in _plain_text(error).splitlines()]
-    for text in reversed(lines):
+    message = re.sub(r'\n *File "[^"\n]*", line \d+:\n.*?\n *\^+ *(?=\n|$)', "", _plain_text(error), flags=re.DOTALL)
+    lines = [re.sub(r"\.? Raised from .*", "", line.strip()) for line in message.splitlines()]
+    for number, text in reversed(list(enumerate(lines))):
+        call = next((line[4:] for line in lines[number:] if line.startswith(">>> ")), "")
+        if call and text.endswith("found for signature:"):
+            return f"{call} is not supported{_ATOMICS if _IS_ATOMIC.search(text) else ''}"
         unknown = re.match(r"(Unknown attribute '\w+') of type VertexContext\(", text)
         if unknown:
             return f"{unknown[1]} of ctx, which has {', '.join(VertexContext._fields)}"

@@ -134,7 +134,8 @@ class Frontier:
     ----------
     graph : Graph, NetworkX graph or SciPy sparse matrix
     vertices : array_like of int, or of bool [n], optional
-        Vertex numbers, or whether each vertex is in the frontier. Default: all vertices.
+        Vertex numbers, as ``graph.vertices(ids)`` finds them, or whether each vertex is in the frontier. Default: all
+        vertices.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.

@@ -14,7 +14,7 @@ from numba import from_dtype, types
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.arguments import check_choice, check_flag
-from gpu_pregel.host.programs.bodies import Bodies, kind_of
+from gpu_pregel.host.programs.bodies import Bodies, check_function, kind_of
 from gpu_pregel.host.programs.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.programs.frontier import Frontier
 
@@ -45,8 +45,9 @@ def process_vertices(
     Parameters
     ----------
     body : callable
-        Compiled by Numba, once for its code and whatever it refers to. It returns a number or, for a frontier, whether
-        the vertex belongs to it. It may write to ``array[v]``; other elements only by :mod:`gpu_pregel.atomics`.
+        Compiled by Numba, once for its code and whatever it refers to. The vertex number v is an int64. The body
+        returns a number or, for a frontier, whether the vertex belongs to it. It may write to ``array[v]``; other
+        elements only by :mod:`gpu_pregel.atomics`.
     frontier : Frontier
     arrays : sequence of arrays and numbers
         Arrays in the memory of the frontier's device, as from ``frontier.full`` and ``frontier.upload``, of any length.
@@ -62,7 +63,9 @@ def process_vertices(
     Raises
     ------
     ProgramError
-        The body cannot be compiled, or does not return a number.
+        The body cannot be compiled, takes another number of arguments, or does not return a number.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid, or ``body`` is not a function.
 
     Examples
     --------
@@ -77,7 +80,8 @@ def process_vertices(
     >>> gp.process_vertices(lambda v: v % 4 == 0, frontier, returns="frontier").vertices().tolist()
     [0, 4, 8]
     """
-    arrays, kinds = _checked(frontier, body, arrays, returns)
+    arrays, kinds = _checked(frontier, arrays, returns)
+    check_function("the body", body, "body(v, *arrays)", 1 + len(arrays))
     run, active = frontier._run, frontier._active
     started = run.start()
     result = run.operators.process_vertices(Bodies(body, None, kinds), active, arrays, returns)
@@ -130,9 +134,11 @@ def process_edges(
     Parameters
     ----------
     body : callable
-        Compiled by Numba, once for its code and whatever it refers to. It returns whether v becomes active, or a
-        number. Several threads may call it for the same vertex: it writes with the functions of
-        :mod:`gpu_pregel.atomics`, and reads with ``atomics.load`` what others write.
+        Compiled by Numba, once for its code and whatever it refers to. The vertex numbers u and v are int64, and the
+        weight has the dtype of the graph's weights, or is float32 1 if there are none. The body returns whether v
+        becomes active, or a number. Several threads may call it for the same vertex: it writes with the functions of
+        :mod:`gpu_pregel.atomics`, and reads with ``atomics.load`` what others write. A write without them is no error
+        on the CPU or a GPU, but results vary; ``device="emulated"`` reports it as a data race.
     frontier : Frontier
     arrays : sequence of arrays and numbers
         As for :func:`process_vertices`.
@@ -151,7 +157,9 @@ def process_edges(
     Raises
     ------
     ProgramError
-        A function cannot be compiled, or returns something else.
+        A function cannot be compiled, takes another number of arguments, or returns something else.
+    ArgumentError, ArgumentTypeError
+        Another argument is invalid, or ``body`` or ``receives`` is not a function.
 
     Examples
     --------
@@ -169,11 +177,12 @@ def process_edges(
     >>> hops.tolist()
     [0, 1, 2, 1, 2, 3, 2, 3, 4]
     """
-    arrays, kinds = _checked(frontier, body, arrays, returns)
+    arrays, kinds = _checked(frontier, arrays, returns)
     check_choice("mode", mode, MODES)
     check_flag("transpose", transpose)
-    if receives is not None and not callable(receives):
-        raise ArgumentTypeError(f"receives must be a function of a vertex, not {type(receives).__name__}")
+    check_function("the body", body, "body(u, v, weight, *arrays)", 3 + len(arrays))
+    if receives is not None:
+        check_function("receives", receives, "receives(v, *arrays)", 1 + len(arrays))
     run, active, graph = frontier._run, frontier._active, frontier.graph
     transpose = transpose and graph.is_directed
     started = run.start()
@@ -198,14 +207,10 @@ def _phase_of(body: Callable[..., Any]) -> str:
     return name.strip("_").replace("_", " ") if is_ours else name
 
 
-def _checked(
-    frontier: object, body: object, arrays: Sequence[Any], returns: object
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _checked(frontier: object, arrays: Sequence[Any], returns: object) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return the arrays as a tuple, and their Numba types, or raise an error if an argument is invalid."""
     if not isinstance(frontier, Frontier):
         raise ArgumentTypeError(f"frontier must be a gp.Frontier, not {type(frontier).__name__}")
-    if not callable(body):
-        raise ArgumentTypeError(f"the body must be a function, not {type(body).__name__}")
     check_choice("returns", returns, RESULTS)
     if not isinstance(arrays, (list, tuple)):
         raise ArgumentTypeError(f"arrays must be a list or tuple of arrays and numbers, not {type(arrays).__name__}")
@@ -213,6 +218,11 @@ def _checked(
     for k, array in enumerate(arrays):
         if getattr(array, "ndim", 0) > 1:
             raise ArgumentError(f"arrays[{k}] has {array.ndim} dimensions, but bodies take arrays of one")
+        is_array = isinstance(array, np.ndarray) and not isinstance(array, np.ma.MaskedArray)
+        if device.is_host and not is_array and not isinstance(array, (np.generic, bool, int, float)):
+            raise ArgumentTypeError(
+                f"arrays[{k}] must be a NumPy array, as from frontier.upload, or a number, not {type(array).__name__}"
+            )
         if isinstance(array, np.ndarray) and not device.is_host:
             raise ArgumentTypeError(
                 f"arrays[{k}] is in host memory, but the frontier is on device {device.name!r}: use frontier.upload"

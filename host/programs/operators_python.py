@@ -10,7 +10,7 @@ import numpy as np
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.programs.bodies import Bodies, Function, read_only_error
+from gpu_pregel.host.programs.bodies import EXPECTED, Bodies, Function, read_only_error
 from gpu_pregel.host.programs.interpreter import STRICT
 
 Array = np.ndarray[Any, Any]
@@ -63,29 +63,33 @@ class PythonOperators:
 
     def process_vertices(self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str) -> Any:
         """Implement ``process_vertices``."""
-        body = _plain(bodies.body)
+        body = self._called(bodies.body, "the body", bodies, returns)
         with np.errstate(**STRICT):
             results = ((v, body(v, *arrays)) for v in np.flatnonzero(active.flags).tolist())
-            return self._collect(results, bodies, returns)
+            return self._collect(results, returns)
 
     def process_edges(
         self, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
     ) -> Any:
         """Implement ``process_edges``: a push goes over the rows of senders, a pull over those of receivers."""
         csr = self._graph.csc if transpose == push else self._graph._csr
-        edges = self._push(csr, bodies, active, arrays) if push else self._pull(csr, bodies, active, arrays)
+        body = self._called(bodies.body, "the body", bodies, returns, ends=2)
+        receives = None if bodies.receives is None else self._called(bodies.receives, "receives", bodies, "frontier")
+        edges = (self._push if push else self._pull)(csr, body, receives, active, arrays)
         with np.errstate(**STRICT):
-            return self._collect(edges, bodies, returns)
+            return self._collect(edges, returns)
 
-    def _push(self, csr: CSR, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
-        body, receives = _plain(bodies.body), _plain(bodies.receives)
+    def _push(
+        self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
+    ) -> Iterator[tuple[int, Any]]:
         for u in np.flatnonzero(active.flags).tolist():
             for v, weight in _row(csr, u):
                 if receives is None or receives(v, *arrays):
                     yield v, body(u, v, weight, *arrays)
 
-    def _pull(self, csr: CSR, bodies: Bodies, active: PythonSet, arrays: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
-        body, receives = _plain(bodies.body), _plain(bodies.receives)
+    def _pull(
+        self, csr: CSR, body: Function, receives: Function | None, active: PythonSet, arrays: tuple[Any, ...]
+    ) -> Iterator[tuple[int, Any]]:
         for v in range(self._graph.num_vertices):
             for u, weight in _row(csr, v):
                 if receives is not None and not receives(v, *arrays):
@@ -93,40 +97,42 @@ class PythonOperators:
                 if active.flags[u]:
                     yield v, body(u, v, weight, *arrays)
 
-    def _collect(self, results: Iterator[tuple[int, Any]], bodies: Bodies, returns: str) -> Any:
+    def _called(self, function: Any, role: str, bodies: Bodies, returns: str, ends: int = 1) -> Function:
+        """Return a function that calls a user's one and checks its result.
+
+        Errors get a note with the vertex or, where the first two arguments are vertices, the edge.
+        """
+        plain = getattr(function, "py_func", function)
+        place = f" ({plain.__code__.co_filename}, line {plain.__code__.co_firstlineno})"
+        numbers = (bool, int, np.integer, np.bool_) + ((float, np.floating) if returns == "sum" else ())
+
+        def call(*arguments: Any) -> Any:
+            try:
+                result = plain(*arguments)
+            except Exception as error:
+                if isinstance(error, ValueError) and "destination is read-only" in str(error):
+                    raise read_only_error(role, bodies.kinds, place) from error
+                ids = [self._graph.to_ids(np.array([vertex])).tolist()[0] for vertex in arguments[:ends]]
+                where = f"vertex {ids[0]!r}" if ends == 1 else f"the edge from {ids[0]!r} to {ids[1]!r}"
+                error.add_note(f"raised by {role} for {where}")
+                raise
+            if not isinstance(result, numbers):
+                found = "nothing" if result is None else f"{result!r:.80}"
+                raise ProgramError(f"{role} returns {found}, but must return {EXPECTED[returns]}{place}")
+            return result
+
+        return call
+
+    def _collect(self, results: Iterator[tuple[int, Any]], returns: str) -> Any:
         """Return the sum of the results, or the set of the vertices whose result is true."""
         found = np.zeros(self._graph.num_vertices, bool)
         total: Any = 0
-        for v, result in _explaining_writes(results, bodies):
-            if not isinstance(result, (bool, int, float, np.number, np.bool_)):
-                expected = "True or False" if returns == "frontier" else "a number"
-                place = _place_of(bodies.body)
-                raise ProgramError(f"the body returns {result!r:.80}, but must return {expected}{place}")
+        for v, result in results:
             if returns == "sum":
                 total += np.asarray(result).item()
             elif result:
                 found[v] = True
         return self.chosen(found) if returns == "frontier" else total
-
-
-def _explaining_writes(results: Iterator[Any], bodies: Bodies) -> Iterator[Any]:
-    """Yield the results; replace NumPy's error for a write to a read-only array."""
-    try:
-        yield from results
-    except ValueError as error:
-        if "destination is read-only" not in str(error):
-            raise
-        raise read_only_error("the body", bodies.kinds, _place_of(bodies.body)) from error
-
-
-def _place_of(function: Function) -> str:
-    code = _plain(function).__code__
-    return f" ({code.co_filename}, line {code.co_firstlineno})"
-
-
-def _plain(function: Any) -> Any:
-    """Return the Python function of one that Numba compiles."""
-    return getattr(function, "py_func", function)
 
 
 def _row(csr: CSR, row: int) -> Iterator[tuple[int, Any]]:

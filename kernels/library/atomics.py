@@ -3,7 +3,7 @@
 Each is a Python function, for bodies that run interpreted, and has a compiled version for the CPU and one for CUDA
 (``atomics_cuda``). They work on one-dimensional arrays of integers and floats of 32 or 64 bits, with relaxed ordering:
 a value may be read by another thread only in the next call of an operator, unless that thread reads the same element.
-Values are converted to the dtype of the array.
+Values are converted to the dtype of the array: floats lose their fraction in an array of integers.
 
 ``min``, ``max`` and ``add`` return the previous value, so that ``atomics.min(array, i, value) > value`` says whether
 the element became smaller.

@@ -291,9 +291,12 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.Frontier(graph, [0.5])
     with pytest.raises(ArgumentTypeError, match=r"frontier must be a gp\.Frontier, not list"):
         gp.process_vertices(count_even, [1], [values])  # type: ignore[call-overload]
-    with pytest.raises(ProgramError, match=r"the body returns None|the body returns none, but must return a number"):
+    with pytest.raises(ProgramError, match="the body returns nothing, but must return a number, such as 0 where"):
         gp.process_vertices(lambda v: None, frontier)
-    with pytest.raises(ArgumentTypeError, match=r"arrays\[0\] must be an array on the frontier's device or a number"):
+    with pytest.raises(
+        ArgumentTypeError,
+        match=r"arrays\[0\] must be (an array on the frontier's device|a NumPy array, .*) or a number",
+    ):
         gp.process_vertices(count_even, frontier, ["a"])
     with pytest.raises(ArgumentError, match=r"arrays\[1\] is 18446744073709551616, which does not fit 64 bits"):
         gp.process_vertices(count_even, frontier, [values, 2**64])
@@ -308,9 +311,9 @@ def test_invalid_arguments_are_rejected(device: str) -> None:
         gp.process_edges(visit, frontier, [values, 1], mode="both")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="returns must be"):
         gp.process_edges(visit, frontier, [values, 1], returns="all")  # type: ignore[call-overload]
-    with pytest.raises(ArgumentTypeError, match="receives must be a function of a vertex, not int"):
+    with pytest.raises(ArgumentTypeError, match=r"receives must be a function \(def or lambda\), not int"):
         gp.process_edges(visit, frontier, [values, 1], receives=1)  # type: ignore[call-overload]
-    with pytest.raises(ArgumentTypeError, match="the body must be a function, not None"):
+    with pytest.raises(ArgumentTypeError, match=r"the body must be a function \(def or lambda\), not None"):
         gp.process_vertices(None, frontier)  # type: ignore[call-overload]
 
 

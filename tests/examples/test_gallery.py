@@ -22,11 +22,14 @@ def script(name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_scripts_draw_a_picture(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scripts_draw_a_picture(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")
     path = tmp_path / "picture.png"
     script(name).draw(path, *([gp.kronecker(8)] if name == "influence" else []))
     assert path.read_bytes()[:4] == b"\x89PNG"
+    assert capsys.readouterr().out == f"picture: {path}\n"
     assert f"gpu_pregel.examples.{name} " in script(name).__doc__
 
 
@@ -104,3 +107,11 @@ def test_batches_have_every_vertex_once_with_its_neighbours() -> None:
         seen += chosen.tolist()
         assert sample.summary()["edges"] == graph.out_degrees[chosen].sum()
     assert sorted(seen) == list(range(128))
+
+
+def test_features_of_neighbours_are_averaged() -> None:
+    graph = gp.Graph.from_edgelist([0, 0, 1], [1, 2, 2], num_vertices=4, directed=True)
+    features = np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 8.0], [7.0, 7.0]])
+    sample = gp.sample_neighbors(graph, [3, 0, 1], [-1], device="cpu")
+    means = script("mini_batches").averages(sample, features)
+    assert means[:3].tolist() == [[0.0, 0.0], [4.0, 5.0], [5.0, 8.0]]

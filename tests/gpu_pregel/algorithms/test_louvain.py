@@ -243,7 +243,7 @@ def test_a_graph_without_edges() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"resolution": -1}, "resolution must be from 0 to 1000000"),
+        ({"resolution": -1}, "resolution must be from 0 to 1,000,000, not -1"),
         ({"resolution": math.nan}, "resolution must be from 0"),
         ({"tolerance": 0}, "tolerance must be above 0"),
         ({"tolerance": 1.0}, "tolerance must be above 0 and below 1"),
@@ -278,6 +278,23 @@ def test_an_infinite_sum_of_weights_is_rejected(weights: list[float]) -> None:
 def test_weights_of_any_size(method: Any, weight: float) -> None:
     graph = gp.Graph.from_edgelist([0, 1, 2, 3], [1, 0, 3, 2], [weight] * 4)
     assert method(graph).labels.tolist() == [0, 0, 1, 1]
+
+
+def test_modularity_takes_labels_by_id() -> None:
+    graph = gp.Graph.from_edgelist(["a", "b", "c", "d"], ["b", "a", "d", "c"])
+    assert gp.modularity(graph, {"d": 7, "c": 7, "b": 2, "a": 2, "x": 0}) == 0.5
+    assert gp.modularity(graph, gp.louvain(graph, device="cpu").to_dict()) == 0.5
+    with pytest.raises(ArgumentError, match="labels have no community of vertex 'b': give one to each vertex"):
+        gp.modularity(graph, {"a": 1})
+    with pytest.raises(ArgumentTypeError, match="not sets of vertices: pass a dict"):
+        gp.modularity(graph, [{"a", "b"}, {"c", "d"}])
+
+
+def test_members_of_a_community() -> None:
+    found = gp.louvain(gp.Graph.from_edgelist(["a", "b", "c", "d"], ["b", "a", "d", "c"]), device="cpu")
+    assert [found.members(k).tolist() for k in range(found.count)] == [["a", "b"], ["c", "d"]]
+    with pytest.raises(ArgumentError, match="community must be below 2, the number of communities, not 2"):
+        found.members(2)
 
 
 def test_modularity_rejects_labels_that_do_not_fit() -> None:

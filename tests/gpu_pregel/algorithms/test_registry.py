@@ -52,6 +52,22 @@ def test_entries_name_a_function_a_result_and_a_checker(algorithm: Algorithm) ->
 
 
 @EVERY_ALGORITHM
+def test_docstrings_name_the_errors_of_every_algorithm(algorithm: Algorithm) -> None:
+    raises = (algorithm.load().__doc__ or "").split("Raises\n")[1].split("\n\n")[0]
+    assert {"ArgumentTypeError", "DeviceError"} <= set(re.findall(r"\w+Error", raises))
+
+
+@EVERY_ALGORITHM
+def test_results_have_a_repr_of_their_own(algorithm: Algorithm) -> None:
+    assert getattr(gp, algorithm.result).__repr__ is not object.__repr__
+
+
+def test_a_result_without_another_repr_shows_its_description() -> None:
+    found = gp.bipartite(gp.grid(2, holes=0), device="cpu")
+    assert repr(found) == f"<Bipartition: {found.describe()}>" == "<Bipartition: bipartite, 2 and 2 vertices>"
+
+
+@EVERY_ALGORITHM
 def test_entries_are_complete(algorithm: Algorithm) -> None:
     """The README's table, the help pages and the documentation need these; each algorithm has tests of its own."""
     assert re.fullmatch(r".+ (18|19|20)\d\d", algorithm.paper)
@@ -135,7 +151,7 @@ def test_an_algorithm_is_added_by_one_file_and_one_line(tmp_path: Path) -> None:
         )
 
     run("-c", PROGRAM)
-    assert "find the depths of a graph" in run("-m", "gpu_pregel", "--help").stdout
+    assert "find the depths" in run("-m", "gpu_pregel", "--help").stdout
     done = run("-m", "gpu_pregel", "depths", "-g", "8", "-v", "-o", "depths.csv")
     assert "verified" in done.stderr
     assert (tmp_path / "depths.csv").read_text().startswith('"vertex","depth"\n0,0\n')

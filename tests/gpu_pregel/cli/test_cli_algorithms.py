@@ -77,9 +77,16 @@ def test_unsuitable_graphs_are_errors_of_one_line(
     [
         ("pagerank --damping 2", "--damping must be above 0 and below 1, not 2.0"),
         ("pagerank -i -1", "--max-iterations must be at least "),
+        ("mis --run-seed -1", "--run-seed must be from 0 to "),
+        ("mis --seed 1 --run-seed -1", "--run-seed must be from 0 to "),
     ],
 )
 def test_bad_arguments_are_usage_errors(command: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command.split(), "-g", "4", "--device", "cpu"]) == 2
     out, err = capsys.readouterr()
     assert (out, err.splitlines()[-1].startswith(f"gpu-pregel: {message}")) == ("", True)
+
+
+def test_errors_name_flags_without_a_value(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["walks", "-g", "4", "-r", "0", "--length", "2", "--weighted", "--device", "cpu"]) == 1
+    assert "random_walks with --weighted needs weights, " in capsys.readouterr().err

@@ -47,6 +47,12 @@ def test_help_pages_are_plain_text_and_explain_every_argument(parser: argparse.A
     assert not re.search(r"`|:\w+:|\*\*|None|True|False|\w='", text)
 
 
+def test_what_an_algorithm_finds_is_a_sentence() -> None:
+    text = " ".join(make_parser().format_help().split())
+    assert "find communities by synchronous label propagation louvain" in text
+    assert "find the diameter khop find the vertices within k hops of some sources walks" in text
+
+
 @pytest.mark.parametrize("parser", PARSERS)
 def test_every_command_shows_an_example_that_it_accepts(parser: argparse.ArgumentParser) -> None:
     assert parser.epilog

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.cli import main
+from gpu_pregel.cli import main, make_parser
 from gpu_pregel.cli import stats as stats_command
 
 CPU = {"device": "cpu", "threads": 2}
@@ -117,6 +117,16 @@ def test_output_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert found["degree"]["max"] == graph.out_degrees.max()
 
 
+def test_the_file_may_be_given_as_in_other_commands() -> None:
+    parser = make_parser()
+    for words in (["stats", "a.csv"], ["stats", "-f", "a.csv"], ["stats", "--directed", "-f", "a.csv", "--json"]):
+        assert parser.parse_args(words).f == "a.csv"
+    assert parser.parse_args(["stats", "-g", "4"]).f is None
+    for words in (["stats"], ["stats", "-f", "a.csv", "b.csv"], ["stats", "-g", "4", "b.csv"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args(words)
+
+
 def test_figures_of_a_public_graph(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """SNAP states the sizes of the largest weak and the largest strong component of wiki-Vote."""
     assert main(["stats", str(data / "snap" / "wiki-Vote.txt"), "--directed", "--json"]) == 0
@@ -139,7 +149,7 @@ def test_plot(name: str, start: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ([], 2, "one of the arguments -g -u --grid FILE is required"),
+        ([], 2, "one of the arguments -g -u --grid -f FILE is required"),
         (["a.el", "-g", "4"], 2, "not allowed with"),
         (["nowhere.el"], 1, "nowhere.el: no such file"),
         (["-g", "4", "--plot", "degrees.pdf"], 2, "--plot degrees.pdf: unsupported suffix: use .png or .svg"),
