@@ -62,6 +62,13 @@ def add_contest(parser: argparse.ArgumentParser, *, graphs: str, runs: int, budg
     add_device(parser)
 
 
+def add_verification(parser: argparse.ArgumentParser) -> None:
+    """Declare ``-v``, the letter of the command line."""
+    parser.add_argument(
+        "-v", action="store_true", help="verify our first result with its checker (minutes on large graphs)"
+    )
+
+
 def choose_contestants(
     peers: str, threads: int, algorithm: str = "connected_components"
 ) -> tuple[list[type[Contestant]], dict[str, str]]:

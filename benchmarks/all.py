@@ -5,12 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from benchmarks._contest import add_contest, choose_contestants, format_graph, measure_contestants, report_graph
+from benchmarks._contest import (
+    add_contest,
+    add_verification,
+    choose_contestants,
+    format_graph,
+    measure_contestants,
+    report_graph,
+)
 from benchmarks._device import format_device, set_device
 from benchmarks._graphs import choose_sources, prepare
 from benchmarks._measure import machine, progress, write_json
 from benchmarks._tasks import TASKS, Task, contestant
 from benchmarks.peers import PEERS
+from benchmarks.peers.ours import GpuPregel
 from gpu_pregel.algorithms.registry import ALGORITHMS
 
 HELP = "all algorithms compared with GAPBS, GBBS, GVE, NetworKit, SciPy and rustworkx"
@@ -21,11 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--algorithms", default="all", help="all, or some of the registry's names, with commas")
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
     add_contest(parser, graphs="", runs=3, budget=120)
+    add_verification(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print a table for each algorithm and graph, write the report; return 1 if contestants disagree."""
     device = set_device(arguments.device)
+    GpuPregel.verifies = arguments.v
     report: dict[str, Any] = {
         "benchmark": "all",
         "machine": machine(),
@@ -35,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             "runs": arguments.runs,
             "budget": arguments.budget,
             "threads": arguments.threads,
+            "verified": arguments.v,
         },
         "algorithms": {},
         "errors": [],

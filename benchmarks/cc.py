@@ -5,11 +5,19 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._contest import add_contest, choose_contestants, format_graph, measure_contestants, report_graph
+from benchmarks._contest import (
+    add_contest,
+    add_verification,
+    choose_contestants,
+    format_graph,
+    measure_contestants,
+    report_graph,
+)
 from benchmarks._device import format_device, set_device
 from benchmarks._graphs import prepare
 from benchmarks._measure import machine, progress, write_json
 from benchmarks.peers import OURS, PEERS
+from benchmarks.peers.ours import GpuPregel
 
 HELP = "connected components compared with GAPBS, Gemini, NetworKit, SciPy and rustworkx"
 DEFAULT_GRAPHS = "kron:20,uniform:20,grid:22"
@@ -19,12 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommand's options."""
     parser.add_argument("--peers", default="all", help=f"all, none, or some of {','.join(PEERS)} (default: all)")
     add_contest(parser, graphs=DEFAULT_GRAPHS, runs=5, budget=300)
+    add_verification(parser)
     parser.add_argument("--plot", type=Path, help="file for the chart, .svg or .png")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the report; return 1 if a contestant failed or disagrees."""
     device = set_device(arguments.device)
+    GpuPregel.verifies = arguments.v
     peers, skipped = choose_contestants(arguments.peers, arguments.threads)
     contestants = [OURS, *peers]
     graphs = []
@@ -45,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             "runs": arguments.runs,
             "budget": arguments.budget,
             "threads": arguments.threads,
+            "verified": arguments.v,
         },
         "stepped_aside": skipped,
         "graphs": graphs,

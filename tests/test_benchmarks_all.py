@@ -22,10 +22,11 @@ if str(ROOT) not in sys.path:
 from benchmarks import _contest, _graphs, _tasks  # noqa: E402
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.all import choose_tasks  # noqa: E402
-from benchmarks.peers import PEERS, gapbs, gbbs, gve  # noqa: E402
+from benchmarks.peers import PEERS, gapbs, gbbs, gve, ours  # noqa: E402
 from benchmarks.peers._contestant import PEERS_VARIABLE, ProgramContestant  # noqa: E402
 from gpu_pregel.algorithms._entry import Algorithm  # noqa: E402
 from gpu_pregel.algorithms.registry import ALGORITHMS  # noqa: E402
+from gpu_pregel.errors import VerificationError  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,26 @@ def test_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert graph["best_ratio"] == max(scipy["ratio"], strong["ratio"])
     assert ours["answer"] == scipy["answer"]
     assert "connected components: Kronecker, scale 8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [["cc"], ["all", "--algorithms", "maximal_independent_set"]])
+def test_our_results_are_verified(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "report.json"
+    name = {"cc": "connected_components"}.get(command[0], command[-1])
+
+    def refuse(_graph: gp.Graph, _result: object) -> None:
+        raise VerificationError("vertex 7 is wrong")
+
+    command = [*command, "--graphs", "kron:6", "--peers", "none", "--trials", "1", "--cache", str(tmp_path)]
+    assert main([*command, "-v", "-o", str(output)]) == 0
+    assert json.loads(output.read_text())["parameters"]["verified"] is True
+    monkeypatch.setattr(f"gpu_pregel.algorithms.checkers.{name}.check_{name}", refuse)
+    assert main([*command, "-v", "-o", str(output)]) == 1
+    assert "VerificationError: vertex 7 is wrong" in capsys.readouterr().out
+    assert main([*command, "-o", str(output)]) == 0
+    assert json.loads(output.read_text())["parameters"]["verified"] is False
 
 
 def test_unknown_algorithms_are_rejected(capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,18 +200,19 @@ def test_answers_are_compared(theirs: Any, ours: Any, tolerance: float | None, a
         for name in ("gpu_pregel", *task.variants)
     ],
 )
-def test_tasks_can_be_run(task: _tasks.Task, name: str, tmp_path: Path) -> None:
-    """On a tiny graph, without peers."""
+def test_tasks_can_be_run(task: _tasks.Task, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a tiny graph, without peers; the checkers accept the results."""
+    monkeypatch.setattr(ours.GpuPregel, "verifies", True)
     files = _graphs.prepare("kron:5", tmp_path, directed=task.directed, weighted=task.weighted)
     path = files.paths[".wsg" if task.weighted else ".sg"]
-    ours = _tasks.contestant(task, name)()
-    assert ours.name == name
-    ours.sources = _graphs.choose_sources(path, task.sources)
-    loading = ours.open(path, files.vertices, 2)
+    one = _tasks.contestant(task, name)()
+    assert one.name == name
+    one.sources = _graphs.choose_sources(path, task.sources)
+    loading = one.open(path, files.vertices, 2)
     answers: list[Any] = loading.answer if task.sources else [loading.answer]
     assert len(answers) == max(task.sources, 1)
     assert all(isinstance(answer, (int, float)) for answer in answers)
-    assert ours.trial(1).answer == loading.answer
+    assert one.trial(1).answer == loading.answer
 
 
 PACKAGES = [one for name in ("networkit", "scipy", "rustworkx") for one in PEERS[name]]
@@ -206,9 +228,9 @@ def test_packages_agree_with_us(peer: Callable[[], Any], tmp_path: Path) -> None
         pytest.skip(f"{task.name} is not in the registry")
     files = _graphs.prepare("kron:6", tmp_path, directed=task.directed, weighted=task.weighted)
     path = files.paths[one.suffix]
-    ours = _tasks.contestant(task)()
-    for contestant in (one, ours):
+    same = _tasks.contestant(task)()
+    for contestant in (one, same):
         contestant.sources = _graphs.choose_sources(path, task.sources)
         contestant.iterations = task.iterations
-    theirs, expected = one.open(path, files.vertices, 2).answer, ours.open(path, files.vertices, 2).answer
+    theirs, expected = one.open(path, files.vertices, 2).answer, same.open(path, files.vertices, 2).answer
     assert _contest.agree(theirs, expected, 0.2 if task.tolerance is None else task.tolerance)

@@ -111,8 +111,11 @@ class PythonContestant(Contestant):
     def answer(self, result: Any) -> Any:
         """Return the answer from the result of ``compute``."""
 
+    def verify(self, graph: Any, result: Any) -> None:
+        """Raise an error if the result of the first run is wrong; by default, accept it."""
+
     def open(self, path: Path, vertices: int, threads: int) -> Loading:  # noqa: ARG002
-        """Load, convert and run once."""
+        """Load, convert, run once and verify the result."""
         for module in self.modules or (self.package,):
             import_module(module)
         loaded, load = timed(self.load, path)
@@ -120,6 +123,7 @@ class PythonContestant(Contestant):
         del loaded
         self._threads = threads
         result, first = timed(self.compute, self._graph, threads)
+        self.verify(self._graph, result)
         return Loading(load, convert, first, self.answer(result))
 
     def trial(self, runs: int) -> Trial:

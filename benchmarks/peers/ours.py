@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import gpu_pregel as gp
 from benchmarks.peers._contestant import PythonContestant
+from gpu_pregel.algorithms.registry import algorithm
 
 
 class GpuPregel(PythonContestant):
@@ -20,6 +21,8 @@ class GpuPregel(PythonContestant):
     converts = False
     device: ClassVar[str] = "cpu"
     """Device, set by ``--device``."""
+    verifies: ClassVar[bool] = False
+    """Whether the algorithm's checker verifies the first result, set by ``-v``."""
 
     @classmethod
     def version(cls) -> str:
@@ -34,6 +37,12 @@ class GpuPregel(PythonContestant):
     def compute(self, graph: gp.Graph, threads: int) -> Any:
         """Label the components."""
         return gp.connected_components(graph, **self.device_options(threads))
+
+    def verify(self, graph: gp.Graph, result: Any) -> None:
+        """Raise ``VerificationError`` if the checker finds a mistake in a result, or in one of several."""
+        if self.verifies:
+            for one in result if isinstance(result, list) else [result]:
+                algorithm(self.algorithm).load_checker()(graph, one)
 
     @classmethod
     def device_options(cls, threads: int) -> dict[str, Any]:

@@ -101,6 +101,7 @@ def closeness_centrality(
         Vertices whose closeness to find; default: all.
     samples : int, optional
         Estimate all scores from the distances of this many random vertices; as many as there are give exact scores.
+        The distance of a sample to itself does not count, so that the only sample has the score 0.
     improved : bool, default True
         Multiply each score by the share of the other vertices that reach the vertex (Wasserman and Faust), so that
         vertices of small components do not score highest.
@@ -168,6 +169,7 @@ def harmonic_centrality(
         Vertices whose scores to find; default: all.
     samples : int, optional
         Estimate all scores from the distances of this many random vertices; as many as there are give exact scores.
+        The distance of a sample to itself does not count, so that the only sample has the score 0.
     seed : int, default 0
         Selects the samples.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
@@ -223,9 +225,17 @@ def _totals(searches: Searches, sources: Any, samples: int | None, seed: int) ->
     # The distances from all vertices to v are counted at v, the target.
     towards_all = numbers is None
     figures = searches.run(chosen) if towards_all else searches.run(numbers, transpose=True, by_source=True)
-    scale = 1.0 if chosen is None else n / len(chosen)
+    scale = 1.0 if chosen is None else _scales(n, chosen)
     inverses = figures[:, INVERSES] / inverse_unit(n if chosen is None else len(chosen)) * scale
     return _Totals(figures[:, REACHED] * scale, figures[:, DISTANCES] * scale, inverses, numbers, chosen)
+
+
+def _scales(n: int, samples: Array) -> Array:
+    """Return for each vertex the number of others divided by that of those in the samples, or 0 if none of them is."""
+    k = len(samples)
+    scales = np.full(n, (n - 1) / k)
+    scales[samples] = (n - 1) / (k - 1) if k > 1 else 0.0
+    return scales
 
 
 def _result(searches: Searches, found: _Totals, scores: Array, kind: str, improved: bool) -> ClosenessScores:

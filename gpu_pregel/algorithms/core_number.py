@@ -167,8 +167,10 @@ def k_core(graph: GraphLike, k: int | None = None, *, device: DeviceName = "auto
     >>> gp.k_core(gp.Graph.from_edgelist(["a", "a", "b", "c"], ["b", "c", "c", "d"])).ids.tolist()
     ['a', 'b', 'c']
     """
+    graph = as_graph(graph)
+    check_undirected(graph, "k_core")
     if k is not None:
-        check_integer("k", k, 0)
+        check_integer("k", k, 0, max(graph.num_vertices - 1, 0))
     return core_number(graph, device=device, threads=threads).k_core(k)
 
 

@@ -212,7 +212,7 @@ def _longest_path(graph: Graph) -> float:
     if graph.weights is not None and graph.weights.dtype.kind in "iu" and limit >= UNREACHED:
         raise GraphError(
             f"sssp adds integer weights as int64, and a path of {graph.num_vertices:,} vertices with weights up to "
-            f"{_weight_facts(graph)[0]:,.0f} may exceed it: build the graph with float64 weights"
+            f"{graph.weights.max():,} may exceed it: build the graph with float64 weights"
         )
     return limit
 

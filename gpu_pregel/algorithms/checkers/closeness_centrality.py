@@ -70,13 +70,13 @@ def _check(graph: Graph, result: Any, score: Any) -> None:
         wanted[result.sources] = True
     if np.isnan(scores[wanted]).any() or not np.isnan(scores[~wanted]).all():
         raise VerificationError("scores are not known for exactly the vertices that they were asked for")
-    scale = 1.0
-    if result.samples is not None:
-        scale = n / len(result.samples)
+    estimated = result.samples is not None and len(result.samples) < n
+    if estimated:
         from_samples = np.array([hops_from(graph, np.array([s])) for s in result.samples])
     for v in checked_vertices(graph):
         if wanted[v]:
-            towards = hops_from(graph, np.array([v]), transpose=True) if scale == 1.0 else from_samples[:, v]
-            expected = score(towards, scale)
+            towards = from_samples[:, v] if estimated else hops_from(graph, np.array([v]), transpose=True)
+            others = int((result.samples != v).sum()) if estimated else n - 1
+            expected = score(towards, (n - 1) / others if others else 0.0)
             if abs(scores[v] - expected) > _TOLERANCE * max(1.0, expected):
                 raise VerificationError(f"vertex {v} has the score {scores[v]}, not {expected}")

@@ -83,8 +83,25 @@ def test_estimates_from_samples() -> None:
     check_closeness_centrality(graph, estimated)
     assert len(set(np.asarray(estimated.samples).tolist())) == 200
     np.testing.assert_allclose(estimated.scores, exact.scores, rtol=0.1)
+    # Samples are estimated from one vertex less than the others, and not lower.
+    ratio = estimated.scores / exact.scores
+    assert ratio[estimated.samples].mean() == pytest.approx(ratio.mean(), rel=1e-3)
     other = gp.closeness_centrality(graph, samples=200, seed=2, device="cpu")
     assert not np.array_equal(np.asarray(other.samples), np.asarray(estimated.samples))
+
+
+@pytest.mark.parametrize("samples", [2, 3, 8])
+def test_estimates_are_exact_where_all_distances_are_equal(samples: int) -> None:
+    graph = gp.Graph.from_networkx(networkx.complete_graph(8))
+    assert gp.closeness_centrality(graph, samples=samples, device="cpu").scores.tolist() == pytest.approx([1] * 8)
+    assert gp.harmonic_centrality(graph, samples=samples, device="cpu").scores.tolist() == pytest.approx([7] * 8)
+
+
+def test_the_only_sample_has_no_score() -> None:
+    found = gp.harmonic_centrality(gp.Graph.from_edgelist([0, 1], [1, 2]), samples=1, device="cpu")
+    assert found.samples is not None
+    assert [v for v in range(3) if found[v] == 0] == found.samples.tolist()
+    check_harmonic_centrality(found.graph, found)
 
 
 @OTHERS
@@ -144,5 +161,5 @@ def test_a_few_samples_of_a_long_path_are_accurate(device: str) -> None:
     path = gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n))
     found = gp.harmonic_centrality(path, samples=2, device=device)
     distances = np.abs(np.arange(n)[:, None] - np.asarray(found.samples))
-    expected = np.where(distances == 0, 0, 1 / np.maximum(distances, 1)).sum(1) * (n / 2)
+    expected = np.where(distances == 0, 0, 1 / np.maximum(distances, 1)).sum(1) * (n - 1) / (distances > 0).sum(1)
     np.testing.assert_allclose(found.scores, expected, rtol=1e-12)

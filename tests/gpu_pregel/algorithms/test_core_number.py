@@ -95,15 +95,23 @@ def test_ids_k_cores_and_summary() -> None:
 
 
 def test_invalid_arguments_are_rejected() -> None:
-    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 0])
+    graph = gp.Graph.from_edgelist([0, 1, 2], [1, 2, 0], num_vertices=4)
     with pytest.raises(ArgumentError, match="k must be from 0 to 2, not 3"):
         gp.k_core(graph, 3)
-    with pytest.raises(ArgumentError, match="k must be at least 0, not -1"):
+    with pytest.raises(ArgumentError, match="k must be from 0 to 3, not -1"):
         gp.k_core(graph, -1)
     with pytest.raises(ArgumentTypeError, match="k must be a whole number"):
         gp.k_core(graph, 1.5)  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="core_number needs an undirected graph"):
         gp.core_number(gp.Graph.from_edgelist([0], [1], directed=True))
+    with pytest.raises(GraphError, match="k_core needs an undirected graph"):
+        gp.k_core(gp.Graph.from_edgelist([0], [1], directed=True))
+
+
+def test_a_k_beyond_the_number_of_vertices_is_rejected_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("gpu_pregel.host.devices.cpu.CpuDevice.launch")
+    with pytest.raises(ArgumentError, match="k must be from 0 to 1, not 2"):
+        gp.k_core(gp.Graph.from_edgelist([0], [1]), 2, device="cpu")
 
 
 @pytest.mark.parametrize(("values", "message"), [([2, 2], "shape"), ([2, 1, 2], "vertex 1 has core number 1, not 2")])
