@@ -328,6 +328,28 @@ def test_frontiers_do_not_change_when_their_storage_is_used_again() -> None:
     assert all(one.vertices().tolist() == vertices for one, vertices in kept)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_an_interrupted_superstep_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
+    graph = with_hubs(directed=True)
+    n = graph.num_vertices
+    hubs = gp.Frontier(graph, [0, 7], device="emulated")
+
+    def following(*, transpose: bool) -> list[int]:
+        hops = hubs.upload(np.full(n, -1))
+        return gp.process_edges(walk, hubs, [hops, 1], mode=mode, transpose=transpose).vertices().tolist()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for transpose in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(hubs.device), "download", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                following(transpose=transpose)
+        calls, _ = count_by_hand(graph, hubs.flags(), transpose=transpose)
+        assert following(transpose=transpose) == np.flatnonzero(calls).tolist()
+
+
 def test_too_little_memory_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, device = with_hubs(directed=True), get_device("emulated")
     memory = device.memory  # type: ignore[attr-defined]
