@@ -14,7 +14,9 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, EmulationError, NotEnoughMemoryError, ProgramError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
+from gpu_pregel.host.programs import operators_cuda
 from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
 
@@ -88,6 +90,39 @@ def check_each_edge(graph: gp.Graph, device: str) -> None:
                 assert following._active.edges == (graph.in_degrees if transpose else graph.out_degrees)[reached].sum()
 
 
+@pytest.mark.parametrize("transpose", [False, True], ids=["out", "in"])
+def test_rows_of_as_many_edges_as_a_piece(transpose: bool) -> None:
+    degrees = [HUB_EDGES - 1, HUB_EDGES, HUB_EDGES + 1, 2 * HUB_EDGES, 2 * HUB_EDGES + 1]
+    ends = [np.repeat(np.arange(len(degrees)), degrees), np.concatenate([np.arange(k) + 5 for k in degrees])]
+    graph = gp.Graph.from_edgelist(*ends[:: -1 if transpose else 1], num_vertices=2 * HUB_EDGES + 6, directed=True)
+    check_each_edge(graph, "emulated")
+    frontier = gp.Frontier(graph, np.arange(graph.num_vertices), device="emulated")
+    counts = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
+    gp.process_edges(take, frontier, counts, mode="push", transpose=transpose)
+    # Three hubs, cut into 2, 2 and 3 pieces.
+    assert frontier._active.hubs == 3 * 2**32 + 7
+
+
+def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each warp lists several groups of words, and sums the figures of more than 32 warps before it."""
+    monkeypatch.setattr(operators_cuda, "LIST_WARPS", 40)
+    n = 100_000
+    hubs = np.array([5, 31_000, 64_000, n - 1])
+    graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 4), num_vertices=n, directed=True)
+    chosen = np.union1d(np.arange(0, n, 17), hubs)
+    active = gp.Frontier(graph, chosen, device="emulated")._active
+    assert (active.count, active.edges, active.hubs) == (len(chosen), 4 * HUB, 4 * 2**32 + 8)
+    assert active.storage.queue.get()[: active.count].tolist() == chosen.tolist()
+    assert active.storage.hubs.get()[:4].tolist() == hubs.tolist()
+    assert active.storage.firsts.get()[:4].tolist() == [0, 2, 4, 6]
+
+
+def test_a_thread_sums_over_several_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operators_cuda, "MAX_BLOCKS", 2)
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=3000), device="emulated")
+    assert gp.process_vertices(lambda v: v, frontier) == sum(range(3000))
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])
 def test_weights_of_each_type_arrive_as_they_are(dtype: Any) -> None:
     weight = np.array([0.1, 2.5, 7, 1 << 20]).astype(dtype)
@@ -112,7 +147,7 @@ def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
     graph = with_hubs(directed=False)
     degrees = graph.out_degrees
     for mode in ("push", "pull"):
-        for limit in (2, 40):
+        for limit in (2, 40, 600):
             frontier = gp.Frontier(graph, device=device)
             taken = frontier.full(0, np.int32)
             found = gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
@@ -123,6 +158,8 @@ def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
             # Each piece of a row stops on its own, after at most one more step of a warp.
             assert (got <= np.minimum(degrees, limit + 64 * (1 + degrees // 1024)))[others].all()
             assert found.flags().tolist() == (got > 0).tolist()
+            gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
+            assert (frontier.download(taken) == got)[got >= limit].all()
 
 
 def nearer(u: Any, v: Any, weight: Any, distances: Any) -> Any:
@@ -248,16 +285,20 @@ def test_lost_updates_do_not_occur() -> None:
     n = graph.num_vertices
     for dtype in (np.float32, np.float64, np.uint64):
         frontier = gp.Frontier(graph, device="emulated:1")
-        totals = frontier.upload(np.array([0, 1 << 22, 0]).astype(dtype))
+        totals = frontier.upload(np.array([0, 1 << 22, 0, 0]).astype(dtype))
 
         def gather(v: Any, totals: Any) -> Any:
             atomics.add(totals, 0, 1)
             atomics.min(totals, 1, v + 3)
             atomics.max(totals, 2, v)
+            # That threads overwrite each other's values is no race.
+            atomics.store(totals, 3, atomics.load(totals, 3) + 1)
             return 0
 
         gp.process_vertices(gather, frontier, [totals])
-        assert frontier.download(totals).tolist() == [n, 3, n - 1]
+        *found, stored = frontier.download(totals).tolist()
+        assert found == [n, 3, n - 1]
+        assert 0 < stored <= n
 
 
 def overwrite(u: Any, v: Any, weight: Any, parents: Any) -> Any:
@@ -277,9 +318,10 @@ def test_plain_writes_that_race_are_reported(mode: Any) -> None:
 
 def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
     device: Any = get_device("emulated")
-    graph = gp.Graph.from_edgelist(np.arange(99), np.arange(1, 100))
+    n = 1000
+    graph = gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n))
     frontier = gp.Frontier(graph, [0], device="emulated")
-    hops = frontier.upload(np.where(np.arange(100) == 0, 0, -1))
+    hops = frontier.upload(np.where(np.arange(n) == 0, 0, -1))
     for superstep in range(1, 9):
         before = used(device)
         frontier = gp.process_edges(walk, frontier, [hops, superstep])
@@ -288,6 +330,7 @@ def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
         assert superstep <= 2 or (after - before).tolist() == [2, 1, 0]
         assert gp.process_vertices(lambda v: v, frontier) == superstep
         assert superstep == 1 or (used(device) - after).tolist() == [2, 1, 0]
+        assert frontier.vertices().tolist() == [superstep]
 
 
 def test_frontiers_that_are_kept_need_memory_for_their_vertices_only() -> None:
