@@ -16,6 +16,8 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.programs import operators_cuda
 from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
@@ -69,6 +71,8 @@ def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool
 
 
 def test_edge_positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for offset, position in ((np.int64, "uint64"), (np.uint32, "uint32")):
+        assert str(EdgeFunctions(None, None, (), np.dtype(offset), None, None).position) == position
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     check_each_edge(with_hubs(directed=False), "emulated:3")
 
@@ -93,7 +97,7 @@ def check_each_edge(graph: gp.Graph, device: str) -> None:
 
 @pytest.mark.parametrize("transpose", [False, True], ids=["out", "in"])
 def test_rows_of_as_many_edges_as_a_piece(transpose: bool) -> None:
-    degrees = [HUB_EDGES - 1, HUB_EDGES, HUB_EDGES + 1, 2 * HUB_EDGES, 2 * HUB_EDGES + 1]
+    degrees = [HUB_EDGES, HUB_EDGES + 1, HUB_EDGES - 1, 2 * HUB_EDGES, 2 * HUB_EDGES + 1]
     ends = [np.repeat(np.arange(len(degrees)), degrees), np.concatenate([np.arange(k) + 5 for k in degrees])]
     graph = gp.Graph.from_edgelist(*ends[:: -1 if transpose else 1], num_vertices=2 * HUB_EDGES + 6, directed=True)
     check_each_edge(graph, "emulated")
@@ -122,6 +126,8 @@ def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_thread_sums_over_several_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The number of a vertex, and of the one after a step of all threads, has 32 bits.
+    assert device_graph._MOST_VERTICES + operators_cuda.MAX_BLOCKS * BLOCK <= 1 << 32
     monkeypatch.setattr(operators_cuda, "MAX_BLOCKS", 2)
     frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=3000), device="emulated")
     assert gp.process_vertices(lambda v: v, frontier) == sum(range(3000))
