@@ -240,18 +240,20 @@ def test_buckets_follow_numbers_that_change(device: str) -> None:
 
 @OPERATOR_DEVICES
 def test_a_vertex_that_moves_is_in_one_bucket(device: str) -> None:
-    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=100), [0, 1, 2, 3], device=device)
-    numbers = frontier.upload(np.array([0, 1000, 2000, 1] + [0] * 96))
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=100), np.arange(5), device=device)
+    numbers = frontier.upload(np.array([0, 1000, 2000, 1, 3] + [0] * 95))
     buckets = gp.Buckets(frontier, lambda v, numbers: numbers[v], [numbers], window=4)
     order = []
     while (taken := buckets.pop()) is not None:
         number, found = taken
         order.append((number, found.vertices().tolist()))
         if number == 0:
-            # One from beyond the window into it; one within it to the first number beyond it, where another one is.
+            # From beyond the window into it, to the first number beyond it, and within the window beyond it.
             numbers[1], numbers[2], numbers[3] = 2, 4, 4
             buckets.add(frontier.chosen([1, 2]))
-    assert order == [(0, [0]), (2, [1]), (4, [2, 3])]
+        if number == 2:
+            numbers[4] = 4
+    assert order == [(0, [0]), (2, [1]), (4, [2, 3, 4])]
     assert buckets.pop() is None
 
 

@@ -101,6 +101,8 @@ def test_rows_of_as_many_edges_as_a_piece(transpose: bool) -> None:
     ends = [np.repeat(np.arange(len(degrees)), degrees), np.concatenate([np.arange(k) + 5 for k in degrees])]
     graph = gp.Graph.from_edgelist(*ends[:: -1 if transpose else 1], num_vertices=2 * HUB_EDGES + 6, directed=True)
     check_each_edge(graph, "emulated")
+    # There is no room for a hub if no row can be one.
+    check_each_edge(gp.Graph.from_edgelist(*(end[:HUB_EDGES] for end in ends), directed=True), "emulated")
     frontier = gp.Frontier(graph, np.arange(graph.num_vertices), device="emulated")
     counts = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
     gp.process_edges(take, frontier, counts, mode="push", transpose=transpose)
@@ -118,11 +120,13 @@ def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPa
     hubs = np.array([5, 31_000, 64_000, n - 1])
     graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 4), num_vertices=n, directed=True)
     chosen = np.union1d(np.arange(0, n, 17), hubs)
-    active = gp.Frontier(graph, chosen, device="emulated")._active
+    frontier = gp.Frontier(graph, chosen, device="emulated")
+    active = frontier._active
     assert (active.count, active.edges, active.hubs) == (len(chosen), 4 * HUB, 4 * 2**32 + 8)
     assert active.storage.queue.get()[: active.count].tolist() == chosen.tolist()
     assert active.storage.hubs.get()[:4].tolist() == hubs.tolist()
     assert active.storage.firsts.get()[:4].tolist() == [0, 2, 4, 6]
+    assert (frontier.chosen([1]) | frontier).vertices().tolist() == [0, 1, *chosen[1:]]
 
 
 def test_a_thread_sums_over_several_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
