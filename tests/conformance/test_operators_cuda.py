@@ -107,7 +107,8 @@ def test_rows_of_as_many_edges_as_a_piece(transpose: bool) -> None:
     counts = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
     gp.process_edges(take, frontier, counts, mode="push", transpose=transpose)
     # Three hubs, cut into 2, 2 and 3 pieces.
-    assert frontier._active.hubs == 3 * 2**32 + 7
+    active: Any = frontier._active
+    assert active.hubs == 3 * 2**32 + 7
     for csr, counted in ((graph._csr, graph.out_degrees), (graph.csc, graph.in_degrees)):
         few = frontier.chosen([1, 3, 2000])
         assert few._run.operators.degree_sum(few._active, csr) == counted[few.flags()].sum()
@@ -121,7 +122,7 @@ def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPa
     graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 4), num_vertices=n, directed=True)
     chosen = np.union1d(np.arange(0, n, 17), hubs)
     frontier = gp.Frontier(graph, chosen, device="emulated")
-    active = frontier._active
+    active: Any = frontier._active
     assert (active.count, active.edges, active.hubs) == (len(chosen), 4 * HUB, 4 * 2**32 + 8)
     assert active.storage.queue.get()[: active.count].tolist() == chosen.tolist()
     assert active.storage.hubs.get()[:4].tolist() == hubs.tolist()
@@ -330,7 +331,7 @@ def test_an_interrupted_superstep_leaves_nothing_behind(monkeypatch: pytest.Monk
     n = graph.num_vertices
     hubs = gp.Frontier(graph, [0, 7], device="emulated")
 
-    def following(*, transpose: bool) -> list[int]:
+    def following(*, transpose: bool) -> Any:
         hops = hubs.upload(np.full(n, -1))
         return gp.process_edges(walk, hubs, [hops, 1], mode=mode, transpose=transpose).vertices().tolist()
 
