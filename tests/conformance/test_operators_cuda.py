@@ -118,15 +118,15 @@ def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPa
     """Each warp lists several groups of words, and sums the figures of more than 32 warps before it."""
     monkeypatch.setattr(operators_cuda, "LIST_WARPS", 40)
     n = 100_000
-    hubs = np.array([5, 31_000, 64_000, n - 1])
-    graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 4), num_vertices=n, directed=True)
+    hubs = np.array([5, 40, 31_000, 64_000, n - 1])
+    graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 5), num_vertices=n, directed=True)
     chosen = np.union1d(np.arange(0, n, 17), hubs)
     frontier = gp.Frontier(graph, chosen, device="emulated")
     active: Any = frontier._active
-    assert (active.count, active.edges, active.hubs) == (len(chosen), 4 * HUB, 4 * 2**32 + 8)
+    assert (active.count, active.edges, active.hubs) == (len(chosen), 5 * HUB, 5 * 2**32 + 10)
     assert active.storage.queue.get()[: active.count].tolist() == chosen.tolist()
-    assert active.storage.hubs.get()[:4].tolist() == hubs.tolist()
-    assert active.storage.firsts.get()[:4].tolist() == [0, 2, 4, 6]
+    assert active.storage.hubs.get()[:5].tolist() == hubs.tolist()
+    assert active.storage.firsts.get()[:5].tolist() == [0, 2, 4, 6, 8]
     assert (frontier.chosen([1]) | frontier).vertices().tolist() == [0, 1, *chosen[1:]]
 
 
@@ -284,6 +284,10 @@ def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
         assert superstep <= 2 or (after - before).tolist() == [2, 1, 0]
         assert gp.process_vertices(lambda v: v, frontier) == superstep
         assert superstep == 1 or (used(device) - after).tolist() == [2, 1, 0]
+        assert frontier.vertices().tolist() == [superstep]
+    # A pull fills no queue by which its result could be cleared.
+    for superstep in range(9, 15):
+        frontier = gp.process_edges(walk, frontier, [hops, superstep], mode="pull")
         assert frontier.vertices().tolist() == [superstep]
 
 
