@@ -123,20 +123,23 @@ def _on_cpu(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
     return waiting, levels, order, phases.stats(), phases.trace()
 
 
-def _remove(u: int, v: int, weight: float, waiting: Any) -> bool:
-    """Remove an edge; true for the last one into v."""
-    return bool(atomics.add(waiting, v, -1) == 1)
+def _remove(u: int, v: int, weight: float, waiting: Any, levels: Any, level: int) -> bool:
+    """Remove an edge; true for the last one into v, whose level is known then."""
+    if atomics.add(waiting, v, -1) != 1:
+        return False
+    atomics.store(levels, v, level)
+    return True
 
 
 def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ...]:
-    levels = np.where(graph.in_degrees == 0, 0, -1)
-    frontier = Frontier(graph, levels == 0, device=target.name, progress=progress)
-    waiting = frontier.upload(graph.in_degrees.copy())
+    frontier = Frontier(graph, graph.in_degrees == 0, device=target.name, progress=progress)
+    waiting = frontier.upload(graph.in_degrees)
+    found = frontier.upload(np.where(graph.in_degrees == 0, 0, -1))
     level = 0
     while frontier:
-        levels[frontier.vertices()] = level
-        frontier = process_edges(_remove, frontier, [waiting])
         level += 1
+        frontier = process_edges(_remove, frontier, [waiting, found, level])
+    levels = frontier.download(found)
     order = np.lexsort((np.arange(len(levels)), levels))
     return frontier.download(waiting), levels, order, frontier.stats(), frontier.trace()
 

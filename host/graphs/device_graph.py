@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 
 _WORD_BITS = 32
 _SMALL_OFFSETS = 1 << 32
-_MOST_VERTICES = (1 << 32) - (1 << 12)
-"""Kernels number vertices in 32 bits, including a block of threads beyond the last one."""
+_MOST_VERTICES = (1 << 32) - (1 << 18)
+"""Kernels number vertices in 32 bits, including those that are a step of all threads beyond the last one."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,10 @@ class Buckets:
         self.add(frontier)
 
     def add(self, frontier: Frontier) -> None:
-        """Add vertices; those that are in a bucket already stay there once."""
+        """Add vertices; those that are in a bucket already stay there once.
+
+        A vertex whose number decreases must be added again.
+        """
         if self._limit < 0:
             self._far |= frontier
             return
@@ -92,7 +95,8 @@ class Buckets:
         """Remove the bucket with the smallest number; return it and its vertices, or None if no vertex is left."""
         first = self._minimum(self._near)
         if first >= self._limit:
-            self._far |= self._near
+            # Vertices whose number has fallen below the window were added to it, and taken from there.
+            self._far = self._between(self._far | self._near, self._limit - 1, _NONE)
             first = self._minimum(self._far)
             if first == _NONE:
                 self._near = self._far = self._near.chosen([])

@@ -51,7 +51,8 @@ def process_vertices(
     frontier : Frontier
     arrays : sequence of arrays and numbers
         Arrays in the memory of the frontier's device, as from ``frontier.full`` and ``frontier.upload``, of any length.
-        Numbers may differ from call to call without compiling again.
+        Numbers may differ from call to call without compiling again. On CUDA the operators use a stream of their own:
+        wait for other streams that write to an array, such as CuPy's, before the call; after it, all is written.
     returns : {"sum", "frontier"}
         Whether to return the sum of the results, or the frontier of the vertices whose result is true.
 

@@ -1,7 +1,8 @@
 """The operators on CUDA devices: sets of vertices in device memory, and launches over their vertices and edges.
 
 A superstep is at most three launches (clearing storage for its result, the kernel, and the sum of partial sums) and one
-readback of a few bytes, unless a push follows a pull: then two more launches list the vertices of the bitmap.
+readback of a few bytes. Where a push follows a pull, two more launches list the vertices of the bitmap. Where the edges
+are followed in the other direction than before, these also count degrees, and one more readback follows.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ class CudaSet:
     def __del__(self) -> None:
         if self.storage is not None:
             free = self._pool.setdefault(len(self.storage.queue), [])
-            free.append((self.storage, self.count if self.queued else None))
+            # A superstep that failed may have set bits of vertices that are not in the queue.
+            free.append((self.storage, self.count if self.queued and self.is_measured else None))
 
 
 class CudaOperators:
@@ -273,17 +275,21 @@ class CudaOperators:
             storage.reserve(self._capacity(active.count))
         given = (storage.words, self._rows_of(transposed=transposed).degrees, by_degree, self._counts)
         warps = len(self._counts) // 3
+        # Until the queue is complete and its figures are read, only the bitmap is valid.
+        active.queued = active.is_measured = False
         self._launch(frontier_cuda.count_words, warps, *given)
         listed = (storage.queue, storage.hubs, storage.firsts, storage.control)
         self._launch(frontier_cuda.list_words, warps, *given, *listed)
-        active.transposed, active.queued, active.ordered = transposed, True, True
         if not is_known:
             active.measure(self._device.download(storage.control))
+        active.transposed, active.queued, active.ordered, active.is_measured = transposed, True, True, True
 
     def _result(self, transposed: bool, most: int | None) -> tuple[CudaSet, _Storage]:
         """Return an empty set for the result of an operator, with a queue for ``most`` vertices unless that is None."""
         storage = self._take(most or 0)
-        return CudaSet(self._pool, storage, transposed=transposed, queued=most is not None), storage
+        result = CudaSet(self._pool, storage, transposed=transposed, queued=most is not None)
+        result.is_measured = most == 0
+        return result, storage
 
     def _measured(self, result: CudaSet, active: CudaSet) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""

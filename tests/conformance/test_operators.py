@@ -219,6 +219,14 @@ def test_buckets_peel_a_graph(device: str) -> None:
     check()
 
 
+def put(array: Any, values: dict[int, int]) -> None:
+    """Change elements of an array on a device, and wait for CuPy, which uses another stream than the operators."""
+    for position, value in values.items():
+        array[position] = value
+    if hasattr(getattr(array, "device", None), "synchronize"):
+        array.device.synchronize()
+
+
 @OPERATOR_DEVICES
 def test_buckets_follow_numbers_that_change(device: str) -> None:
     frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=100), np.arange(0, 100, 9), device=device)
@@ -229,12 +237,31 @@ def test_buckets_follow_numbers_that_change(device: str) -> None:
         number, found = taken
         order.append((number, found.vertices().tolist()))
         if number == 9000:
-            numbers[18], numbers[27] = 70_000, -1
+            put(numbers, {18: 70_000, 27: -1})
             buckets.add(frontier.chosen([5, 36, 36]))
     assert order == [
         (0, [0]), (9000, [9]), (5000, [5]), (36_000, [36]), (45_000, [45]), (54_000, [54]), (63_000, [63]),
         (70_000, [18]), (72_000, [72]), (81_000, [81]), (90_000, [90]), (99_000, [99]),
     ]  # fmt: skip
+    assert buckets.pop() is None
+
+
+@OPERATOR_DEVICES
+def test_a_vertex_that_moves_is_in_one_bucket(device: str) -> None:
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=100), np.arange(5), device=device)
+    numbers = frontier.upload(np.array([0, 1000, 2000, 1, 3] + [0] * 95))
+    buckets = gp.Buckets(frontier, lambda v, numbers: numbers[v], [numbers], window=4)
+    order = []
+    while (taken := buckets.pop()) is not None:
+        number, found = taken
+        order.append((number, found.vertices().tolist()))
+        if number == 0:
+            # From beyond the window into it, to the first number beyond it, and within the window beyond it.
+            put(numbers, {1: 2, 2: 4, 3: 4})
+            buckets.add(frontier.chosen([1, 2]))
+        if number == 2:
+            put(numbers, {4: 4})
+    assert order == [(0, [0]), (2, [1]), (4, [2, 3, 4])]
     assert buckets.pop() is None
 
 

@@ -1,4 +1,4 @@
-"""Operators on CUDA: rows of hubs, forms of frontiers, portable atomics, races, launches and memory."""
+"""Operators on CUDA: rows of hubs, forms of frontiers, races, launches and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, EmulationError, NotEnoughMemoryError, ProgramError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
+from gpu_pregel.host.programs import operators_cuda
 from gpu_pregel.kernels.library import atomics
+from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.graphs import arrays, edge_lists
 
@@ -67,6 +71,8 @@ def test_each_edge_of_the_frontier_is_processed_once(device: str, directed: bool
 
 
 def test_edge_positions_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    for offset, position in ((np.int64, "uint64"), (np.uint32, "uint32")):
+        assert str(EdgeFunctions(None, None, (), np.dtype(offset), None, None).position) == position
     monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
     check_each_edge(with_hubs(directed=False), "emulated:3")
 
@@ -75,6 +81,7 @@ def check_each_edge(graph: gp.Graph, device: str) -> None:
     """Check the calls of ``take``, and the next frontiers, of every form of frontier in both directions."""
     for name, frontier in frontiers(graph, device).items():
         flags = frontier.flags()
+        assert frontier._active.edges == graph.out_degrees[flags].sum()
         for transpose in (False, True) if graph.is_directed else (False,):
             expected = count_by_hand(graph, flags, transpose=transpose)
             reached = np.flatnonzero((expected[0] > 0) & (np.arange(graph.num_vertices) % 3 != 0))
@@ -86,6 +93,49 @@ def check_each_edge(graph: gp.Graph, device: str) -> None:
                 assert following.vertices().tolist() == reached.tolist()
                 assert len(following) == len(reached)
                 assert following._active.edges == (graph.in_degrees if transpose else graph.out_degrees)[reached].sum()
+
+
+@pytest.mark.parametrize("transpose", [False, True], ids=["out", "in"])
+def test_rows_of_as_many_edges_as_a_piece(transpose: bool) -> None:
+    degrees = [HUB_EDGES, HUB_EDGES + 1, HUB_EDGES - 1, 2 * HUB_EDGES, 2 * HUB_EDGES + 1]
+    ends = [np.repeat(np.arange(len(degrees)), degrees), np.concatenate([np.arange(k) + 5 for k in degrees])]
+    graph = gp.Graph.from_edgelist(*ends[:: -1 if transpose else 1], num_vertices=2 * HUB_EDGES + 6, directed=True)
+    check_each_edge(graph, "emulated")
+    # There is no room for a hub if no row can be one.
+    check_each_edge(gp.Graph.from_edgelist(*(end[:HUB_EDGES] for end in ends), directed=True), "emulated")
+    frontier = gp.Frontier(graph, np.arange(graph.num_vertices), device="emulated")
+    counts = [frontier.full(0, np.int32), frontier.full(0, np.int64)]
+    gp.process_edges(take, frontier, counts, mode="push", transpose=transpose)
+    # Three hubs, cut into 2, 2 and 3 pieces.
+    active: Any = frontier._active
+    assert active.hubs == 3 * 2**32 + 7
+    for csr, counted in ((graph._csr, graph.out_degrees), (graph.csc, graph.in_degrees)):
+        few = frontier.chosen([1, 3, 2000])
+        assert few._run.operators.degree_sum(few._active, csr) == counted[few.flags()].sum()
+
+
+def test_vertices_of_many_words_are_listed_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each warp lists several groups of words, and sums the figures of more than 32 warps before it."""
+    monkeypatch.setattr(operators_cuda, "LIST_WARPS", 40)
+    n = 100_000
+    hubs = np.array([5, 31_000, 31_040, 64_000, n - 1])
+    graph = gp.Graph.from_edgelist(np.repeat(hubs, HUB), np.tile(np.arange(HUB), 5), num_vertices=n, directed=True)
+    chosen = np.union1d(np.arange(0, n, 17), hubs)
+    frontier = gp.Frontier(graph, chosen, device="emulated")
+    active: Any = frontier._active
+    assert (active.count, active.edges, active.hubs) == (len(chosen), 5 * HUB, 5 * 2**32 + 10)
+    assert active.storage.queue.get()[: active.count].tolist() == chosen.tolist()
+    assert active.storage.hubs.get()[:5].tolist() == hubs.tolist()
+    assert active.storage.firsts.get()[:5].tolist() == [0, 2, 4, 6, 8]
+    assert (frontier.chosen([1]) | frontier).vertices().tolist() == [0, 1, *chosen[1:]]
+
+
+def test_a_thread_sums_over_several_vertices(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The number of a vertex, and of the one after a step of all threads, has 32 bits.
+    assert device_graph._MOST_VERTICES + operators_cuda.MAX_BLOCKS * BLOCK <= 1 << 32
+    monkeypatch.setattr(operators_cuda, "MAX_BLOCKS", 2)
+    frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=3000), device="emulated")
+    assert gp.process_vertices(lambda v: v, frontier) == sum(range(3000))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])
@@ -112,7 +162,7 @@ def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
     graph = with_hubs(directed=False)
     degrees = graph.out_degrees
     for mode in ("push", "pull"):
-        for limit in (2, 40):
+        for limit in (2, 40, 600):
             frontier = gp.Frontier(graph, device=device)
             taken = frontier.full(0, np.int32)
             found = gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
@@ -123,6 +173,8 @@ def test_rows_end_where_their_vertex_stops_receiving(device: str) -> None:
             # Each piece of a row stops on its own, after at most one more step of a warp.
             assert (got <= np.minimum(degrees, limit + 64 * (1 + degrees // 1024)))[others].all()
             assert found.flags().tolist() == (got > 0).tolist()
+            gp.process_edges(limited, frontier, [taken, limit], receives=below_limit, mode=mode)
+            assert (frontier.download(taken) == got)[got >= limit].all()
 
 
 def nearer(u: Any, v: Any, weight: Any, distances: Any) -> Any:
@@ -201,63 +253,6 @@ def test_sums_of_floats_are_the_same_to_the_bit_whatever_the_order_of_a_queue() 
 
 
 MODES: tuple[Any, ...] = ("push", "pull")
-DTYPES = (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)
-
-
-def every_operation(v: Any, a: Any, b: Any, old: Any) -> Any:
-    old[5 * v] = atomics.min(a, 4 * v, b[v])
-    old[5 * v + 1] = atomics.max(a, 4 * v + 1, b[v])
-    old[5 * v + 2] = atomics.add(a, 4 * v + 2, b[v])
-    old[5 * v + 3] = atomics.load(a, 4 * v + 3)
-    atomics.store(a, 4 * v + 3, b[v])
-    old[5 * v + 4] = atomics.compare_and_swap(b, v, a[4 * v], 3)
-    return atomics.compare_and_swap(b, v, 1, 77)
-
-
-def on_all_types(v: Any, a1: Any, b1: Any, c1: Any, a2: Any, b2: Any, c2: Any, a3: Any, b3: Any, c3: Any) -> Any:
-    return every_operation(v, a1, b1, c1) + every_operation(v, a2, b2, c2) + every_operation(v, a3, b3, c3)
-
-
-@pytest.mark.parametrize("dtypes", [DTYPES[:3], DTYPES[3:]], ids=["32 bits", "64 bits"])
-def test_atomics_do_the_same_on_every_device(dtypes: Any) -> None:
-    """Compared with Python, NaN, both zeros, and numbers of either sign included."""
-    results = []
-    for device in ("python", "cpu", "emulated"):
-        given_arrays = []
-        for dtype in dtypes:
-            signed = [0, 1, 5, 77, 100] if np.dtype(dtype).kind == "u" else [0, 1, -1, 5, -5, 77, -(1 << 30)]
-            values = [0.0, -0.0, 1.5, -1.5, -2.5, np.inf, np.nan] if np.dtype(dtype).kind == "f" else signed
-            pairs = [(x, y) for x in values for y in values]
-            given_arrays.append((pairs, dtype))
-        n = max(len(pairs) for pairs, _ in given_arrays)
-        frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=n), device=device)
-        passed = []
-        for pairs, dtype in given_arrays:
-            full = (pairs * n)[:n]
-            passed.append(frontier.upload(np.repeat(np.array([x for x, _ in full], dtype), 4)))
-            passed += [frontier.upload(np.array([y for _, y in full], dtype)), frontier.full(0, dtype, 5 * n)]
-        swapped = gp.process_vertices(on_all_types, frontier, passed)
-        results.append((swapped, [frontier.download(one).tobytes() for one in passed]))
-    assert results[0][0] > 0
-    assert results[1] == results[0]
-    assert results[2] == results[0]
-
-
-def test_lost_updates_do_not_occur() -> None:
-    graph = with_hubs(directed=False)
-    n = graph.num_vertices
-    for dtype in (np.float32, np.float64, np.uint64):
-        frontier = gp.Frontier(graph, device="emulated:1")
-        totals = frontier.upload(np.array([0, 1 << 22, 0]).astype(dtype))
-
-        def gather(v: Any, totals: Any) -> Any:
-            atomics.add(totals, 0, 1)
-            atomics.min(totals, 1, v + 3)
-            atomics.max(totals, 2, v)
-            return 0
-
-        gp.process_vertices(gather, frontier, [totals])
-        assert frontier.download(totals).tolist() == [n, 3, n - 1]
 
 
 def overwrite(u: Any, v: Any, weight: Any, parents: Any) -> Any:
@@ -277,9 +272,10 @@ def test_plain_writes_that_race_are_reported(mode: Any) -> None:
 
 def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
     device: Any = get_device("emulated")
-    graph = gp.Graph.from_edgelist(np.arange(99), np.arange(1, 100))
+    n = 1000
+    graph = gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n))
     frontier = gp.Frontier(graph, [0], device="emulated")
-    hops = frontier.upload(np.where(np.arange(100) == 0, 0, -1))
+    hops = frontier.upload(np.where(np.arange(n) == 0, 0, -1))
     for superstep in range(1, 9):
         before = used(device)
         frontier = gp.process_edges(walk, frontier, [hops, superstep])
@@ -288,6 +284,12 @@ def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
         assert superstep <= 2 or (after - before).tolist() == [2, 1, 0]
         assert gp.process_vertices(lambda v: v, frontier) == superstep
         assert superstep == 1 or (used(device) - after).tolist() == [2, 1, 0]
+        assert frontier.vertices().tolist() == [superstep]
+    # A pull fills no queue by which its result could be cleared.
+    frontier, hops = frontier.chosen([500]), frontier.upload(np.where(np.arange(n) == 500, 0, -1))
+    for superstep in range(1, 7):
+        frontier = gp.process_edges(walk, frontier, [hops, superstep], mode="pull")
+        assert frontier.vertices().tolist() == [500 - superstep, 500 + superstep]
 
 
 def test_frontiers_that_are_kept_need_memory_for_their_vertices_only() -> None:
@@ -326,6 +328,28 @@ def test_frontiers_do_not_change_when_their_storage_is_used_again() -> None:
         if k == 3:
             del kept[1]
     assert all(one.vertices().tolist() == vertices for one, vertices in kept)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_interrupted_superstep_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, mode: Any) -> None:
+    graph = with_hubs(directed=True)
+    n = graph.num_vertices
+    hubs = gp.Frontier(graph, [0, 7], device="emulated")
+
+    def following(*, transpose: bool) -> Any:
+        hops = hubs.upload(np.full(n, -1))
+        return gp.process_edges(walk, hubs, [hops, 1], mode=mode, transpose=transpose).vertices().tolist()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for transpose in (False, True):
+        with monkeypatch.context() as patch:
+            patch.setattr(type(hubs.device), "download", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                following(transpose=transpose)
+        calls, _ = count_by_hand(graph, hubs.flags(), transpose=transpose)
+        assert following(transpose=transpose) == np.flatnonzero(calls).tolist()
 
 
 def test_too_little_memory_is_an_error_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

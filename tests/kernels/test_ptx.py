@@ -220,6 +220,14 @@ def operator_kernels() -> Iterator[tuple[str, Any]]:
 def test_the_kernels_of_operators() -> None:
     found = dict(operator_kernels())
     assert [problem for name, one in found.items() for problem in problems_of(name, one, SOME_CHIPS)] == []
+    # The emulator's shuffles and votes order memory, and it takes plain reads for atomic ones; a GPU does not.
+    words = ("bar.warp.sync", "bar.sync", "ld.relaxed.gpu", "st.relaxed.gpu")
+    counts = {}
+    for name in ("push", "pull", "filter of words"):
+        ptx, _ = examine(found[name], ["sm_90"])["sm_90"]
+        counts[name] = tuple(ptx.count(word) for word in words)
+    # Around the reading of a warp's buffer; before a row's vertex is asked again; around the sums of a block.
+    assert counts == {"push": (2, 0, 2, 1), "pull": (1, 3, 2, 1), "filter of words": (0, 2, 0, 0)}
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.topological_order import check_topological_order
 from gpu_pregel.errors import CycleError, GraphError, VerificationError
-from tests.devices import on
+from gpu_pregel.host.devices import get_device
+from tests.devices import EMULATED, on
 from tests.graphs import arrays, edge_lists
 
 
@@ -48,6 +49,16 @@ def test_cycles_are_reported(drawn: Any, device: str) -> None:
     cycle = caught.value.cycle
     assert len(set(cycle)) == len(cycle)
     assert all(plain.has_edge(*edge) for edge in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
+
+
+@EMULATED
+def test_no_frontier_is_copied_to_the_host() -> None:
+    device: Any = get_device("emulated")
+    before = device.memory.readbacks
+    found = gp.topological_order(gp.Graph.from_edgelist(range(20), range(1, 21), directed=True), device="emulated")
+    assert found.levels.tolist() == list(range(21))
+    # The figures of each frontier, the levels, and the edges that are left.
+    assert device.memory.readbacks - before == 1 + 21 + 2
 
 
 @pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
