@@ -17,7 +17,6 @@ ALGORITHMS = (
         options=(Option("", "method", "afforest,propagation", "how they are found (default afforest)"),),
         paper="Sutton, Ben-Nun, Barak: Afforest, 2018",
         cost="O(n + m)",
-        devices=("cpu", "cuda", "emulated"),
         peers=("gapbs", "gemini", "networkit", "scipy", "rustworkx", "cugraph", "nx-cugraph"),
     ),
     Algorithm(
