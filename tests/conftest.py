@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what exists now from garbage collection, which otherwise takes a sixth of the time of compiling kernels."""
+    """Exempt what exists now from garbage collection, which takes a sixth of the time of compiling kernels."""
     gc.collect()
     gc.freeze()
 

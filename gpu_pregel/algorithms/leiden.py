@@ -54,6 +54,7 @@ def leiden(
         How often all levels are searched; the second and further times start from the communities found before. The
         first of several is Louvain's method, without refinement.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python".
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False

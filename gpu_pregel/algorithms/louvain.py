@@ -63,6 +63,7 @@ def louvain(
         Find the same communities in every run. False takes less time on the CPU, where vertices then move in the order
         in which threads come to them; it makes no difference on other devices.
     device : {"auto", "cpu", "cuda", "cuda:N", "emulated", "emulated:SEED", "python"}
+        Graphs and levels of up to 2^15 stored edges are searched on the CPU, unless it is "python".
     threads : int, optional
         Number of CPU threads. Default: the processors available to this process.
     progress : bool, default False

@@ -63,7 +63,7 @@ ALGORITHMS = (
         "hits",
         "HitsScores",
         "hits",
-        finds="the hub score and the authority score of each vertex",
+        finds="hub and authority scores of each vertex",
         options=(
             Option("-t", "tolerance", "number", "stop when the scores change by less in total (default 1e-8)"),
             ITERATIONS,
@@ -121,7 +121,7 @@ ALGORITHMS = (
         "triangle_count",
         "TriangleCounts",
         "tc",
-        finds="the triangles",
+        finds="the number of triangles, and those of each vertex",
         requires=("undirected",),
         paper="Schank, Wagner: Finding, counting and listing all triangles, 2005",
         cost="O(m^1.5)",
@@ -326,7 +326,7 @@ ALGORITHMS = (
             SEED,
         ),
         paper="Grover, Leskovec: node2vec, 2016; Yang et al.: KnightKing, 2019",
-        cost="O(1) per step, O(log d) if weighted",
+        cost="O(1) per step, O(log d) if weighted; O(d) if p or q is extreme",
     ),
     Algorithm(
         "sample_neighbors",
