@@ -36,7 +36,9 @@ def test_cc_prints_the_answer_to_stderr_and_nothing_to_stdout(pairs: Path, capsy
 
 
 def test_cc_prints_json_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cc", "-g", "8", "-k", "4", "--seed", "3", "--threads", "1", "--json", "-n", "2"]) == 0
+    assert (
+        main(["cc", "-g", "8", "-k", "4", "--seed", "3", "--device", "cpu", "--threads", "1", "--json", "-n", "2"]) == 0
+    )
     answer = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(8, 4, seed=3)
     expected = gp.connected_components(graph)

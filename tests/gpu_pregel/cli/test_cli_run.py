@@ -100,7 +100,23 @@ def test_the_table_of_supersteps_goes_to_stderr_and_nothing_to_stdout(
 
 
 def test_json_contains_the_trace(programs: str, capsys: pytest.CaptureFixture[str]) -> None:
-    call = ["run", f"{programs}:labels", "-g", "8", "-k", "4", "--seed", "3", "--threads", "1", "-n", "2", "--json"]
+    call = [
+        "run",
+        f"{programs}:labels",
+        "-g",
+        "8",
+        "-k",
+        "4",
+        "--seed",
+        "3",
+        "--device",
+        "cpu",
+        "--threads",
+        "1",
+        "-n",
+        "2",
+        "--json",
+    ]
     assert main([*call, "--partitions", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
     graph = gp.kronecker(8, 4, seed=3)
@@ -161,7 +177,7 @@ def test_parameters_are_passed_by_name(
 
 def test_vertices_are_passed_by_id(programs: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, edges = tmp_path / "v.npy", tmp_path / "edges.csv"
-    command = ["run", f"{programs}:moved", "-f", str(edges), "-o", str(out), "--threads", "1"]
+    command = ["run", f"{programs}:moved", "-f", str(edges), "-o", str(out), "--device", "cpu", "--threads", "1"]
     for rows, given, number in [
         ("ann,bob\nbob,eve\n", "eve", 2),
         ("10,30\n30,20\n", "20", 1),

@@ -6,17 +6,21 @@ import sys
 from typing import Any
 
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentError, MissingPackageError
 from gpu_pregel.host.agents.observers.events import Event
 from tests.agents import EVENT_KINDS
+from tests.packages import needs
+
+needs("opentelemetry.sdk", "test")
+
+from opentelemetry import trace  # noqa: E402
+from opentelemetry.sdk.metrics import MeterProvider  # noqa: E402
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: E402
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider  # noqa: E402
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 
 Vertex = gp.agents.Vertex
 WITHOUT_WAIT = gp.agents.RetryPolicy(attempts=3, wait=0)
