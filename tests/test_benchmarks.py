@@ -74,6 +74,7 @@ def test_cc_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "runs": 2,
         "budget": 300,
         "threads": 2,
+        "verified": False,
     }
     kron, grid = report["graphs"]
     assert (kron["vertices"], grid["vertices"]) == (256, 32)

@@ -17,8 +17,8 @@ class PythonDevice(HostMemory):
     def kernels(self, family: str) -> NoReturn:  # noqa: ARG002
         """Raise ``DeviceError``, because kernels are compiled."""
         raise DeviceError(
-            "device 'python' runs only vertex programs and the functions of process_vertices and process_edges: "
-            "use device='cpu' for an algorithm with compiled kernels"
+            "device 'python' runs only vertex programs and the functions of process_vertices and process_edges, "
+            "no compiled kernels: use device='cpu'"
         )
 
     def launch(self, *_: Any, **__: Any) -> NoReturn:

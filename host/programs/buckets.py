@@ -106,7 +106,7 @@ class Buckets:
                 self._between(self._far, -1, self._limit),
                 self._between(self._far, self._limit - 1, _NONE),
             )
-        found = process_vertices(self._is_at, self._near, [first, *self._arrays], returns="frontier")
+        found = self._process(self._is_at, self._near, [first], "frontier")
         # The number of a vertex may have grown beyond the window.
         self._far |= self._between(self._near, self._limit - 1, _NONE)
         self._near = self._between(self._near, first, self._limit)
@@ -116,18 +116,23 @@ class Buckets:
         """Return the vertices with numbers above ``low`` and below ``high``."""
         if not frontier:
             return frontier
-        return process_vertices(self._is_between, frontier, [low, high, *self._arrays], returns="frontier")
+        found: Frontier = self._process(self._is_between, frontier, [low, high], "frontier")
+        return found
+
+    def _process(self, body: Callable[..., Any], frontier: Frontier, arguments: list[Any], returns: Any) -> Any:
+        """Process vertices with a body that calls ``number``, whose mistakes are reported as its own."""
+        try:
+            return process_vertices(body, frontier, [*arguments, *self._arrays], returns=returns)
+        except ProgramError:
+            self._check_number()
+            raise
 
     def _minimum(self, frontier: Frontier) -> int:
         """Return the smallest number of a frontier's vertices."""
         if not frontier:
             return _NONE
         smallest = frontier.full(_NONE, np.int64, 1)
-        try:
-            total = process_vertices(self._lower, frontier, [smallest, *self._arrays])
-        except ProgramError:
-            self._check_number()
-            raise
+        total = self._process(self._lower, frontier, [smallest], "sum")
         if isinstance(total, float):
             self._check_number()
             raise ProgramError("number returns floats, but must return an integer")

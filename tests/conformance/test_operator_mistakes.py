@@ -10,6 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, ProgramError
+from tests.devices import GPUS, on
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
 
@@ -143,3 +144,20 @@ def test_interpreted_functions_name_the_vertex_or_the_edge() -> None:
     with pytest.raises(ZeroDivisionError) as refused:
         gp.process_edges(lambda u, v, weight: True, frontier, receives=lambda v: 1 // (v - 2) < 0)
     assert refused.value.__notes__ == ["raised by receives for vertex 'cid'"]
+
+
+@pytest.mark.parametrize("device", [on(name) for name in ("cpu", "emulated", *GPUS, "python")])
+def test_bodies_that_write_to_read_only_arrays_are_rejected(device: str) -> None:
+    frontier = gp.Frontier(gp.grid(3), device=device)
+    values, degrees = frontier.full(7, np.int64), frontier.csr().indptr
+    for body in (lambda v, a, b: gp.atomics.add(b, v, a[v]), write_second):
+        with pytest.raises(ProgramError, match=r"writes to a read-only array .*line.*: arrays\[1\] is read-only; pass"):
+            gp.process_vertices(body, frontier, [values, degrees])
+    assert frontier.download(degrees).tolist() == gp.grid(3).indptr.tolist()
+    total = gp.process_vertices(lambda v, a, b: gp.atomics.load(b, v + 1), frontier, [values, degrees])
+    assert total == sum(gp.grid(3).indptr)
+
+
+def write_second(v: Any, a: Any, b: Any) -> Any:
+    b[v] = a[v]
+    return 1

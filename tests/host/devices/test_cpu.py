@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.threads import available_threads
@@ -55,5 +54,3 @@ def test_the_python_device_runs_no_kernels() -> None:
     assert (device.name, device.threads, device.is_host) == ("python", None, True)
     with pytest.raises(DeviceError, match=r"device 'python' runs only vertex programs .* use device='cpu'"):
         device.kernels("components")
-    with pytest.raises(DeviceError, match="device 'python' runs only vertex programs"):
-        gp.connected_components(gp.grid(3), device="python")
