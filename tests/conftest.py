@@ -32,9 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what exists now from garbage collection, which takes a sixth of the time of compiling kernels."""
+    """Collect garbage seldom, and none of what exists now: it takes a fifth of the time of compiling kernels."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
 
 
 @pytest.fixture

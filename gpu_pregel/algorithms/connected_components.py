@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_SERIAL_SIZE = 1 << 20
+"""Vertices and stored edges up to which one thread takes less time than waking another one for each phase."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Components(VertexResult):
@@ -157,14 +160,15 @@ def connected_components(
     sampled = target.empty(n, np.uint32)
     largest = target.empty(1, np.uint32)
     phases = Phases(target, shown=progress)
-    phases.run("initialise", kernels.initialise, n, *edges, labels, sampled)
-    phases.run("compress first", kernels.compress, n, labels)
-    phases.run("link sampled", kernels.link_sampled, n, sampled, labels)
-    phases.run("compress sampled", kernels.compress, n, labels)
+    chunk = n if n + graph.num_edges <= _SERIAL_SIZE else None
+    phases.run("initialise", kernels.initialise, n, *edges, labels, sampled, chunk=chunk)
+    phases.run("compress first", kernels.compress, n, labels, chunk=chunk)
+    phases.run("link sampled", kernels.link_sampled, n, sampled, labels, chunk=chunk)
+    phases.run("compress sampled", kernels.compress, n, labels, chunk=chunk)
     phases.run("estimate largest", kernels.estimate_largest, min(n, 1), labels, largest)
     both_ways = not graph.is_directed
-    phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels)
-    phases.run("compress", kernels.compress, n, labels)
+    phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels, chunk=chunk)
+    phases.run("compress", kernels.compress, n, labels, chunk=chunk)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
 
 

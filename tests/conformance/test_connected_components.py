@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import networkx
@@ -11,10 +12,19 @@ import scipy.sparse.csgraph
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
+from gpu_pregel.algorithms import connected_components as components_module
 from gpu_pregel.algorithms.checkers.connected_components import check_connected_components
 from gpu_pregel.host.devices import cpu
 from tests.devices import CUDA_DEVICES, DEVICES, examples, threads_of, ways
 from tests.graphs import KNOWN, Known, arrays, edge_lists
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared() -> Iterator[None]:
+    """Share the work of small graphs among threads, too."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(components_module, "_SERIAL_SIZE", 0)
+        yield
 
 
 def smallest_members(n: int, groups: Any) -> list[int]:
