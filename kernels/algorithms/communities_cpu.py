@@ -83,6 +83,15 @@ def _find_best(
     return to, best - stay
 
 
+@inline
+def _activate_others(u: Any, to: Any, indptr: Any, indices: Any, labels: Any, active: Any) -> None:
+    """Activate the neighbours of u that are not in the community ``to``."""
+    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
+        v = indices[e]
+        if labels[v] != to:
+            active[v] = 1
+
+
 @jit
 def count_degrees(work: Any, indptr: Any, indices: Any, degrees: Any) -> None:
     """Count the edges of each vertex, self-loops twice; rows are sorted."""
@@ -202,10 +211,7 @@ def move(
                     fetch_and_add(totals, here, -degrees[u])
                     fetch_and_add(totals, to, degrees[u])
                     if mark:
-                        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                            v = indices[e]
-                            if targets[v] != to:
-                                active[v] = 1
+                        _activate_others(u, to, indptr, indices, targets, active)
         first, last = claim(work)
 
 
@@ -245,10 +251,7 @@ def move_at_once(
                 labels[u] = to
                 total += gain
                 if mark:
-                    for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                        v = indices[e]
-                        if labels[v] != to:
-                            active[v] = 1
+                    _activate_others(u, to, indptr, indices, labels, active)
         first, last = claim(work)
     fetch_and_add(gained, 0, total)
 
@@ -296,10 +299,7 @@ def move_serially(
                     labels[u] = to
                     total += gain
                     if turn > 0:
-                        for e in range(np.uint64(indptr[u]), np.uint64(indptr[u + 1])):
-                            v = indices[e]
-                            if labels[v] != to:
-                                active[v] = 1
+                        _activate_others(u, to, indptr, indices, labels, active)
             if turn == 0:
                 active[:] = 1
             if total <= enough:
