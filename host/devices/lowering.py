@@ -67,14 +67,14 @@ def code_library(
     function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int | None = None
 ) -> Any:
     """Return Numba-CUDA's code library of a kernel with at most ``block`` threads per block."""
-    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+    _require_packages()
     from numba.cuda import compiler, types
 
     if not hasattr(compiler, "_compile_pyfunc_with_fixup"):
         raise MissingPackageError(
             "compiling CUDA kernels needs another version of numba-cuda: pip install gpu-pregel[emulated]"
         )
-    with _lock, _fixed_capability(cc), _fixed_data_layout(), _line_info_only():
+    with compiling_functions(cc):
         library, _ = compiler._compile_pyfunc_with_fixup(
             function,
             types.void(*argument_types),
@@ -86,6 +86,18 @@ def code_library(
             launch_bounds=block,
         )
     return library
+
+
+def _require_packages() -> None:
+    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+
+
+@contextlib.contextmanager
+def compiling_functions(cc: tuple[int, int] = _EMULATED_CAPABILITY) -> Iterator[None]:
+    """Let Numba-CUDA compile device functions without a GPU, one thread at a time."""
+    _require_packages()
+    with _lock, _fixed_capability(cc), _fixed_data_layout(), _line_info_only():
+        yield
 
 
 class _CapabilityOnly:
