@@ -55,3 +55,26 @@ COMBINING = gp.VertexProgram(
     combine=gp.Combiner(lesser, 1 << 40),
     apply=lambda value, incoming, ctx: min(value, incoming),
 )
+
+
+def checked_vertex(v: int, marks: Any, every: int) -> bool:
+    if v % every == 7 and every < 1000:
+        raise ValueError("negative")
+    return bool(marks[v] > 0)
+
+
+def checked_edge(u: int, v: int, weight: float, wanted: float) -> bool:
+    return NUMBERS[2 + (weight == wanted)] > 0
+
+
+def checked_receiver(v: int, wanted: float) -> bool:
+    assert v % 100 != 50 or wanted != -1, "fifty"
+    return True
+
+
+def once(v: int, marks: Any) -> bool:
+    before = marks[v]
+    marks[v] = 0
+    if before > 0:
+        raise ValueError("the first time")
+    return False

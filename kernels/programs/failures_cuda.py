@@ -24,7 +24,7 @@ NO_VERTEX = 0xFFFFFFFF
 _VERTEX_SHIFT, _ROLE_SHIFT = np.int64(24), 8
 
 
-class Failure(NamedTuple):
+class FunctionFailure(NamedTuple):
     """A function that raised.
 
     Attributes
@@ -71,13 +71,13 @@ def record_edge(failures: Any, u: Any, v: Any, status: Any) -> None:
     fetch_and_max(failures, 1, np.int64(status))
 
 
-def read_failure(word: int, aggregators: Sequence[str]) -> Failure | None:
+def read_failure(word: int, aggregators: Sequence[str]) -> FunctionFailure | None:
     """Return the failure that a word of a vertex program stands for; None if it is 0."""
     if not word:
         return None
     vertex, code = NO_VERTEX - ((word >> int(_VERTEX_SHIFT)) & NO_VERTEX), (word >> _ROLE_SHIFT) & 0xFF
     role = ROLES[code - 128] if code >= 128 else f"aggregator {aggregators[127 - code]!r}"
-    return Failure(vertex, role, _name(word & 0xFF))
+    return FunctionFailure(vertex, role, _name(word & 0xFF))
 
 
 def read_edge_failure(word: int, status: int) -> EdgeFailure | None:
