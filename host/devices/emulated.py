@@ -97,9 +97,9 @@ class EmulatedDevice:
         """Return an array filled with ``value``."""
         return self._allocate(self.memory.full, size, value, dtype)
 
-    def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        """Copy a one-dimensional host array to the device."""
-        return self._allocate(self.memory.asarray, array)
+    def upload(self, array: np.ndarray[Any, Any], dtype: Any = None) -> DeviceArray:
+        """Copy a one-dimensional host array to the device, converted to ``dtype``."""
+        return self._allocate(self.memory.asarray, array, dtype)
 
     def _allocate(self, allocate: Callable[..., DeviceArray], *arguments: Any) -> DeviceArray:
         try:
@@ -112,6 +112,10 @@ class EmulatedDevice:
         return array.get()
 
     def adopt(self, array: DeviceArray) -> DeviceArray:
+        """Return the array."""
+        return array
+
+    def hand_out(self, array: DeviceArray) -> DeviceArray:
         """Return the array."""
         return array
 
