@@ -146,7 +146,7 @@ def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
 
 def test_the_kernels_of_all_modules() -> None:
     found = dict(library_kernels())
-    assert {"initialise", "initialise int64", "compress", "link_rest"} <= set(found)
+    assert {"initialise", "initialise int64", "compress", "link"} <= set(found)
     assert [problem for name, kernel in found.items() for problem in problems_of(name, kernel, CHIPS)] == []
 
 
