@@ -17,7 +17,7 @@ from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.checks import place_of, result_type
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import device
@@ -128,11 +128,11 @@ def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledB
     """
     digest = lasting_digest(bodies, returns)
     name = f"body-{digest}"
-    total = None if digest is None else load_note(name)
+    total = None if digest is None else load_value(name)
     if total not in ("<i8", "<f8"):
         total = _check(bodies, returns).str
         if digest is not None:
-            save_note(name, total)
+            save_value(name, total)
     return CompiledBodies(
         device_function(bodies.body, jit), device_function(bodies.receives or always, jit), np.dtype(total)
     )

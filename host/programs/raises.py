@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +11,7 @@ import numba
 from gpu_pregel.errors import ProgramError
 from gpu_pregel.host.devices.lowering import compiling_functions
 from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of
-from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.programs.fields import Functions
 
 Kinds = Mapping[str, tuple[Any, ...]]
@@ -72,11 +70,11 @@ def _noted(digest: str | None, find: Callable[[], list[str]]) -> list[str]:
     if digest is None:
         return find()
     name = f"raises-{version('numba-cuda')}-{digest}"
-    with suppress(ValueError, TypeError):
-        return list(json.loads(load_note(name) or ""))
-    found = find()
-    save_note(name, json.dumps(found))
-    return found
+    known: list[str] | None = load_value(name)
+    if known is None:
+        known = find()
+        save_value(name, known)
+    return known
 
 
 def _may_raise(function: Any, arguments: tuple[Any, ...]) -> bool:

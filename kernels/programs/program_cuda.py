@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
+from gpu_pregel.kernels.library.atomics_cuda import load_relaxed
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
@@ -18,7 +19,7 @@ from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.failures_cuda import SENDING
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
-from gpu_pregel.kernels.programs.figures_cuda import DONE, FAILURE, NO_LIMIT, RACY, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.figures_cuda import FAILURE, NO_LIMIT, end_without_row, is_beyond_the_end, make_finish
 from gpu_pregel.kernels.programs.guards_cuda import make_update_or_fail
 from gpu_pregel.kernels.programs.receivers import make_accept
 
@@ -52,7 +53,6 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
     @kernel(
         *(types.boolean, types.boolean, arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates),
         *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def initialise(
         has_values: Any,
@@ -139,7 +139,6 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
         *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
         *(arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def apply_messages(
         dense: Any,
@@ -160,8 +159,9 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     ) -> None:
         if is_beyond_the_end(control, row):
             return
-        if records and control[np.uint32(FAILURE)] >= SENDING:
-            control[np.uint32(DONE)] = 1
+        if records and load_relaxed(control, FAILURE) >= SENDING:
+            # Nothing is applied, so that the host finds what the senders were called with.
+            end_without_row(control)
             return
         n, lane = np.uint32(len(out_degrees)), lane_number()
         active, edges, applied = np.uint32(0), np.int64(0), np.uint32(0)
