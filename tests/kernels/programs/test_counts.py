@@ -32,9 +32,11 @@ ROWS = {"short": (4, 16), "medium": (64, HUB_EDGES), "hub": (2 * HUB_EDGES + 100
 def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dict[str, Accesses]:
     """Count a superstep in which one row of that length is sent from, or all vertices are and one row is received."""
     others = np.arange(length) + (40 if row < 40 else 0)
-    ends = (np.full(length, row), others)
+    src, dst = np.full(length, row), others
+    if mode == "pull":
+        src, dst = dst, src
     weights = np.ones(length) if program == "distances" else None
-    graph = gp.Graph.from_edgelist(*ends[:: -1 if mode == "pull" else 1], weights, num_vertices=n, directed=True)
+    graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
     declared = PROGRAMS[program]
     state: Any = make_state(DEVICE, graph, compile_for_device(DEVICE, graph, declared), always=False)
     flags = np.full(n, mode == "pull")

@@ -32,15 +32,17 @@ def is_new(v: int, marks: Any, hops: int) -> bool:
 
 
 @functools.cache
-def work(mode: Mode, length: int, row: int = 31, n: int = N, sender: str = "all") -> dict[str, Accesses]:
+def work(mode: Mode, length: int, row: int = 31, n: int = N, hops: int = 1) -> dict[str, Accesses]:
     """Count an operator on a star whose row of that length is read, in a push or in a pull."""
     device: Any = get_device("emulated")
     others = np.arange(length) + (40 if row < 40 else 0)
-    ends = (np.full(length, row), others)
-    graph = gp.Graph.from_edgelist(*ends[:: -1 if mode == "pull" else 1], num_vertices=n, directed=True)
-    frontier = gp.Frontier(graph, [row] if sender == "row" else None, device="emulated")
+    src, dst = np.full(length, row), others
+    if mode == "pull":
+        src, dst = dst, src
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=n, directed=True)
+    frontier = gp.Frontier(graph, device="emulated")
     marks = frontier.upload(np.zeros(n, np.int32))
-    return count(device, lambda: gp.process_edges(visit, frontier, [marks, 1], receives=is_new, mode=mode))
+    return count(device, lambda: gp.process_edges(visit, frontier, [marks, hops], receives=is_new, mode=mode))
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -77,6 +79,11 @@ def test_work_grows_with_the_vertices(mode: Mode) -> None:
     one, two, three = (work(mode, 16, n=N * times) for times in (1, 2, 3))
     for kernel in one:
         assert three[kernel] - two[kernel] == two[kernel] - one[kernel]
+
+
+def test_a_pull_reads_no_rows_where_nobody_receives() -> None:
+    """Only the marks, by which the body decides."""
+    assert work("pull", 16, hops=0)["pull"][:3] == (0, 0, N)
 
 
 def test_the_words_of_a_set_are_counted_once() -> None:
