@@ -15,8 +15,7 @@ _INSTRUCTION = re.compile(r"\s*(@!?%\w+)?\s*([a-z][\w.:]*)\s*(.*?);\s*$")
 _INTEGER = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+")
 _ORDER_WORDS = {"relaxed", "acquire", "release", "acq_rel", "weak", "volatile", "gpu", "sys", "cta"}
 _KNOWN = set(
-    "abs activemask add and atom bar bfi bfind bra brev clz cvt cvta div ex2 exit fence fma ld lg2 mad max membar min "
-    "mov mul neg not or popc prmt rcp rem ret rsqrt selp setp shfl shl shr sqrt st sub vote xor".split()
+    ["abs", "activemask", "add", "and", "atom", "bar", "bfi", "bfind", "bra", "brev", "clz", "cvt", "cvta", "div", "ex2", "exit", "fence", "fma", "ld", "lg2", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt", "selp", "setp", "shfl", "shl", "shr", "sqrt", "st", "sub", "vote", "xor"]
 )
 _HARDWARE_ATOMICS = {
     *(f"{operation}.{kind}" for operation in ("and", "or", "xor", "cas", "exch") for kind in ("b32", "u32", "s32")),
