@@ -80,14 +80,14 @@ def nvvm_versions() -> tuple[object, ...]:
 
 def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], block: int | None) -> Any:
     """Return Numba-CUDA's code library of a kernel."""
-    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+    _require_packages()
     from numba.cuda import compiler, types
 
     if not hasattr(compiler, "_compile_pyfunc_with_fixup"):
         raise MissingPackageError(
             "compiling CUDA kernels needs another version of numba-cuda: pip install gpu-pregel[emulated]"
         )
-    with _lock, _fixed_capability(_CAPABILITY), _fixed_data_layout(), _line_info_only():
+    with compiling_functions():
         library, _ = compiler._compile_pyfunc_with_fixup(
             function,
             types.void(*argument_types),
@@ -99,6 +99,18 @@ def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], b
             launch_bounds=block,
         )
     return library
+
+
+def _require_packages() -> None:
+    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+
+
+@contextlib.contextmanager
+def compiling_functions() -> Iterator[None]:
+    """Let Numba-CUDA compile device functions without a GPU, one thread at a time."""
+    _require_packages()
+    with _lock, _fixed_capability(_CAPABILITY), _fixed_data_layout(), _line_info_only():
+        yield
 
 
 class _CapabilityOnly:
