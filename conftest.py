@@ -11,6 +11,16 @@ _MOST_PROCESSES = 4
 """Each process compiles kernels and starts a PostgreSQL server."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that says on what the tests run that need a GPU."""
+    parser.addoption(
+        "--gpu",
+        choices=("auto", "real", "standin"),
+        default="auto",
+        help="what runs the tests that need a GPU: a real GPU, a stand-in on the CPU, or the stand-in only without a GPU",
+    )
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run folders in several processes, single files and tests in this one."""
     if not any(Path(name).is_dir() for name in config.args):

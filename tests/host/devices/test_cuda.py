@@ -29,10 +29,10 @@ class FakeLauncher:
 
     def launch(self, kernel: Callable[..., None], size: int, arguments: tuple[Any, ...]) -> None:
         """Append the kernel to the stream."""
-        assert isinstance(fake_cupy.stack[-2], fake_cupy.Device)
+        assert isinstance(fake_cupy.entered()[-2], fake_cupy.Device)
         if self.failures:
             raise self.failures.pop()
-        memories = [one.data.memory if isinstance(one, fake_cupy.ndarray) else one for one in arguments]
+        memories = [one.memory if isinstance(one, fake_cupy.ndarray) else one for one in arguments]
         self.stream.work.append(lambda: kernel(size, *memories))
 
 
@@ -151,7 +151,7 @@ def test_cuda_errors_are_converted_and_others_are_not(device: cuda.CudaDevice) -
     device._launcher.failures = [ZeroDivisionError("in our own code")]
     with pytest.raises(ZeroDivisionError):
         device.launch(print, 1)
-    assert not fake_cupy.stack
+    assert not fake_cupy.entered()
 
 
 def test_bandwidth_counts_reads_and_writes(device: cuda.CudaDevice) -> None:

@@ -140,7 +140,7 @@ def test_arrays_on_a_gpu(gpu: FakeCupy, dlpack: bool) -> None:
     device: Any = get_device("cuda:1")
     assert device._device.waits >= 2  # another stream may still have been writing them
     assert graph.indices.tolist() == INDICES
-    given[1].data.memory[:] = 9
+    given[1].memory[:] = 9
     there = graph._on(device)
     for host, kept in (
         (graph.indptr, there._copies[graph.indptr.ctypes.data, 7, np.dtype(np.uint32)][1]),
