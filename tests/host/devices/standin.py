@@ -142,5 +142,4 @@ class PassedParameters:
         return DeviceArray(EmulatedMemory(), block, offset, (size,), dtype)
 
     def _read(self, dtype: np.dtype[Any]) -> Any:
-        value = (ctypes.c_char * dtype.itemsize).from_address(next(self._places))
-        return np.frombuffer(value, dtype)[0]
+        return np.frombuffer(ctypes.string_at(next(self._places), dtype.itemsize), dtype)[0]
