@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -49,7 +50,10 @@ class StandinGpu:
     def __init__(self, link: Callable[[Any], None] | None = None) -> None:
         from gpu_pregel.host.devices.emulated import EmulatedDevice
 
-        self.cupy = FakeCupy()
+        with pytest.MonkeyPatch.context() as patch:
+            self._own_streams(patch, {}, None)
+            self.cupy = FakeCupy()
+            self._streams, self._null = Stream.every, Stream.null
         self.cupy.memory.free = 1 << 34
         self.machine = EmulatedDevice(2)
         self.launches = 0
@@ -63,26 +67,31 @@ class StandinGpu:
         from gpu_pregel.host.devices import cupy_calls, launches
 
         with pytest.MonkeyPatch.context() as patch:
+            self._own_streams(patch, self._streams, self._null)
             patch.setattr(gpus, "_query", lambda: Gpus((H100,), (13, 0)))
             patch.setattr(cupy_calls, "cupy", self.cupy)
             patch.setattr(devices, "_has_gpu", devices._has_gpu.__wrapped__)
             patch.setattr(devices, "_devices", self._devices)
             patch.setattr(launches, "Device", lambda number: SimpleNamespace(set_current=lambda: self._enter(number)))
-            patch.setattr(launches, "Stream", SimpleNamespace(from_handle=Stream.known.__getitem__))
+            patch.setattr(launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
             patch.setattr(launches, "load", self._load)
             patch.setattr(launches, "launch", self._launch)
             try:
                 yield
-                for stream in self._streams():
+                for stream in list(self._streams.values()):
                     if stream.failure is None:
                         stream.synchronize()
             finally:
                 # CUDA keeps the error of a failed kernel until its process ends: the next test gets a new GPU.
-                if any(stream.failure for stream in self._streams()):
-                    self._devices.clear()
+                for stream in list(self._streams.values()):
+                    if stream.failure is not None:
+                        self._devices.clear()
+                        stream.failure, stream.work = None, type(stream.work)(stream)
 
-    def _streams(self) -> list[Stream]:
-        return [device._stream for (kind, _), (_, device) in self._devices.items() if kind == "cuda"]
+    @staticmethod
+    def _own_streams(patch: pytest.MonkeyPatch, streams: dict[int, Stream], null: Stream | None) -> None:
+        patch.setattr(Stream, "every", streams)
+        patch.setattr(Stream, "null", null, raising=False)
 
     def _enter(self, number: int) -> None:
         assert number == H100.number
@@ -99,12 +108,12 @@ class StandinGpu:
         kernel = loaded.kernel
         if getattr(self._current, "device", None) != H100.number:
             raise CUDARuntimeError("CUDA_ERROR_INVALID_CONTEXT: the thread has no current device")
-        assert fake_cupy.entered()[-1] is stream
+        assert fake_cupy.stack[-1] is stream
         if config.grid[0] > 0x7FFFFFFF or config.block != (kernel.block, 1, 1) or config.grid[1:] != (1, 1):
             raise CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {config}")
         arguments = PassedParameters(parameters).arguments(kernel.signature)
         self.launches += 1
-        stream.enqueue(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments)
+        stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))
 
 
 class PassedParameters:
