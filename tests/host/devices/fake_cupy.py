@@ -170,7 +170,7 @@ class Block:
         self.size = allocation.nbytes
         # CuPy allocates nothing for an array without elements.
         self.ptr = allocation.address if self.size else 0
-        # CuPy's memory ends with its last reference. Python's collector ends the objects of a cycle earlier, and some are
+        # CuPy's memory ends with its last reference. Python's collector ends a cycle's objects earlier, and some are
         # then used again; it does not end NumPy's arrays earlier.
         self._end = np.empty(0)
         if self.size:
