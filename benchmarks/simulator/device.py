@@ -54,18 +54,18 @@ class _SimulatedAllocation(Allocation):
         self._is_stale = False
         self.address = memory.claim(nbytes)
 
-    @property
-    def bytes(self) -> Bytes:  # type: ignore[override]
-        """The contents on the host."""
+    def _contents(self) -> Bytes:
         if self._is_stale:
             data = self._memory.simulator.read(self.address, self.nbytes)
             self._bytes[:] = np.frombuffer(data, np.uint8)
             self._copy, self._is_stale = self._bytes.copy(), False
         return self._bytes
 
-    @bytes.setter
-    def bytes(self, contents: Bytes) -> None:
+    def _replace(self, contents: Bytes) -> None:
         self._bytes = contents
+
+    bytes = property(_contents, _replace)
+    """The contents on the host."""
 
     def launch(self) -> None:
         """Copy to the simulator what the host has written, and expect that a kernel writes to it."""
@@ -146,6 +146,7 @@ class SimulatedDevice(EmulatedDevice):
         entry, declared = self._loaded[kernel]
         words, regions = flatten(declared, arguments)
         for region in regions:
+            assert isinstance(region.allocation, _SimulatedAllocation)
             region.allocation.launch()
         self.launches += 1
         blocks = -(-size // kernel.items)
