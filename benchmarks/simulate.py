@@ -46,16 +46,16 @@ class SimulatedRun:
     @classmethod
     def parse(cls, text: str) -> SimulatedRun:
         """Read ``ALGORITHM:KIND:SIZE``, where ``:directed`` or, for a search, a number of hops may follow."""
-        algorithm, _, graph = text.partition(":")
-        kind, size, *rest = [*graph.split(":"), ""]
-        option = rest[0]
-        is_known = algorithm in ALGORITHMS and len(rest) < 3 and size.isdecimal() and (kind == "path" or is_spec(graph))
-        if not is_known or not (option in ("", "directed") or (option.isdecimal() and algorithm == "bfs")):
+        algorithm, kind, size, option, *rest = [*text.split(":"), "", "", ""]
+        graph = f"{kind}:{size}"
+        is_graph = size.isdecimal() and (kind == "path" or is_spec(graph))
+        is_option = option in ("", "directed") or (option.isdecimal() and algorithm == "bfs")
+        if algorithm not in ALGORITHMS or not is_graph or not is_option or any(rest):
             raise ValueError(
                 f"{text!r} is not a run: give ALGORITHM:GRAPH, with one of {', '.join(ALGORITHMS)} and kron:SCALE, "
                 f"uniform:SCALE, grid:SCALE or path:VERTICES, then ':directed' or, for bfs, a number of hops"
             )
-        return cls(algorithm, f"{kind}:{size}", option == "directed", int(option) if option.isdecimal() else None)
+        return cls(algorithm, graph, option == "directed", int(option) if option.isdecimal() else None)
 
     def build(self) -> gp.Graph:
         """Generate the graph, with weights for shortest paths."""
