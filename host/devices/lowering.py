@@ -52,10 +52,18 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block:
         The package numba-cuda is not installed.
     """
     library = _code_library(function, argument_types, block)
-    own, *others = library.modules
-    # A module called by two functions is listed twice, and the order is that of a set.
-    called = sorted(str(module) for module in {id(module): module for module in others}.values())
-    return KernelIR((str(own), *called), library._entry_name)
+    # A function that is called by none of the modules before its own would not be linked.
+    modules: dict[int, str] = {}
+    _add_modules(library, modules)
+    return KernelIR(tuple(modules.values()), library._entry_name)
+
+
+def _add_modules(library: Any, modules: dict[int, str]) -> None:
+    """Add the modules of a library by id, callers before the functions that they call, in the same order every time."""
+    if id(library) not in modules:
+        modules[id(library)] = str(library._module)
+        for called in sorted(library._linking_libraries, key=lambda one: (one.name, str(one._module.name))):
+            _add_modules(called, modules)
 
 
 def compile_ir(ir: KernelIR, cc: tuple[int, int], *, lto: bool) -> bytes:
