@@ -23,11 +23,11 @@ class Accesses(NamedTuple):
 
 def count(device: EmulatedDevice, work: Callable[[], Any]) -> dict[str, Accesses]:
     """Call ``work``, which uses the device, and return the accesses of the kernels that it launches."""
-    return {
-        name: Accesses(*(counts.of_kind(kind, compiled.sites)[0] for kind in ("load", "store", "atomic")), sectors)
-        for name, (compiled, counts) in _counted(device, work).items()
-        for sectors in [int(counts.sectors.sum())]
-    }
+    found = {}
+    for name, (compiled, counts) in _counted(device, work).items():
+        loads, stores, atomics = (counts.of_kind(kind, compiled.sites)[0] for kind in ("load", "store", "atomic"))
+        found[name] = Accesses(loads, stores, atomics, int(counts.sectors.sum()))
+    return found
 
 
 def count_lines(device: EmulatedDevice, work: Callable[[], Any], kernel: str, text: str) -> int:
@@ -41,7 +41,8 @@ def count_lines(device: EmulatedDevice, work: Callable[[], Any], kernel: str, te
 
 
 def _counted(device: EmulatedDevice, work: Callable[[], Any]) -> dict[str, Any]:
-    device.counts = found = {}
+    found: dict[str, Any] = {}
+    device.counts = found
     try:
         work()
     finally:
