@@ -23,6 +23,9 @@ from gpu_pregel.host.devices.lowering import to_ltoir
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
+_COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
+"""The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
+
 
 class Launcher:
     """Launches kernels on a stream of one GPU, which the caller must have made current.
@@ -59,15 +62,26 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        config = LaunchConfig(grid=-(-size // loaded.items), block=loaded.block)
-        launch(self._stream, config, loaded.code, *self._parameters.flatten(loaded.kinds, arguments))
+        launch(
+            self._stream, self._config(loaded, size), loaded.code, *self._parameters.flatten(loaded.kinds, arguments)
+        )
+
+    def _config(self, loaded: _LoadedKernel, size: int) -> LaunchConfig:
+        """Return the shape of a launch over ``size`` items."""
+        blocks = -(-size // loaded.items)
+        if not loaded.cooperative:
+            return LaunchConfig(grid=blocks, block=loaded.block)
+        blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))
+        return LaunchConfig(grid=blocks, block=loaded.block, **{_COOPERATIVE: True})
 
     def _load(self, kernel: Kernel) -> _LoadedKernel:
         with self._lock:
             if kernel not in self._loaded:
                 kinds = tuple(map(parameter_kind, kernel.signature))
                 with compiling():
-                    self._loaded[kernel] = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+                    self._loaded[kernel] = _LoadedKernel(
+                        load(kernel, self._cc), kinds, kernel.block, kernel.items, kernel.cooperative
+                    )
             return self._loaded[kernel]
 
 
@@ -78,6 +92,7 @@ class _LoadedKernel(NamedTuple):
     kinds: tuple[Any, ...]
     block: int
     items: int
+    cooperative: bool
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
@@ -86,7 +101,7 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
     The code is linked from LTO-IR. Linking from PTX would add functions for divisions and for shuffles of diverged
     warps, which need half as many registers again on chips before sm_90.
     """
-    code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.block)
+    code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
     options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
     return Linker(ObjectCode.from_ltoir(code), options=options).link("cubin"), entry
 

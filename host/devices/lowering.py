@@ -56,7 +56,7 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any]) -> Kernel
 
 
 def to_ltoir(
-    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int
+    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int | tuple[int, int]
 ) -> tuple[bytes, str]:
     """Compile a kernel to LTO-IR; return it with the name of the kernel's function."""
     library = code_library(function, argument_types, cc, block=block)
@@ -64,9 +64,16 @@ def to_ltoir(
 
 
 def code_library(
-    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int | None = None
+    function: Callable[..., Any],
+    argument_types: Sequence[Any],
+    cc: tuple[int, int],
+    *,
+    block: int | tuple[int, int] | None = None,
 ) -> Any:
-    """Return Numba-CUDA's code library of a kernel with at most ``block`` threads per block."""
+    """Return Numba-CUDA's code library of a kernel with at most ``block`` threads per block.
+
+    ``block`` may be a pair with the number of blocks per multiprocessor for which registers are allocated.
+    """
     require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
     from numba.cuda import compiler, types
 

@@ -50,6 +50,8 @@ class CompiledProgram:
     slot: Any
     push: Any
     apply: Any
+    chain: Any
+    """Runs many supersteps in one launch; None on the CPU, and if single supersteps need more than this kernel has."""
 
 
 _compiled = BoundedCache(_MAX_COMPILED)
@@ -79,6 +81,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
             "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
+            "chain": None,
         }
 
     return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
@@ -91,7 +94,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     CPU's compiler, so that errors are those of :func:`compile_program`.
     """
     from gpu_pregel.kernels.library import jit_cuda
-    from gpu_pregel.kernels.programs import array_types_cuda, program_cuda, pull_cuda, push_cuda
+    from gpu_pregel.kernels.programs import array_types_cuda, chain_cuda, program_cuda, pull_cuda, push_cuda
 
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
@@ -105,10 +108,19 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
             "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
+            "chain": chain_cuda.make_chain(functions, arrays) if _is_chained(program, functions) else None,
         }
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
     return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels)
+
+
+def _is_chained(program: VertexProgram, functions: Functions) -> bool:
+    """Whether a superstep needs no more than the vertices that send or receive: not if every vertex applies.
+
+    Aggregates are folded in the order of the vertices, which a queue does not keep.
+    """
+    return program.active != "always" and not functions.aggregators and not functions.message.is_tuple
 
 
 def _from_memory(

@@ -64,6 +64,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         slot=None,
         push=None if message.is_tuple else program.message,
         apply=program.apply,
+        chain=None,
         declaration=program,
     )
 

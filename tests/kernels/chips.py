@@ -36,9 +36,9 @@ class ResourceUsage:
     stack: int
     spilled: int
 
-    def excesses(self, chip: str) -> list[str]:
-        """Return the resources that exceed their limits."""
-        limits = {"registers": MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
+    def excesses(self, chip: str, *, cooperative: bool = False) -> list[str]:
+        """Return the resources that exceed their limits; one block of a cooperative kernel runs on a multiprocessor."""
+        limits = {"registers": 128 if cooperative else MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
         return [
             f"{name} {getattr(self, name)} > {limit}" for name, limit in limits.items() if getattr(self, name) > limit
         ]
@@ -99,7 +99,7 @@ def _lowered(kernel: Kernel) -> Any:
     """Return the lowered kernel, which is the same for all chips and takes the longest to generate."""
     from gpu_pregel.host.devices.lowering import code_library
 
-    return code_library(kernel.function, kernel.signature, CHIPS["sm_75"], block=kernel.block)
+    return code_library(kernel.function, kernel.signature, CHIPS["sm_75"], block=kernel.launch_bounds)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ def to_ptx(
     cc: tuple[int, int],
     *,
     max_registers: int | None = None,
-    block: int | None = None,
+    block: int | tuple[int, int] | None = None,
 ) -> str:
     """Compile a kernel to PTX for compute capability ``cc`` with at most ``block`` threads per block."""
     text: str = code_library(function, argument_types, cc, block=block).get_asm_str(cc=cc)

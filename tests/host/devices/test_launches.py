@@ -49,7 +49,7 @@ class RecordingLauncher:
         assert code.code[:4] == b"\x7fELF"
         assert f".text.{entry}".encode() in code.code
         self.loaded.append(kernel)
-        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.block)
+        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
 
 
 @pytest.fixture
