@@ -196,7 +196,8 @@ class CudaState(ProgramState):
             self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_figures()
-        is_batch = activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory
+        is_small = activity.active_edges <= _BATCH_EDGES
+        is_batch = is_small and self._exchange.shares_memory and not self._can_chain
         for k in range(min(limit, BATCH) if is_batch else 1):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
