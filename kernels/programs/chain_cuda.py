@@ -26,32 +26,49 @@ from gpu_pregel.kernels.programs.push_cuda import make_send_rows
 from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges, warp_number
 
-ARRIVALS, LISTED, HUB_STEP, DONE_ROWS, SETS, SET, STATE_LENGTH = 0, 16, 17, 18, 32, 16, 64
+ARRIVALS, LISTED, HUB_STEP, DONE_ROWS, SETS, STATE_LENGTH = 0, 16, 17, 18, 32, 64
 """Positions in ``state``, int64: the barrier's word; vertices listed; the superstep in which a hub will send; rows
-written; and two sets of figures, for even and odd rows, which are zero except in use."""
-RECEIVED = FIGURES
-"""Position in a set, after the figures of a row: the number of vertices with a message."""
+written; and two sets of figures."""
+ACTIVE, EDGES, APPLIED, HUBS, RECEIVED, SET, TWO_SETS = 0, 1, 2, 3, 4, 8, 16
+"""Positions in a set: the figures of a row, active hubs and vertices with a message. Supersteps use two sets in turn:
+each clears that of the next one, which all threads have read."""
 
 
 @device
-def _append(is_new: Any, v: Any, queue: Any, state: Any, counter: Any) -> None:
+def _add(counters: Any, place: Any, number: Any) -> Any:
+    """Add to a figure; return what it was. ``counters`` is (whether one block is alone, its own sets, ``state``)."""
+    alone, own, state = counters
+    if alone:
+        return fetch_and_add(own, place, number)
+    return fetch_and_add(state, np.uint32(np.uint32(SETS) + place), number)
+
+
+@device
+def _figure(counters: Any, place: Any) -> Any:
+    """Return a figure, after a barrier."""
+    alone, own, state = counters
+    return own[place] if alone else state[np.uint32(np.uint32(SETS) + place)]
+
+
+@device
+def _append(is_new: Any, v: Any, queue: Any, counters: Any, place: Any) -> None:
     """Append the vertices of those lanes for which ``is_new`` holds to a queue. All lanes of a warp call it."""
     among = np.uint32(cuda.ballot_sync(ALL, is_new))
     if among != np.uint32(0):
-        lane, place = lane_number(), np.uint32(0)
+        lane, first = lane_number(), np.uint32(0)
         if lane == np.uint32(0):
-            place = np.uint32(fetch_and_add(state, counter, cuda.popc(among)))
+            first = np.uint32(_add(counters, place, np.uint64(cuda.popc(among))))
         below = np.uint32(cuda.popc(np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))))
-        place = np.uint32(shuffle(place, 0) + below)
+        first = np.uint32(shuffle(first, 0) + below)
         if is_new:
-            queue[place] = v
+            queue[first] = v
 
 
 @device
 def _collect(is_first: Any, v: Any, sink: Any) -> None:
     """Append a vertex that received its first message."""
-    _, received, state, counter = sink
-    _append(is_first, v, received, state, counter)
+    _, received, counters, place = sink
+    _append(is_first, v, received, counters, place)
 
 
 @kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1], racy=("state",))
@@ -119,44 +136,67 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
         state: Any,
         control: Any,
     ) -> None:
-        thread, block = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x)
-        is_first = thread == np.uint32(0) and block == np.uint32(0)
+        own = cuda.shared.array(TWO_SETS, types.int64)
+        thread, is_first_block = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x) == np.uint32(0)
+        is_first = thread == np.uint32(0) and is_first_block
         rows, vertices = (begins, ends, indices, weights), (out_degrees, in_degrees, parameters, values)
-        row = np.int64(0)
+        row, own_rows, all_rows = np.int64(0), np.uint32(0), np.uint32(0)
         stops = state[np.uint32(HUB_STEP)] == superstep
         if is_first:
             control[np.uint32(ROWS)] = 0
             state[np.uint32(LISTED)] = 0
-            for k in range(2 * SET):
-                state[np.uint32(SETS + k)] = 0
+        if thread < np.uint32(TWO_SETS):
+            own[thread] = 0
+            if is_first_block:
+                state[np.uint32(SETS) + thread] = 0
         if not stops:
             _clear_bits(frontier, queue, np.uint32(active))
             grid_barrier(state, ARRIVALS)
         while not stops:
             alone = cuda.gridDim.x == 1 or edges <= alone_limit
-            if not alone or block == np.uint32(0):
-                place = np.uint32(SETS + (row & 1) * SET)
-                sink = (touched, received, state, np.uint32(place + np.uint32(RECEIVED)))
-                send(rows, vertices, superstep + row, np.uint32(active), alone, inbox[0], sink, queue)
-                _wait(alone, state)
-                receive(vertices, superstep + row, alone, inbox, touched, received, queue, state, place)
-                _wait(alone, state)
-                row += 1
-            else:
-                # The first block has returned to the barrier after one or more supersteps alone.
+            if alone and not is_first_block:
+                # The first block arrives at the barrier after one or more supersteps alone.
                 grid_barrier(state, ARRIVALS)
                 row = state[np.uint32(DONE_ROWS)]
-            place = np.uint32(SETS + ((row - 1) & 1) * SET)
-            active, edges = state[place], state[np.uint32(place + np.uint32(1))]
-            stops = active == 0 or edges > edge_limit or row == limit
-            stops = stops or state[np.uint32(HUB_STEP)] == superstep + row
-            if is_first:
                 at = np.uint32(ROW + (row - 1) * FIGURES)
-                for k in range(FIGURES):
-                    control[np.uint32(at + np.uint32(k))] = state[np.uint32(place + np.uint32(k))]
-                control[np.uint32(ROWS)] = row
-                state[np.uint32(DONE_ROWS)] = row
-            if alone and block == np.uint32(0) and cuda.gridDim.x > 1 and (stops or edges > alone_limit):
+                active, edges = control[at], control[np.uint32(at + np.uint32(EDGES))]
+                stops = state[np.uint32(HUB_STEP)] == superstep + row
+            else:
+                counters = (alone, own, state)
+                place = np.uint32(np.uint32((own_rows if alone else all_rows) & np.uint32(1)) * np.uint32(SET))
+                send(
+                    rows,
+                    vertices,
+                    superstep + row,
+                    np.uint32(active),
+                    inbox[0],
+                    touched,
+                    queue,
+                    received,
+                    counters,
+                    place,
+                )
+                _wait(alone, state)
+                receive(vertices, superstep + row, inbox, touched, received, queue, counters, place)
+                _wait(alone, state)
+                row += 1
+                if alone:
+                    own_rows = np.uint32(own_rows + np.uint32(1))
+                else:
+                    all_rows = np.uint32(all_rows + np.uint32(1))
+                active, edges = _figure(counters, place), _figure(counters, np.uint32(place + np.uint32(EDGES)))
+                stops = _figure(counters, np.uint32(place + np.uint32(HUBS))) != 0
+                if is_first:
+                    at = np.uint32(ROW + (row - 1) * FIGURES)
+                    control[at], control[np.uint32(at + np.uint32(EDGES))] = active, edges
+                    control[np.uint32(at + np.uint32(APPLIED))] = _figure(
+                        counters, np.uint32(place + np.uint32(APPLIED))
+                    )
+                    control[np.uint32(ROWS)] = state[np.uint32(DONE_ROWS)] = row
+                    if stops:
+                        state[np.uint32(HUB_STEP)] = superstep + row
+            stops = stops or active == 0 or edges > edge_limit or row == limit
+            if alone and is_first_block and cuda.gridDim.x > 1 and (stops or edges > alone_limit):
                 grid_barrier(state, ARRIVALS)
         if row > 0:
             _set_bits(frontier, queue, np.uint32(active))
@@ -191,7 +231,7 @@ def _set_bits(frontier: Any, queue: Any, active: Any) -> None:
 
 
 def _make_send(functions: Functions, arrays: ArrayTypes) -> Any:
-    """``send(rows, vertices, superstep, active, alone, inbox, sink, queue)``: the queue's vertices send.
+    """``send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place)``: the queue sends.
 
     A warp takes so few rows that all warps have some, as the edges of its rows are sent one after the other.
     """
@@ -216,24 +256,27 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> Any:
         vertices: Any,
         superstep: Any,
         active: Any,
-        alone: Any,
         inbox: Any,
-        sink: Any,
+        touched: Any,
         queue: Any,
+        received: Any,
+        counters: Any,
+        place: Any,
     ) -> None:
         begins, ends, indices, weights = rows
+        sink = (touched, received, counters, np.uint32(place + np.uint32(RECEIVED)))
         out_degrees, in_degrees, parameters, values = vertices
         given = (out_degrees, in_degrees, superstep - 1, parameters, values, choose(vertices, superstep))
         lane, warp, warps = lane_number(), warp_number(), np.uint32(WARPS)
-        if not alone:
+        if not counters[0]:
             warps = np.uint32(warps * np.uint32(cuda.gridDim.x))
         share = min(np.uint32(WARP), np.uint32((active + warps - np.uint32(1)) // warps))
         first = np.uint32(warp * share)
         while first < active:
-            place = np.uint32(first + lane)
+            i = np.uint32(first + lane)
             u, begin, length = np.uint32(0), offset(0), np.uint32(0)
-            if lane < share and place < active:
-                u = queue[place]
+            if lane < share and i < active:
+                u = queue[i]
                 begin, length = row_range(begins, ends, u)
             send_rows(u, begin, length, indices, weights, given, inbox, sink)
             first = np.uint32(first + np.uint32(warps * share))
@@ -241,11 +284,19 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> Any:
     return send
 
 
-def _make_receive(functions: Functions) -> Any:
-    """``receive(vertices, superstep, alone, inbox, touched, received, queue, state, place)``: the receivers apply.
+@device
+def _clear_next(counters: Any, place: Any) -> None:
+    alone, own, state = counters
+    if alone:
+        own[place] = 0
+    else:
+        state[np.uint32(np.uint32(SETS) + place)] = 0
 
-    Those that become active are the new queue; the figures are added to the set at ``place``, and the other set, which
-    the next superstep uses, is cleared.
+
+def _make_receive(functions: Functions) -> Any:
+    """``receive(vertices, superstep, inbox, touched, received, queue, counters, place)``: the receivers apply.
+
+    Those that become active are the new queue; the figures are added to the set at ``place``.
     """
     start, fold, _ = make_finish(functions.aggregators)
     take_message = make_take_message(device, functions, always=False)
@@ -256,23 +307,20 @@ def _make_receive(functions: Functions) -> Any:
     def receive(
         vertices: Any,
         superstep: Any,
-        alone: Any,
         inbox: Any,
         touched: Any,
         received: Any,
         queue: Any,
-        state: Any,
+        counters: Any,
         place: Any,
     ) -> None:
         out_degrees, in_degrees, parameters, values = vertices
         lane, thread, threads = lane_number(), np.uint32(cuda.grid(1)), np.uint32(BLOCK)
-        if not alone:
+        if not counters[0]:
             threads = np.uint32(cuda.gridsize(1))
-        if thread == np.uint32(0):
-            other = np.uint32(np.uint32(SETS + SETS + SET) - place)
-            for k in range(FIGURES + 1):
-                state[np.uint32(other + np.uint32(k))] = 0
-        count = np.uint32(state[np.uint32(place + np.uint32(RECEIVED))])
+        if thread < np.uint32(SET):
+            _clear_next(counters, np.uint32(np.uint32(np.uint32(SET) - place) + thread))
+        count = np.uint32(_figure(counters, np.uint32(place + np.uint32(RECEIVED))))
         sums, edges, applied = start(), np.int64(0), np.uint32(0)
         while thread - lane < count:
             v, has_message, is_active = np.uint32(0), False, False
@@ -288,14 +336,14 @@ def _make_receive(functions: Functions) -> Any:
                     if is_active:
                         edges += ctx.out_degree
                         if ctx.out_degree > HUB_EDGES:
-                            store_relaxed(state, HUB_STEP, superstep + 1)
-            _append(is_active, v, queue, state, place)
+                            _add(counters, np.uint32(place + np.uint32(HUBS)), np.uint64(1))
+            _append(is_active, v, queue, counters, place)
             applied = np.uint32(applied + np.uint32(cuda.popc(np.uint32(cuda.ballot_sync(ALL, has_message)))))
             thread = np.uint32(thread + threads)
         if applied != np.uint32(0):
             edges = sum_of_warp(edges)
             if lane == np.uint32(0):
-                fetch_and_add(state, np.uint32(place + np.uint32(1)), edges)
-                fetch_and_add(state, np.uint32(place + np.uint32(2)), applied)
+                _add(counters, np.uint32(place + np.uint32(EDGES)), np.uint64(edges))
+                _add(counters, np.uint32(place + np.uint32(APPLIED)), np.uint64(applied))
 
     return receive
