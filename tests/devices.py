@@ -12,6 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 SEEDS = (0, 1, 2)
+EXHAUSTIVE = os.environ.get("GPU_PREGEL_TESTS") == "all"
+"""Whether to run the variants that the default leaves out."""
+LONG = pytest.mark.skipif(not EXHAUSTIVE, reason="runs with GPU_PREGEL_TESTS=all")
+"""Mark for such a variant."""
 _EXAMPLES = 15
 """Number of random examples on devices other than the CPU."""
 
