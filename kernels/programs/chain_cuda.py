@@ -71,7 +71,7 @@ def _collect(is_first: Any, v: Any, sink: Any) -> None:
     _append(is_first, v, received, counters, place)
 
 
-@kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1], racy=("state",))
+@kernel(types.uint32[::1], OFFSETS, types.int64, types.uint32[::1], types.int64[::1])
 def list_frontier(frontier: Any, degrees: Any, superstep: Any, queue: Any, state: Any) -> None:
     """List the vertices of a bitmap, in any order, and note if there is a hub among them, which sends next."""
     i, lane = np.uint32(cuda.grid(1)), lane_number()
@@ -102,7 +102,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
     ``superstep`` is the first one's number. The kernel returns before a superstep in which no vertex sends, more than
     ``edge_limit`` edges are active or a hub sends, and leaves the active vertices in both ``queue`` and ``frontier``.
     """
-    send = _make_send(functions, arrays)
+    send, by_swapping = _make_send(functions, arrays)
     receive = _make_receive(functions)
 
     @kernel(
@@ -110,7 +110,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
         *(types.int64, types.int64, types.int64, types.int64, types.int64, types.int64),
         *(arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
         *(arrays.vertices, arrays.vertices, arrays.control, arrays.control),
-        racy=("inbox", "touched", "values", "frontier", "queue", "received", "state", "control"),
+        racy=("inbox",) if by_swapping else (),
         cooperative=True,
     )
     def chain(
@@ -230,12 +230,12 @@ def _set_bits(frontier: Any, queue: Any, active: Any) -> None:
         i = np.uint32(i + np.uint32(cuda.gridsize(1)))
 
 
-def _make_send(functions: Functions, arrays: ArrayTypes) -> Any:
+def _make_send(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
     """``send(rows, vertices, superstep, active, inbox, touched, queue, received, counters, place)``: the queue sends.
 
     A warp takes so few rows that all warps have some, as the edges of its rows are sent one after the other.
     """
-    send_rows, _ = make_send_rows(functions, arrays, _collect)
+    send_rows, by_swapping = make_send_rows(functions, arrays, _collect)
     row_range, _ = make_ranges(arrays.offset)
     offset, has_receivers = arrays.offset, functions.receives is not None
 
@@ -281,7 +281,7 @@ def _make_send(functions: Functions, arrays: ArrayTypes) -> Any:
             send_rows(u, begin, length, indices, weights, given, inbox, sink)
             first = np.uint32(first + np.uint32(warps * share))
 
-    return send
+    return send, by_swapping
 
 
 @device

@@ -20,7 +20,7 @@ ROUNDS = 5
 def make_rounds() -> Kernel:
     numbers = types.int64[::1]
 
-    @kernel(numbers, numbers, racy=("numbers", "arrivals"), cooperative=True, items=1, block=64)
+    @kernel(numbers, numbers, cooperative=True, items=1, block=64)
     def rounds(numbers: Any, arrivals: Any) -> None:
         """In each round, the last thread of a block takes the number of the next block and adds its own."""
         blocks, block = np.uint32(cuda.gridDim.x), np.uint32(cuda.blockIdx.x)
