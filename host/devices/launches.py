@@ -18,6 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from cuda.bindings import nvjitlink
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
 from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
@@ -126,6 +127,12 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
 
     code, entry = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
     return ObjectCode.from_cubin(code), entry
+
+
+def linker_version() -> tuple[int, int]:
+    """Return the version of CUDA that nvJitLink belongs to."""
+    major, minor = nvjitlink.version()
+    return int(major), int(minor)
 
 
 @functools.cache
