@@ -29,6 +29,9 @@ from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
+_COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
+"""The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
+
 
 class Launcher:
     """Launches kernels on a stream of one GPU, which the caller must have made current.
@@ -66,8 +69,17 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        config = LaunchConfig(grid=-(-size // loaded.items), block=loaded.block)
-        launch(self._stream, config, loaded.code, *self._parameters.flatten(loaded.kinds, arguments))
+        launch(
+            self._stream, self._config(loaded, size), loaded.code, *self._parameters.flatten(loaded.kinds, arguments)
+        )
+
+    def _config(self, loaded: _LoadedKernel, size: int) -> LaunchConfig:
+        """Return the shape of a launch over ``size`` items."""
+        blocks = -(-size // loaded.items)
+        if not loaded.cooperative:
+            return LaunchConfig(grid=blocks, block=loaded.block)
+        blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))
+        return LaunchConfig(grid=blocks, block=loaded.block, **{_COOPERATIVE: True})
 
     def _load(self, kernel: Kernel) -> _LoadedKernel:
         with self._lock:
@@ -82,7 +94,8 @@ class Launcher:
         found = self._by_digest.get(digest)
         if found is None or found.items != kernel.items:
             kinds = tuple(map(parameter_kind, kernel.signature))
-            found = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+            shape = (kernel.block, kernel.items, kernel.cooperative)
+            found = _LoadedKernel(load(kernel, self._cc), kinds, *shape)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
@@ -96,6 +109,7 @@ class _LoadedKernel:
     kinds: tuple[Any, ...]
     block: int
     items: int
+    cooperative: bool
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
