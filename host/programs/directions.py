@@ -16,6 +16,15 @@ PULL_SHARE = 20
 """Push while the active edges are less than 1 / PULL_SHARE of the stored ones (Gemini's threshold)."""
 
 
+MAX_QUOTA = 4
+"""Maximum number of edges that a pull reads first of each row that may end early."""
+
+
+def first_quota(stored_edges: int, active_edges: int) -> int:
+    """Return as many edges of a row as are needed, on average, to find one from the frontier."""
+    return max(1, min(MAX_QUOTA, stored_edges // max(1, active_edges)))
+
+
 @dataclass(frozen=True)
 class DirectionRule:
     """The rule that chooses the direction of each superstep of a run.
