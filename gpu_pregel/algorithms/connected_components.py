@@ -155,7 +155,7 @@ def connected_components(
     if target.name == "python":
         return _interpreted(graph, progress)
     kernels = target.kernels("components")
-    edges = graph._csr_on(target, 8 * n + 4)
+    edges = graph._csr_on(target, 4 * n + 4)
     labels = target.empty(n, np.uint32)
     phases = Phases(target, shown=progress)
     chunk = n if n + graph.num_edges <= _SERIAL_SIZE else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
@@ -51,8 +50,9 @@ class ProgramChecks:
     def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
         """Raise ``ProgramError`` at the first error; return the dtypes of the aggregates."""
         if self._note is not None:
-            with suppress(ValueError, TypeError, AttributeError):
-                return {name: np.dtype(text) for name, text in json.loads(load_note(self._note) or "").items()}
+            known: dict[str, np.dtype[Any]] | None = load_value(self._note)
+            if known is not None:
+                return known
         value, message = _numba_type(self._value), _numba_type(self._message)
         dtypes = self._check_aggregators(contributions, value)
         context = self._context_type(_named_type("Aggregated", dtypes))
@@ -69,7 +69,7 @@ class ProgramChecks:
         if "initially_active" in device:
             _check(device["initially_active"], "initially_active", (context,), BOOL)
         if self._note is not None:
-            save_note(self._note, json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
+            save_value(self._note, dtypes)
         return dtypes
 
     def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:

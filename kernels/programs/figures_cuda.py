@@ -28,8 +28,6 @@ FIGURES = 3
 """Figures of a row before its aggregates: active vertices, active edges, vertices that applied."""
 NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 """The ``edge_limit`` of kernels after which the direction cannot change."""
-RACY = ("control", "counts", "partials", "seen", "totals")
-"""Arrays that the last block writes, or reads after other blocks wrote them, ordered by fences and a counter."""
 
 
 @device
@@ -125,11 +123,12 @@ def _finish_block(figures: Any, counts: Any, control: Any) -> Any:
     cuda.syncthreads()
     if thread < np.uint32(FIGURES):
         counts[block * np.uint32(FIGURES) + thread] = figures[thread]
-    # The last block may read the figures only after every block has written its own.
-    cuda.threadfence()
     cuda.syncthreads()
     if thread == np.uint32(0):
+        # Release what the block has written up to the barrier; acquire what the blocks before it released.
+        cuda.threadfence()
         is_last[0] = fetch_and_add(control, FINISHED, 1) == np.uint64(blocks - np.uint32(1))
+        cuda.threadfence()
     cuda.syncthreads()
     return is_last[0] != np.uint32(0)
 
@@ -183,7 +182,6 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
             store(partials, np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + warp), sums)
         if not _finish_block(figures, counts, control):
             return
-        cuda.threadfence()
         _sum_blocks(figures, counts)
         if has_aggregates:
             sum_warps(partials)

@@ -17,7 +17,7 @@ from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
-from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, is_beyond_the_end, make_finish
 from gpu_pregel.kernels.programs.receivers import make_accept
 
 MAX_BLOCKS = 1024
@@ -50,7 +50,6 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
     @kernel(
         *(types.boolean, types.boolean, arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates),
         *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def initialise(
         has_values: Any,
@@ -136,7 +135,6 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
         *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
         *(arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def apply_messages(
         dense: Any,

@@ -138,6 +138,8 @@ def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
         found = usage.excesses(chip) + [f"spins at {label}" for label in find_spins(ptx)]
         # All functions are inlined: calls would hide spin loops, and external functions might not be linked.
         found += [f"has {line.strip()}" for line in re.findall(r"^\s*(?:call|\.local|\.extern).*", ptx, re.MULTILINE)]
+        # Atomic operations of the whole system are slower, and no other GPU or host thread takes part.
+        found += [f"has {name}" for name in re.findall(r"\S+\.sys\b\S*", ptx)]
         problems += [f"{name}, {chip}: {problem}" for problem in found]
     return problems
 

@@ -200,6 +200,9 @@ def _start_block(state: int, block: int, linear: int) -> None:
         set_word(fiber, at.CTAID + 2, z)
         set_word(fiber, at.IDENTITY, linear * threads + index)
         set_word(fiber, at.BUFFERED, 0)
+        set_word(fiber, at.MULTIPROCESSOR, word(state, at.NEXT_BLOCK) % at.MULTIPROCESSORS)
+        set_word(fiber, at.DEVICE_SCOPE + at.RELEASE_TIME, 0)
+        set_word(fiber, at.BLOCK_SCOPE + at.RELEASE_TIME, 0)
         set_word(fiber, at.WAIT_SITE, -1)
         frame = word(fiber, at.STACK_HIGH) - 64 - words * at.WORD
         frame -= frame + words * at.WORD & 15
