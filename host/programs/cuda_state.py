@@ -17,7 +17,6 @@ from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
-from gpu_pregel.host.programs.directions import first_quota
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
@@ -216,13 +215,11 @@ class CudaState(ProgramState):
                 chosen = (in_place, edges.piece_vertices, receivers) if receivers else ()
                 given = (self._weights(edges), *sources, activity.active_vertices == self._n, chosen)
             warps = -(-count // WARP) + len(edges.piece_vertices)
-            quota = first_quota(len(edges.indices), activity.active_edges)
             bounds = (edges.begins, edges.ends, edges.piece_begins, edges.piece_ends)
             accumulate = in_place and len(self.partitions) > 1
             if count:
                 self._launch(
-                    *(program.pull, warps * WARP, rows, *bounds, edges.indices, *given, quota, accumulate),
-                    *(inbox, part.pieces),
+                    program.pull, warps * WARP, rows, *bounds, edges.indices, *given, accumulate, inbox, part.pieces
                 )
             if len(hubs):
                 self._launch(program.slot, len(hubs), hubs, edges.hub_firsts, part.pieces, inbox)

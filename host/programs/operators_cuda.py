@@ -19,7 +19,6 @@ from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
 from gpu_pregel.host.programs.bodies import Bodies, compile_bodies, kernel_of
 from gpu_pregel.host.programs.checks import explaining_compilation
-from gpu_pregel.host.programs.directions import first_quota
 from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs import edges_cuda, frontier_cuda, pull_edges_cuda, vertices_cuda
@@ -30,6 +29,8 @@ Array = np.ndarray[Any, Any]
 
 MAX_BLOCKS = 1024
 """Maximum number of blocks that sum over vertices, the same on every chip, so that sums are too."""
+MAX_QUOTA = 4
+"""Maximum number of edges that are read first of each row that may end early."""
 _QUEUE_COST = 8
 """Clearing a bit by the queue moves as many bytes as clearing this many words."""
 _STATE_BYTES = 20
@@ -255,7 +256,8 @@ class CudaOperators:
         edges = rows.edges
         pieces = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
         given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies), arrays)
-        quota = first_quota(self._graph.num_edges, active.edges)
+        # As many edges of a row as are needed, on average, to find one from the frontier.
+        quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
 
     def _weights(self, edges: DeviceEdges, bodies: Bodies) -> Any:

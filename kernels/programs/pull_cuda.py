@@ -74,7 +74,7 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
     pull_rows = _make_pull_rows(functions, arrays, message_of)
 
-    @kernel(*_pull_types(arrays), arrays.messages, types.uint32, types.boolean, arrays.inbox, arrays.inbox)
+    @kernel(*_pull_types(arrays), arrays.messages, types.boolean, arrays.inbox, arrays.inbox)
     def pull(
         rows: Any,
         begins: Any,
@@ -83,12 +83,11 @@ def _make_pull_signals(functions: Functions, arrays: ArrayTypes) -> Kernel:
         hub_ends: Any,
         indices: Any,
         signals: Any,
-        quota: Any,
         accumulate: Any,
         inbox: Any,
         pieces: Any,
     ) -> None:
-        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, (), 0, quota, accumulate, inbox, pieces)
+        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, signals, (), 0, accumulate, inbox, pieces)
 
     return pull
 
@@ -111,7 +110,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
 
     @kernel(
         *(*_pull_types(arrays), arrays.weights, arrays.offsets, arrays.offsets, types.int64, arrays.aggregates),
-        *(arrays.values, arrays.vertices, types.boolean, arrays.row_receivers, types.uint32, types.boolean),
+        *(arrays.values, arrays.vertices, types.boolean, arrays.row_receivers, types.boolean),
         *(arrays.inbox, arrays.inbox),
     )
     def pull_along(
@@ -130,7 +129,6 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         frontier: Any,
         all_active: Any,
         receivers: Any,
-        quota: Any,
         accumulate: Any,
         inbox: Any,
         pieces: Any,
@@ -138,7 +136,7 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
         state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
         n = len(out_degrees)
         bounds = (begins, ends, hub_begins, hub_ends)
-        pull_rows(rows, *bounds, indices, state, receivers, n, quota, accumulate, inbox, pieces)
+        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, pieces)
 
     return pull_along
 
@@ -166,7 +164,6 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         state: Any,
         receivers: Any,
         n: Any,
-        quota: Any,
         accumulate: Any,
         inbox: Any,
         pieces: Any,
@@ -178,7 +175,7 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         piece = np.uint32(warp - row_warps)
         is_row = warp < row_warps and row < count
         is_piece = warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
-        begin, length = offset(0), np.uint32(0)
+        begin, length, quota = offset(0), np.uint32(0), np.uint32(1)
         wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)
         if wanted and is_row:
             begin, length = row_range(begins, ends, row)
@@ -224,7 +221,7 @@ def _make_wants(functions: Functions) -> Any:
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
 
-    Where reading can stop early, the warp reads ``quota`` edges of each row, then twice as many of those whose message
+    Where reading can stop early, the warp reads ``quota`` edges of each row, then a quarter more of those whose message
     may still change, and so on.
     """
     identity, offset = functions.identity, arrays.offset
@@ -243,7 +240,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
         while shuffle(upto, 31) > np.uint32(0):
             message = combine_parts(indices, state, begin, part, upto, message)
             begin, length = offset(begin + offset(part)), np.uint32(length - part)
-            quota = np.uint32(quota << np.uint32(1))
+            quota = np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
             part = np.uint32(0)
             if not is_final(message):
                 part = min(length, quota)
