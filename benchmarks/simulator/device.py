@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.simulator.process import Simulator
+from benchmarks.simulator.process import SimulationError, Simulator
 from benchmarks.simulator.ptx import rewrite
 from gpu_pregel.host import devices
+from gpu_pregel.host.devices.compiled_kernels import lowered
 from gpu_pregel.host.devices.emulated import EmulatedDevice
-from gpu_pregel.host.devices.lowering import code_library
+from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.host.emulator.machine.arrays import Allocation, DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.launch_arguments import flatten
@@ -54,18 +55,18 @@ class _SimulatedAllocation(Allocation):
         self._is_stale = False
         self.address = memory.claim(nbytes)
 
-    @property
-    def bytes(self) -> Bytes:  # type: ignore[override]
-        """The contents on the host."""
+    def _contents(self) -> Bytes:
         if self._is_stale:
             data = self._memory.simulator.read(self.address, self.nbytes)
             self._bytes[:] = np.frombuffer(data, np.uint8)
             self._copy, self._is_stale = self._bytes.copy(), False
         return self._bytes
 
-    @bytes.setter
-    def bytes(self, contents: Bytes) -> None:
+    def _replace(self, contents: Bytes) -> None:
         self._bytes = contents
+
+    bytes = property(_contents, _replace)
+    """The contents on the host."""
 
     def launch(self) -> None:
         """Copy to the simulator what the host has written, and expect that a kernel writes to it."""
@@ -146,6 +147,7 @@ class SimulatedDevice(EmulatedDevice):
         entry, declared = self._loaded[kernel]
         words, regions = flatten(declared, arguments)
         for region in regions:
+            assert isinstance(region.allocation, _SimulatedAllocation)
             region.allocation.launch()
         self.launches += 1
         blocks = -(-size // kernel.items)
@@ -155,9 +157,7 @@ class SimulatedDevice(EmulatedDevice):
             tick(size, size)
 
     def _load(self, kernel: Kernel) -> tuple[str, CompiledKernel]:
-        text = code_library(kernel.function, kernel.signature, CAPABILITY, block=kernel.block).get_asm_str(
-            cc=CAPABILITY
-        )
+        text = compile_ir(lowered(kernel), CAPABILITY, lto=False).decode().strip("\0\n ")
         entry = f"kernel{len(self._loaded)}"
         self.simulator.load(rewrite(text, entry), entry, *resources(text))
         code = kernel.function.__code__
@@ -177,13 +177,16 @@ def resources(ptx: str) -> tuple[int, int]:
 
     assembler = pathfinder.find_nvidia_binary_utility("ptxas")
     if assembler is None:
-        raise FileNotFoundError("ptxas is not installed: pip install gpu-pregel[test-cuda]")
+        raise SimulationError("ptxas is not installed: pip install gpu-pregel[test-cuda]")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "kernel.ptx")
         source.write_text(ptx)
         chip = f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"
         command = [assembler, "-v", f"-arch={chip}", str(source), "-o", os.devnull]
-        report = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    report = done.stdout + done.stderr
+    if done.returncode:
+        raise SimulationError(f"ptxas rejects the PTX: {report.strip()}")
     registers, shared = re.search(r"Used (\d+) registers", report), re.search(r"(\d+) bytes smem", report)
     assert registers is not None, report
     return int(registers[1]), int(shared[1]) if shared else 0

@@ -26,6 +26,7 @@ _BRIDGE = Path(__file__).with_name("bridge.cpp")
 _OPTIONS = """
 -gpgpu_kernel_launch_latency 0
 -gpgpu_ptx_sim_mode 0
+-gpgpu_max_concurrent_kernel 1
 -visualizer_enabled 0
 -enable_ptx_file_line_stats 0
 -gpgpu_memlatency_stat 0

@@ -14,8 +14,9 @@ _SECTION = re.compile(r"^\s*\.section[^{]*\{[^}]*\}\n?", re.MULTILINE)
 _INSTRUCTION = re.compile(r"\s*(@!?%\w+)?\s*([a-z][\w.:]*)\s*(.*?);\s*$")
 _INTEGER = re.compile(r"-?\d+|0[xX][0-9a-fA-F]+")
 _ORDER_WORDS = {"relaxed", "acquire", "release", "acq_rel", "weak", "volatile", "gpu", "sys", "cta"}
-_KNOWN = set(
-    ["abs", "activemask", "add", "and", "atom", "bar", "bfi", "bfind", "bra", "brev", "clz", "cvt", "cvta", "div", "ex2", "exit", "fence", "fma", "ld", "lg2", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt", "selp", "setp", "shfl", "shl", "shr", "sqrt", "st", "sub", "vote", "xor"]
+_KNOWN = re.compile(
+    "abs|activemask|add|and|atom|bar|bfi|bfind|bra|brev|clz|cvt|cvta|div|ex2|exit|fence|fma|ld|lg2|mad|max|membar|min|"
+    "mov|mul|neg|not|or|popc|prmt|rcp|red|rem|ret|rsqrt|selp|setp|shfl|shl|shr|sqrt|st|sub|vote|xor"
 )
 _HARDWARE_ATOMICS = {
     *(f"{operation}.{kind}" for operation in ("and", "or", "xor", "cas", "exch") for kind in ("b32", "u32", "s32")),
@@ -98,7 +99,7 @@ class _Rewriter:
             return ["exit;"]
         if name in self._rewrites:
             return self._rewrites[name](opcode, operands)
-        if name not in _KNOWN:
+        if _KNOWN.fullmatch(name) is None:
             raise UnsupportedInstructionError(f"{self._entry}: GPGPU-Sim cannot run {opcode}")
         if name in ("ld", "st"):
             opcode = _without_order(opcode)

@@ -52,10 +52,18 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block:
         The package numba-cuda is not installed.
     """
     library = _code_library(function, argument_types, block)
-    own, *others = library.modules
-    # A module called by two functions is listed twice, and the order is that of a set.
-    called = sorted(str(module) for module in {id(module): module for module in others}.values())
-    return KernelIR((str(own), *called), library._entry_name)
+    # A function that is called by none of the modules before its own would not be linked.
+    modules: dict[int, str] = {}
+    _add_modules(library, modules)
+    return KernelIR(tuple(modules.values()), library._entry_name)
+
+
+def _add_modules(library: Any, modules: dict[int, str]) -> None:
+    """Add the modules of a library by id, callers before the functions that they call, in the same order every time."""
+    if id(library) not in modules:
+        modules[id(library)] = str(library._module)
+        for called in sorted(library._linking_libraries, key=lambda one: (one.name, str(one._module.name))):
+            _add_modules(called, modules)
 
 
 def compile_ir(ir: KernelIR, cc: tuple[int, int], *, lto: bool) -> bytes:
@@ -80,14 +88,14 @@ def nvvm_versions() -> tuple[object, ...]:
 
 def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], block: int | None) -> Any:
     """Return Numba-CUDA's code library of a kernel."""
-    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+    _require_packages()
     from numba.cuda import compiler, types
 
     if not hasattr(compiler, "_compile_pyfunc_with_fixup"):
         raise MissingPackageError(
             "compiling CUDA kernels needs another version of numba-cuda: pip install gpu-pregel[emulated]"
         )
-    with _lock, _fixed_capability(_CAPABILITY), _fixed_data_layout(), _line_info_only():
+    with compiling_functions():
         library, _ = compiler._compile_pyfunc_with_fixup(
             function,
             types.void(*argument_types),
@@ -99,6 +107,18 @@ def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], b
             launch_bounds=block,
         )
     return library
+
+
+def _require_packages() -> None:
+    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+
+
+@contextlib.contextmanager
+def compiling_functions() -> Iterator[None]:
+    """Let Numba-CUDA compile device functions without a GPU, one thread at a time."""
+    _require_packages()
+    with _lock, _fixed_capability(_CAPABILITY), _fixed_data_layout(), _line_info_only():
+        yield
 
 
 class _CapabilityOnly:

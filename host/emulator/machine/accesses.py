@@ -8,7 +8,7 @@ from gpu_pregel.host.emulator.machine.clocks import order_atomic, order_fence
 from gpu_pregel.host.emulator.machine.hooks import helper, hook
 from gpu_pregel.host.emulator.machine.late_writes import add_late_atomic, fence_multiprocessor, is_late, late_entry
 from gpu_pregel.host.emulator.machine.races import check_race
-from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, yield_to_others
+from gpu_pregel.host.emulator.machine.scheduler import draw, fail_thread, park, yield_to_others
 from gpu_pregel.host.emulator.machine.store_buffers import (
     all_written,
     drain,
@@ -146,6 +146,8 @@ def _check_atomic(state: int, address: int, size: int, site: int, access: int, w
     _maybe_yield(state, _YIELD_MASK, site)
     if size != 4 and size != 8:
         _fail_at(state, at.UNKNOWN_ATOMIC, site, address, size, size)
+    if word(state, at.PARKS_LEFT) and word(word(state, at.CURRENT), at.DEVICE_SCOPE + at.RELEASE_TIME):
+        park(state)
     region = _check_access(state, address, size, site, access)
     if region == 0 or word(region, at.FLAGS) & at.CONSTANT:
         return 0
@@ -249,6 +251,8 @@ def _fence(state: int, level: int, _site: int) -> int:
 
     A fence above level 0 also publishes what the block's threads have written, and empties the multiprocessor's cache.
     """
+    if word(state, at.PARKS_LEFT):
+        park(state)
     me = word(state, at.CURRENT)
     drain(state, me)
     if level and word(state, at.LATE):

@@ -12,8 +12,8 @@ from gpu_pregel.host.emulator.machine.scheduler import draw
 from gpu_pregel.host.emulator.machine.words import set_word, word
 
 _ALL = (1 << at.MULTIPROCESSORS) - 1
-_SIZE, _WRITER, _UNWRITTEN = 8, 16, 24
-"""Bit positions in LATE_META: size of the write, its multiprocessor, and whether it was the first one."""
+_SIZE, _WRITER, _UNWRITTEN = 32, 40, 48
+"""Bit positions in LATE_META, above one bit per multiprocessor: size, writer, and whether nothing was there before."""
 
 
 @helper

@@ -50,15 +50,18 @@ FAULT_SITE, FAULT_THREAD, FAULT_ADDRESS, FAULT_SIZE, FAULT_VALUE = 55, 56, 57, 5
 FAULT_OTHER_THREAD, FAULT_OTHER_SITE = 60, 61
 LATE, NOW = 63, 64
 """Table of late writes, or 0 if the launch has one block; time, counted in fences."""
-FENCE_LOG, FENCES, LAST_FENCE = 65, 66, 70
+FENCE_LOG, FENCES, LAST_FENCE = 65, 96, 128
 """Times of the latest fences of each multiprocessor; per multiprocessor, their number and the time of the last one."""
-CLOCKS, CLOCK_COUNT, CLOCKS_USED, FREE_CLOCK = 74, 75, 76, 77
+CLOCKS, CLOCK_COUNT, CLOCKS_USED, FREE_CLOCK = 66, 67, 68, 69
 """Pool of clocks; its size; number of clocks used so far; first of the clocks that are free again, or 0."""
-PLACES, PLACE_COUNT, CLOCKS_LOST = 78, 79, 80
+PLACES, PLACE_COUNT, CLOCKS_LOST = 70, 71, 72
 """Table of atomics that release; its number of entries; whether the pool or the table has been too small."""
-BLOCK_FENCES = 81
+BLOCK_FENCES = 73
 """Whether the kernel has fences of block scope."""
-STATE_WORDS = 96
+PARKED, PARK_UNTIL, PARKS_LEFT = 74, 75, 76
+"""A thread that is not scheduled although it is ready, or 0; until which step; how often that may happen again."""
+NEVER = 1 << 62
+STATE_WORDS = 160
 
 # --- A thread. The first words are the special registers, indexed by code.
 TID, NTID, CTAID, NCTAID = 0, 3, 6, 9
@@ -125,7 +128,8 @@ LAST_WRITE, LAST_READ, EARLIER_READ, RACE_WORDS = 0, 2, 4, 6
 LATE_ADDRESS, LATE_BITS, LATE_META, LATE_SINCE = 0, 1, 2, 3
 """Address; previous content; multiprocessors that see it, size and writer; when it reaches memory."""
 LATE_WORDS, LATE_ENTRIES = 4, 2048
-MULTIPROCESSORS, LOG_ENTRIES = 4, 256
+MULTIPROCESSORS, LOG_ENTRIES = 32, 64
+"""Multiprocessors, which blocks use in turn; a multiprocessor's fences whose times are kept."""
 
 # --- A clock: per block, the number of barriers up to which its accesses are known, and two words per warp.
 REFERENCES, CLOCK_DATA = 0, 1

@@ -32,6 +32,8 @@ _SECTORS = 1 << 20
 """Entries in a table of sectors."""
 _CLOCK_BYTES, _MIN_CLOCKS = 16 << 20, 64
 """Size of the pool of clocks, of which only what a launch uses is committed; its least number of clocks."""
+_PARKS = 8
+"""Number of times that a launch may suspend a thread for long, at a fence or at an atomic after a fence."""
 _SLACK = 256 << 10
 """Bytes below the first stack, so that an overflow does no harm before it is detected."""
 
@@ -203,9 +205,8 @@ def run(
     check_launch(kernel.name, shape, grid_barrier=kernel.uses_grid_barrier)
     loaded = load_machine()
     with _LOCK:
-        records = _LaunchRecords(loaded, shape, kernel.shared_granule, seed, launch)
+        records = _LaunchRecords(loaded, kernel, shape, seed, launch)
         records.use(kernel.entry, arguments, merge_regions(arrays), sites)
-        records.state[at.BLOCK_FENCES] = any(site.kind == BLOCK_FENCE for site in kernel.sites)
         _STATE[:] = records.state
         _STATE[at.STEP_LIMIT] = step_limit
         counted = _begin_counts(records, sites) if counts is not None else None
@@ -234,10 +235,13 @@ def _run_threads(loaded: Machine) -> None:
 class _LaunchRecords:
     """The records of one launch, and the initial contents of its state block."""
 
-    def __init__(self, loaded: Machine, shape: LaunchShape, shared_granule: int, seed: int, launch: int) -> None:
+    def __init__(self, loaded: Machine, kernel: CompiledKernel, shape: LaunchShape, seed: int, launch: int) -> None:
         random = np.random.default_rng((seed & (1 << 63) - 1, launch))
         blocks, threads = shape.blocks, shape.threads
-        resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)))
+        kinds = {site.kind for site in kernel.sites}
+        has_fences = not kinds.isdisjoint({"fence", BLOCK_FENCE})
+        # Blocks that order accesses by fences run together, and others one or two at a time.
+        resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)) + has_fences)
         warps = -(-threads // 32)
         self.order = random.permutation(blocks).astype(np.int64)
         self.threads = resident * threads
@@ -245,7 +249,7 @@ class _LaunchRecords:
         self.fibers = np.zeros((self.threads, at.FIBER_WORDS), np.int64)
         self.warps = np.zeros((resident * warps, at.WARP_WORDS), np.int64)
         self.ready = np.empty(self.threads, np.int64)
-        self.shared = SharedMemory(resident, shape.shared_bytes, shared_granule)
+        self.shared = SharedMemory(resident, shape.shared_bytes, kernel.shared_granule)
         self.state = state = np.zeros(at.STATE_WORDS, np.int64)
         state[at.RANDOM] = int(random.integers(1, 1 << 62))
         state[at.READY], state[at.ORDER] = self.ready.ctypes.data, self.order.ctypes.data
@@ -257,6 +261,8 @@ class _LaunchRecords:
         state[at.STAMP] = state[at.LAUNCH] = _last_stamp + 1
         state[at.NOW], state[at.LATE] = 1, _MEMORY.late_writes() if blocks > 1 else 0
         _MEMORY.use_clocks(state, blocks, warps)
+        state[at.BLOCK_FENCES] = BLOCK_FENCE in kinds
+        state[at.PARK_UNTIL], state[at.PARKS_LEFT] = at.NEVER, _PARKS if has_fences and blocks > 1 else 0
         state[at.SHARED_REGIONS], state[at.SHARED_BYTES] = self.shared.table.ctypes.data, shape.shared_bytes
         state[at.EXIT], state[at.START] = loaded.addresses["emu_exit"], loaded.fibers.start
         state[at.FRAME_WORDS : at.FRAME_START + 1] = loaded.fibers.frame
