@@ -38,7 +38,7 @@ def test_a_warp_links_a_medium_row_once(lane: int) -> None:
 
 
 @EMULATED
-@pytest.mark.parametrize(("graph", "limit"), [("kronecker", 130), ("uniform", 175), ("grid", 340)])
+@pytest.mark.parametrize(("graph", "limit"), [("kronecker", 130), ("uniform", 175), ("grid", 280)])
 def test_bytes_per_vertex(graph: str, limit: int) -> None:
     """Of 2^14 vertices, in three launches and without a readback."""
     built = gp.grid(128) if graph == "grid" else getattr(gp, graph)(14)
