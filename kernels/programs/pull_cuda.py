@@ -221,11 +221,11 @@ def _make_wants(functions: Functions) -> Any:
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
 
-    Where reading can stop early, the warp reads ``quota`` edges of each row, then a quarter more of those whose message
-    may still change, and so on.
+    Where any message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have found
+    none, and so on.
     """
     identity, offset = functions.identity, arrays.offset
-    can_exit, is_final = _make_is_final(functions)
+    _, is_final = _make_is_final(functions)
     combine_parts = _make_combine_parts(functions, arrays, message_of)
 
     @device
@@ -247,7 +247,8 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
             upto = sum_up_to(part)
         return message
 
-    return by_quota if can_exit else at_once
+    # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
+    return by_quota if functions.takes_any else at_once
 
 
 def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
