@@ -248,9 +248,10 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __setitem__(self, place: int, value: Any) -> None:
         current_stream().work.append(partial(self.memory.__setitem__, place, value))
 
-    def view(self) -> ndarray:
-        """Return another array of the same memory."""
+    def view(self, dtype: Any = None) -> ndarray:
+        """Return another array of the same memory, as elements of a dtype of the same size if one is given."""
         other = self[:]
+        other.dtype = self.dtype if dtype is None else np.dtype(dtype)
         other.flags = self.flags
         return other
 
