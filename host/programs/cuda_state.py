@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.errors import DeviceError, NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.figures_cuda import FIGURES, NO_LIMIT, ROW, ROWS
+from gpu_pregel.kernels.programs.failures_cuda import read_failure
+from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
 from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
@@ -59,6 +61,7 @@ class CudaState(ProgramState):
         Holds the copies of the edges.
     device : Device
         The device to run on, which can access the arrays of the graph's device.
+    failures : FailureReport
     always : bool
         Whether every vertex applies in every superstep.
     push_limit : int or None
@@ -83,6 +86,7 @@ class CudaState(ProgramState):
         in_degrees: Array,
         graph: DeviceGraph,
         device: Device,
+        failures: FailureReport,
         *,
         always: bool,
         push_limit: int | None,
@@ -118,9 +122,11 @@ class CudaState(ProgramState):
             part.pieces = made[f"pieces{k}"]
         frontier, touched = made["bitmaps"]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
-        self._signals = made["signals"]
-        self.context_arrays, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
+        self._signals, self._partials = made["signals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
+        self._failures, self._rows_read, self._parameter_values = failures, 0, ()
+        record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
+        self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
 
     def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
@@ -159,7 +165,7 @@ class CudaState(ProgramState):
             *(self.context_arrays, self._totals, own.values, own.frontier),
             *(self._counts, self._partials, self._control),
         )
-        return self._read_figures()[0].activity
+        return self._read_figures(0, 1)[0].activity
 
     def execute(
         self,
@@ -175,12 +181,13 @@ class CudaState(ProgramState):
         if direction == "pull":
             self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
-            return self._read_figures()
+            return self._read_figures(superstep, 1)
         is_batch = activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory
-        for k in range(min(limit, BATCH) if is_batch else 1):
+        batch = min(limit, BATCH) if is_batch else 1
+        for k in range(batch):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
-        return self._read_figures()
+        return self._read_figures(superstep, batch)
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -260,10 +267,25 @@ class CudaState(ProgramState):
     def _mirrors(self, count: int) -> tuple[Any, ...]:
         return tuple(self._device.empty(count, dtype) for dtype in inbox_dtypes(self._program.message))
 
-    def _read_figures(self) -> list[SuperstepFigures]:
-        """Read the rows that the device has written since the last call: the one readback of a superstep."""
+    def _read_figures(self, superstep: int, launched: int) -> list[SuperstepFigures]:
+        """Read the rows of the supersteps launched, from ``superstep`` on: the one readback of a superstep.
+
+        Raises
+        ------
+        VertexError
+            A function of the program raised.
+        DeviceError
+            The device did not run the supersteps.
+        """
         control = self._device.download(self._control)
-        own = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
+        written, self._rows_read = int(control[ROWS]) - self._rows_read, int(control[ROWS])
+        failure = read_failure(int(control[FAILURE]), [name for name, *_ in self._program.aggregates])
+        if failure is not None:
+            # The row of the superstep is missing if a message failed.
+            failed = superstep + written - (failure.role != "message")
+            raise self._failures.error_of(failure, failed, self, self._parameter_values)
+        own = control[ROW:].reshape(-1, self._width)[:written]
+        self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
         steps = []
         for row in rows:
@@ -275,10 +297,21 @@ class CudaState(ProgramState):
             steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
 
+    def _check_progress(self, rows: Array, superstep: int, launched: int, written: int) -> None:
+        """Raise unless the device has run at least one of the supersteps and stopped where they had to end."""
+        ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
+        if not 1 <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
+            raise DeviceError(
+                f"device {self._device.name!r} ran {written} supersteps of the {launched} launched from superstep "
+                f"{superstep} on: its kernels are wrong or its memory was overwritten; please report this, with the "
+                f"program and the versions that `gpu-pregel info` prints"
+            )
+
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
         super().set_parameters(values)
-        count = len(self._program.aggregates)
+        self.context_arrays, self._parameter_values = (*self.context_arrays, *record), values
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:

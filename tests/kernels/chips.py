@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -90,16 +89,10 @@ def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, Resour
 
 
 def _ptx(kernel: Kernel, chip: str) -> str:
-    text: str = _lowered(kernel).get_asm_str(cc=CHIPS[chip])
-    return text
+    from gpu_pregel.host.devices.compiled_kernels import lowered
+    from gpu_pregel.host.devices.lowering import compile_ir
 
-
-@functools.cache
-def _lowered(kernel: Kernel) -> Any:
-    """Return the lowered kernel, which is the same for all chips and takes the longest to generate."""
-    from gpu_pregel.host.devices.lowering import code_library
-
-    return code_library(kernel.function, kernel.signature, CHIPS["sm_75"], block=kernel.block)
+    return compile_ir(lowered(kernel), CHIPS[chip], lto=False).decode().strip("\0\n ")
 
 
 @functools.cache

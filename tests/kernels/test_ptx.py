@@ -146,7 +146,7 @@ def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
 
 def test_the_kernels_of_all_modules() -> None:
     found = dict(library_kernels())
-    assert {"initialise", "initialise int64", "compress", "link_rest"} <= set(found)
+    assert {"initialise", "initialise int64", "compress", "link"} <= set(found)
     assert [problem for name, kernel in found.items() for problem in problems_of(name, kernel, CHIPS)] == []
 
 
@@ -206,7 +206,7 @@ def operator_kernels() -> Iterator[tuple[str, Any]]:
     from numba import types
 
     from gpu_pregel.host.programs.bodies import Bodies
-    from gpu_pregel.host.programs.operators_cuda import make_kernel
+    from gpu_pregel.host.programs.operator_kernels_cuda import make_kernel
 
     kinds, offset = (types.float32[::1], types.int64[::1], types.float64), np.dtype(np.uint32)
     search = Bodies(nearer, lambda v, distances, *rest: distances[v] > 0, kinds, types.float32, True)
