@@ -85,7 +85,7 @@ def _download(device: MemoryDevice, there: DeviceCSR) -> CSR:
     return CSR(indptr.view(INDPTR_DTYPE), indices, weights)
 
 
-class EdgeList(NamedTuple):
+class DeviceEdgeList(NamedTuple):
     """An edge list in the memory of a device; ids are unsigned integers of 4 or 8 bytes, weights have any dtype."""
 
     device: MemoryDevice
@@ -102,7 +102,7 @@ class DeviceCSR(NamedTuple):
     weights: Any
 
 
-def find_edge_list(src: Any, dst: Any, weight: Any) -> EdgeList | None:
+def find_edge_list(src: Any, dst: Any, weight: Any) -> DeviceEdgeList | None:
     """Return arrays as an edge list if all are in the memory of one device and have dtypes that its kernels take."""
     device = find_device(src)
     if device is None or find_device(dst) is not device or (weight is not None and find_device(weight) is not device):
@@ -117,7 +117,7 @@ def find_edge_list(src: Any, dst: Any, weight: Any) -> EdgeList | None:
         return None
     # Negative ids become larger than any vertex number.
     word = np.dtype(f"u{size}")
-    return EdgeList(device, src.view(word), dst.view(word), weight)
+    return DeviceEdgeList(device, src.view(word), dst.view(word), weight)
 
 
 class DeviceBuilder:
@@ -125,14 +125,14 @@ class DeviceBuilder:
 
     Parameters
     ----------
-    edges : EdgeList
+    edges : DeviceEdgeList
     symmetric : bool
         Store each edge in both directions, and a self-loop once.
     drop_duplicates, drop_self_loops : bool
         Of several edges with the same source and destination keep the one with the smallest weight; keep no self-loops.
     """
 
-    def __init__(self, edges: EdgeList, *, symmetric: bool, drop_duplicates: bool, drop_self_loops: bool) -> None:
+    def __init__(self, edges: DeviceEdgeList, *, symmetric: bool, drop_duplicates: bool, drop_self_loops: bool) -> None:
         from gpu_pregel.kernels.graphs import csr_cuda, edge_weights_cuda
 
         self._kernels, self._weight_kernels = csr_cuda, edge_weights_cuda

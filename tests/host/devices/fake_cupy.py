@@ -248,10 +248,13 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __setitem__(self, place: int, value: Any) -> None:
         current_stream().work.append(partial(self.memory.__setitem__, place, value))
 
-    def view(self) -> ndarray:
+    def view(self, dtype: Any = None) -> ndarray:
         """Return another array of the same memory."""
         other = self[:]
         other.flags = self.flags
+        if dtype is not None:
+            assert np.dtype(dtype).itemsize == self.dtype.itemsize
+            other.dtype = np.dtype(dtype)
         return other
 
     def __dlpack_device__(self) -> tuple[int, int]:
