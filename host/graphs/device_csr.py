@@ -146,9 +146,9 @@ class DeviceBuilder:
 
     def largest_id(self) -> int:
         """Return the largest id, which is beyond all vertex numbers if an id is negative."""
-        edges, size = self._edges, 8 * self._edges.src.dtype.itemsize
-        kernel = getattr(self._kernels, f"find_largest_{size}")
-        self._device.launch(kernel, edges.src.size, edges.src, edges.dst, self._facts)
+        edges = self._edges
+        find = getattr(self._kernels, f"find_largest_{8 * edges.src.dtype.itemsize}")
+        self._device.launch(find, edges.src.size, edges.src, edges.dst, self._facts)
         return int(self._device.download(self._facts)[self._kernels.LARGEST])
 
     def build(self, n: int) -> DeviceCSR | None:
@@ -161,25 +161,27 @@ class DeviceBuilder:
         # With weights, the key of edges that are not stored must differ from all others.
         id_bits = max(1, (n - 1 if edges.weight is None else n).bit_length())
         keys, slots = self._sort(self._make_keys(id_bits), None, 2 * id_bits)
-        size = self._stored - self._fact(self._kernels.DROPPED)
+        size = self._stored - int(device.download(self._facts)[self._kernels.DROPPED])
+        weights = None
         if edges.weight is not None:
-            self._take_weights(keys, slots, size)
-            if self._fact(self._weight_kernels.NOT_NUMBERS):
+            weights = self._take_weights(keys, slots, size)
+            facts = self._device.download(self._facts)
+            if facts[self._weight_kernels.NOT_NUMBERS]:
                 return None
-            if self._fact(self._weight_kernels.UNSORTED):
-                keys = slots = None  # releases their memory
+            if facts[self._weight_kernels.UNSORTED]:
+                keys = slots = weights = None  # releases their memory
                 keys, slots = self._sort_with_weights(id_bits)
         if self._drop_duplicates:
+            weights = None
             keys, slots, size = self._keep_first(keys, slots, size)
-        return self._rows(keys, slots, size, n, id_bits)
+        if edges.weight is not None and weights is None:
+            weights = self._take_weights(keys, slots, size)
+        return DeviceCSR(*self._rows(keys, size, n, id_bits), weights)
 
     def _memory(self, n: int) -> int:
         """Return the peak memory of :meth:`build` in bytes, without the input."""
         with_weights, drop = self._edges.weight is not None, self._drop_duplicates
         return self._stored * _BYTES_PER_EDGE[with_weights, drop] + 12 * (n + 1) + _SMALL_BYTES
-
-    def _fact(self, place: int) -> int:
-        return int(self._device.download(self._facts)[place])
 
     def _make_keys(self, id_bits: int) -> Any:
         """Return the keys of all stored edges, in the order of the list."""
@@ -246,10 +248,8 @@ class DeviceBuilder:
         device.launch(kernels.keep_first, size, keys, slots, positions, moved, moved_slots)
         return moved, moved_slots, kept
 
-    def _rows(self, keys: Any, slots: Any, size: int, n: int, id_bits: int) -> DeviceCSR:
-        """Return the CSR of the first ``size`` keys, which are sorted."""
-        device = self._device
-        indices, degrees = device.empty(size, INDEX_DTYPE), device.zeros(n + 1, np.uint32)
-        device.launch(self._kernels.write_rows, size, keys, size, id_bits, indices, degrees)
-        weights = None if self._edges.weight is None else self._take_weights(keys, slots, size)
-        return DeviceCSR(self._scan(degrees), indices, weights)
+    def _rows(self, keys: Any, size: int, n: int, id_bits: int) -> tuple[Any, Any]:
+        """Return ``indptr`` and ``indices`` of the first ``size`` keys, which are sorted."""
+        indices, degrees = self._device.empty(size, INDEX_DTYPE), self._device.zeros(n + 1, np.uint32)
+        self._device.launch(self._kernels.write_rows, size, keys, size, id_bits, indices, degrees)
+        return self._scan(degrees), indices

@@ -17,7 +17,6 @@ from gpu_pregel.kernels.graphs import csr_cuda
 from tests.devices import EMULATED, on
 
 Array = np.ndarray[Any, Any]
-DEVICES = pytest.mark.parametrize("device", [on("emulated"), on("cuda")])
 
 
 @pytest.fixture
@@ -80,12 +79,14 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
 ]
 
 
-@DEVICES
-@pytest.mark.parametrize(("ids", "weights", "options"), CASES)
+@pytest.mark.parametrize(
+    ("device", "ids", "weights", "options"),
+    [*(on("emulated", *case) for case in CASES), *(on("cuda", *CASES[k]) for k in (0, 3))],
+)
 def test_it_equals_that_of_the_host(device: str, ids: str, weights: Any, options: Any, built: list[bool]) -> None:
     random = np.random.default_rng(7)
     # One vertex; a power of two, in several tiles; ids of several digits.
-    for n, edges in ((1, 3), (256, 3000), (70_000, 2500)):
+    for n, edges in ((1, 3), (256, 3000), (70_000, 2100)):
         src, dst = random.integers(0, n, (2, edges)).astype(ids)
         # The largest key is that of a stored edge, and there are parallel edges and self-loops.
         src[:2] = dst[:2] = n - 1
@@ -147,13 +148,21 @@ def test_only_the_finished_csr_crosses_the_bus(emulated: EmulatedDevice) -> None
     graph = gp.Graph.from_edgelist(*given)
     assert memory.upload_bytes == uploads
     facts = 4 * 8
-    # The largest id; what is dropped, not a number and unsorted.
-    assert memory.readback_bytes - readback == graph.nbytes + 4 * facts
+    # The largest id; how many edges are dropped; whether weights are no numbers or unsorted.
+    assert memory.readback_bytes - readback == graph.nbytes + 3 * facts
     assert gp.connected_components(graph, device="emulated").count == 1
     assert memory.upload_bytes - uploads == 4 * len(graph.indptr)
     there = graph._on(emulated)
     assert there.copy(graph.weights).get().tobytes() == graph.weights.tobytes()  # type: ignore[arg-type,union-attr]
     assert memory.upload_bytes - uploads == 4 * len(graph.indptr)
+
+
+@EMULATED
+def test_sums_of_many_tiles(emulated: EmulatedDevice) -> None:
+    sums = np.random.default_rng(4).integers(0, 1 << 40, 600).astype(np.uint64)
+    found = emulated.upload(sums)
+    emulated.launch(csr_cuda.scan_sums, 1, found)
+    assert found.get().tolist() == (np.cumsum(sums) - sums).tolist()
 
 
 @EMULATED
@@ -186,7 +195,7 @@ def test_bytes_moved_per_key(emulated: EmulatedDevice) -> None:
 @pytest.mark.parametrize("weights", [None, "f4"])
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
 def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: list[bool]) -> None:
-    edges = 12_000
+    edges = 6_000
     src, dst = np.random.default_rng(3).integers(0, 300, (2, edges))
     descending = None if weights is None else np.arange(edges)[::-1].astype(weights)
     given = [None if one is None else emulated.upload(one) for one in (src, dst, descending)]
@@ -197,7 +206,7 @@ def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: 
     builder = DeviceBuilder(found, symmetric=True, drop_duplicates=duplicates == "drop", drop_self_loops=False)
     needed = builder._memory(300)
     assert builder.build(300) is not None
-    assert memory.peak_bytes - before <= needed <= 1.15 * (memory.peak_bytes - before)
+    assert memory.peak_bytes - before <= needed <= 1.2 * (memory.peak_bytes - before)
     capacity, memory.capacity = memory.capacity, memory.live_bytes + needed - 1
     try:
         gp.Graph.from_edgelist(*given, duplicates=duplicates)
