@@ -66,8 +66,9 @@ class GraphConstructors(CSRGraph):
 
         Notes
         -----
-        If all arrays are in the memory of one GPU, the edges are sorted there and the CSR is copied to the host once.
-        Ids with gaps of more than half of the numbers, ids of other types and ``vertices`` are handled by the host.
+        If all arrays are in the memory of one GPU, the edges are sorted there, and only the CSR is copied to the host.
+        Edge lists with ``vertices``, or with ids that are no vertex numbers or beyond twice the number of edges, are
+        copied to the host and built there.
 
         Raises
         ------

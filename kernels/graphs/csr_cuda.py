@@ -198,9 +198,9 @@ def scan_tiles(values: Any, sums: Any, positions: Any) -> None:
 
 
 @device
-def _peers_of(digit: Any, is_active: Any) -> Any:
-    """Return the active lanes with the digit of this one."""
-    peers = np.uint32(cuda.ballot_sync(ALL, is_active))
+def _peers_of(digit: Any) -> Any:
+    """Return the lanes with the digit of this one."""
+    peers = ALL
     for k in range(DIGIT_BITS):
         is_set = (digit >> np.uint32(k)) & np.uint32(1) != np.uint32(0)
         votes = np.uint32(cuda.ballot_sync(ALL, is_set))
@@ -252,7 +252,8 @@ def move_keys(keys: Any, slots: Any, shift: Any, positions: Any, is_first: Any, 
         i = np.uint32(first + np.uint32(k * WARP))
         key = keys[tile + np.uint64(i)] if i < size else np.uint64(0)
         digit = _digit(key, shift)
-        peers = _peers_of(digit, i < size)
+        # Lanes without a key come after all others of their warp, so that their digit does not matter.
+        peers = _peers_of(digit)
         before = np.uint32(cuda.popc(np.uint32(peers & np.uint32((np.uint32(1) << lane) - np.uint32(1)))))
         place = np.uint32(counts[own + digit] + before)
         cuda.syncwarp()
