@@ -24,7 +24,6 @@ import gpu_pregel as gp
 from benchmarks._counts import count_run
 from benchmarks._graphs import choose_from, generate, transform
 from benchmarks._measure import in_turn, machine, timed, version_of, write_json
-from gpu_pregel.errors import GpuPregelError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cuda import CudaDevice
 
@@ -257,7 +256,7 @@ def _measure(
         found["supersteps"] = len(result.trace)
         if graph.num_vertices <= settings.verified:
             found["correct"] = _agree(result.to_numpy(), work(graph, "cpu").to_numpy())
-    except (GpuPregelError, MemoryError) as error:
+    except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return found
 

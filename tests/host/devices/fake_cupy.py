@@ -222,11 +222,11 @@ class ndarray:  # noqa: N801 (CuPy's name)
     ndim = 1
     flags = SimpleNamespace(c_contiguous=True)
 
-    def __init__(self, shape: Any, dtype: Any, memptr: MemoryPointer, device: int = 1) -> None:
+    def __init__(self, shape: Any, dtype: Any, memptr: MemoryPointer, device: int | None = None) -> None:
         self.size = int(np.prod(shape))
         self.shape, self.dtype, self.data = (self.size,), np.dtype(dtype), memptr
         self.nbytes = self.size * self.dtype.itemsize
-        self.device = Device(device)
+        self.device = Device(getattr(memptr.mem, "device_id", 1) if device is None else device)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -248,10 +248,13 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __setitem__(self, place: int, value: Any) -> None:
         current_stream().work.append(partial(self.memory.__setitem__, place, value))
 
-    def view(self) -> ndarray:
+    def view(self, dtype: Any = None) -> ndarray:
         """Return another array of the same memory."""
         other = self[:]
         other.flags = self.flags
+        if dtype is not None:
+            assert np.dtype(dtype).itemsize == self.dtype.itemsize
+            other.dtype = np.dtype(dtype)
         return other
 
     def __dlpack_device__(self) -> tuple[int, int]:
