@@ -4,7 +4,7 @@ A kernel that launches ``l`` times takes at least ``l`` times the cost of a laun
 
 - memory: bytes of the sectors that warps touch, divided by a bandwidth. At best, what exceeds the kernel's footprint is
   served by the L2 cache; at worst, nothing is. A footprint that fits the L2 cache is served by it altogether.
-- instructions: accesses of threads times ``INSTRUCTIONS_PER_ACCESS``, divided by the lanes times the clock.
+- instructions: accesses of threads times ``INSTRUCTIONS_PER_ACCESS``, divided by the number of lanes and the clock.
 - atomic operations: one per L2 slice and clock.
 
 Parts overlap, kernels do not, and each readback adds the round trip to the host. Nothing here was measured on a GPU:
@@ -33,8 +33,11 @@ READBACK_SECONDS = 15e-6
 """Synchronisation and copy of a few bytes to the host; an assumption."""
 DRAM_EFFICIENCY, L2_EFFICIENCY = 0.9, 0.6
 """Shares of the data sheet's bandwidth that a kernel reaches at best; assumptions."""
-INSTRUCTIONS_PER_ACCESS = 8
-"""As counted on GPGPU-Sim over a component search and over five iterations of PageRank."""
+INSTRUCTIONS_PER_ACCESS = {"components": 13, "bfs": 30, "pagerank": 53, "sssp": 87}
+"""Further instructions of threads per further access from one Kronecker graph to a larger one, counted on GPGPU-Sim:
+from scale 11 to 14, 8 to 10, 7 to 8 and 6 to 8."""
+LANES = 128
+"""Instructions of threads per multiprocessor and clock."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,15 @@ def _predict_run(one: SimulatedRun) -> dict[str, Any]:
     graph = one.build()
     counts = count_run(lambda: ALGORITHMS[one.algorithm](graph, one, "emulated"))
     kind, _, counted = one.graph.partition(":")
+    instructions = INSTRUCTIONS_PER_ACCESS[one.algorithm]
     sizes = []
     for scale in sorted({int(counted), *SCALES}) if kind == "kron" else [int(counted)]:
         # A Kronecker graph's supersteps hardly depend on its size, so that launches and readbacks stay the same.
         factor = 2.0 ** (scale - int(counted))
-        predictions = {gpu.name: asdict(predict(counts, graph, gpu, factor)) for gpu in GPUS}
+        predictions = {
+            gpu.name: asdict(predict(counts, graph, gpu, INSTRUCTIONS_PER_ACCESS[one.algorithm], factor))
+            for gpu in GPUS
+        }
         sizes.append({"graph": f"{kind}:{scale}", "factor": factor, "predictions": predictions})
     return {
         **asdict(one),
@@ -151,12 +158,12 @@ def _predict_run(one: SimulatedRun) -> dict[str, Any]:
     }
 
 
-def predict(counts: KernelCounts, graph: gp.Graph, gpu: Gpu, factor: float = 1.0) -> Prediction:
-    """Predict the time of counted kernels on a graph ``factor`` times as large."""
+def predict(counts: KernelCounts, graph: gp.Graph, gpu: Gpu, instructions: float, factor: float = 1.0) -> Prediction:
+    """Predict the time of counted kernels, with so many ``instructions`` per access, ``factor`` times as large."""
     footprint = factor * footprint_of(graph)
     best = worst = 0.0
     for row in counts.kernels:
-        low, high = _kernel_seconds(row, footprint, gpu, factor)
+        low, high = _kernel_seconds(row, footprint, gpu, instructions, factor)
         best, worst = best + low, worst + high
     readbacks = counts.readbacks * READBACK_SECONDS
     overhead = readbacks + sum(row["launches"] for row in counts.kernels) * LAUNCH_SECONDS
@@ -169,7 +176,9 @@ def footprint_of(graph: gp.Graph) -> int:
     return 16 * graph.num_vertices + edge * int(graph.indptr[-1])
 
 
-def _kernel_seconds(row: dict[str, Any], footprint: float, gpu: Gpu, factor: float) -> tuple[float, float]:
+def _kernel_seconds(
+    row: dict[str, Any], footprint: float, gpu: Gpu, instructions: float, factor: float
+) -> tuple[float, float]:
     """Return the least and the most seconds of all launches of a kernel."""
     moved = factor * row["bytes"]
     cache = L2_EFFICIENCY * 64 * gpu.l2_slices * gpu.clock
@@ -177,7 +186,7 @@ def _kernel_seconds(row: dict[str, Any], footprint: float, gpu: Gpu, factor: flo
     accesses = factor * (row["loads"] + row["stores"] + row["atomics"] + row["shared"])
     others = max(
         row["launches"] * LAUNCH_SECONDS,
-        accesses * INSTRUCTIONS_PER_ACCESS / (gpu.multiprocessors * 128 * gpu.clock),
+        accesses * instructions / (gpu.multiprocessors * LANES * gpu.clock),
         factor * row["atomics"] / (gpu.l2_slices * gpu.clock),
     )
     if footprint <= gpu.l2_bytes:

@@ -25,7 +25,7 @@ def row(**figures: int) -> dict[str, Any]:
 
 
 def times(*rows: dict[str, Any], readbacks: int = 0, gpu: Gpu = SMALL, factor: float = 1.0) -> list[float]:
-    found = predict(KernelCounts(list(rows), len(rows), readbacks), GRAPH, gpu, factor)
+    found = predict(KernelCounts(list(rows), len(rows), readbacks), GRAPH, gpu, 8, factor)
     return [found.best, found.worst, found.overhead]
 
 

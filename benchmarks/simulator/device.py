@@ -29,6 +29,8 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
+MULTIPROCESSORS = 30
+"""Blocks of a cooperative launch: no configuration has fewer multiprocessors."""
 CAPABILITY = (7, 5)
 """The oldest chip for which NVIDIA's compilers still generate PTX; the simulator models chips of this age."""
 _FIRST_ADDRESS = 0xC0000000
@@ -154,6 +156,7 @@ class SimulatedDevice(EmulatedDevice):
             region.allocation.launch()
         self.launches += 1
         blocks = -(-size // kernel.items)
+        blocks = min(blocks, MULTIPROCESSORS) if kernel.cooperative else blocks
         counted = self.simulator.launch(entry, blocks, kernel.block, words.tolist())
         self.records.append(LaunchRecord(kernel.name, blocks, *counted))
         if tick is not None:

@@ -31,7 +31,9 @@ def kernel_digest(kernel: Kernel) -> str | None:
     """Return a digest that equal kernels share in all processes; None if the kernel uses objects of unknown content."""
     if kernel not in _digests:
         fingerprint = Fingerprint(with_package=True, with_lines=True)
-        fingerprint.add(kernel.name, kernel.signature, kernel.block, kernel.racy, kernel.relaxed, kernel.function)
+        fingerprint.add(
+            kernel.name, kernel.signature, kernel.launch_bounds, kernel.racy, kernel.relaxed, kernel.function
+        )
         _digests[kernel] = fingerprint.hexdigest() if fingerprint.is_complete else None
     return _digests[kernel]
 
@@ -65,7 +67,7 @@ def lowered(kernel: Kernel) -> KernelIR:
     """Return a kernel's LLVM IR, which is the same for all chips and for the emulated device."""
 
     def make() -> tuple[str, list[bytes]]:
-        ir = lower(kernel.function, kernel.signature, block=kernel.block)
+        ir = lower(kernel.function, kernel.signature, block=kernel.launch_bounds)
         return ir.entry, [zlib.compress(module.encode(), 1) for module in ir.modules]
 
     entry, modules = stored(kernel, "ir", lowering_versions(), make)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections import deque
@@ -18,6 +19,7 @@ from gpu_pregel.errors import ArgumentTypeError, DeviceError, GpuPregelError, Mi
 from gpu_pregel.host.devices.gpus import Gpu, gpus
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import Tick
+from gpu_pregel.host.devices.toolkit import check_driver, check_toolkit, install_command, libnvvm_version
 from gpu_pregel.host.devices.uploads import Uploads
 
 MIN_COMPUTE_CAPABILITY = (7, 0)
@@ -28,6 +30,12 @@ _FILL_BLOCK = 1 << 14
 """Number of elements that ``full`` copies from the host."""
 _LEGACY_STREAMS = (0, 1)
 """CUDA's handles of the legacy default stream."""
+_LOST = re.compile(
+    "ECC_?Uncorrectable|NVLINK_?Uncorrectable|DEVICES?_?UNAVAILABLE|HARDWARE_?STACK_?ERROR|NO_?DEVICE|SYSTEM_?NOT_?READY"
+    "|DEVICE_?UNINITIALIZED|(?:CUDA_ERROR_|cudaError)UNKNOWN",
+    re.IGNORECASE,
+)
+"""Errors of the GPU itself, and of its connection, not of a kernel."""
 _PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
 
 
@@ -44,6 +52,7 @@ def find_gpu(number: int) -> Gpu:
     name = f"device 'cuda:{number}' cannot be used"
     try:
         all_gpus = gpus()
+        check_driver(all_gpus.cuda_version)
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     if number >= len(all_gpus.found):
@@ -56,7 +65,7 @@ def find_gpu(number: int) -> Gpu:
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise MissingPackageError(
-            f"{name}: {' and '.join(missing)} not installed; {_install_command(all_gpus.cuda_version)}"
+            f"{name}: {' and '.join(missing)} not installed; {install_command(all_gpus.cuda_version)}"
         )
     return gpu
 
@@ -68,11 +77,6 @@ def unavailable_reason() -> str | None:
     except GpuPregelError as error:
         return str(error)
     return None
-
-
-def _install_command(cuda_version: tuple[int, int]) -> str:
-    """Return the install command for a driver that supports CUDA up to this version."""
-    return f"pip install gpu-pregel[cuda{13 if cuda_version >= (13, 0) else 12}]"
 
 
 class CudaDevice:
@@ -119,7 +123,7 @@ class CudaDevice:
         except GpuPregelError:
             raise
         except Exception as error:  # a library is missing or too new for the driver; packages differ in their errors
-            install = _install_command(gpus().cuda_version)
+            install = install_command(gpus().cuda_version)
             raise DeviceError(
                 f"device {self.name!r} cannot be used: {error}; install packages that match the driver: {install}"
             ) from error
@@ -143,10 +147,7 @@ class CudaDevice:
         except Exception as error:
             if not _is_cuda_error(error):
                 raise
-            raise DeviceError(
-                f"device {self.name!r}: {error}; CUDA may report an error long after the kernel that caused it: run on "
-                f"device 'emulated' to find the kernel"
-            ) from error
+            raise DeviceError(f"device {self.name!r}: {error}; {_advice(error)}") from error
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -334,9 +335,23 @@ class _Loan:
 
 
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import Launcher
+    from gpu_pregel.host.devices.launches import Launcher, linker_version
 
+    check_toolkit(gpus().cuda_version, libnvvm_version(), linker_version())
     return Launcher(gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
+
+
+def _advice(error: Exception) -> str:
+    """Return what a CUDA error means and what to do."""
+    if _LOST.search(str(error)):
+        return (
+            "the GPU has failed or is not available any more: look for messages of the driver (dmesg | grep Xid, "
+            "nvidia-smi), and run again in a new process"
+        )
+    return (
+        "CUDA may report an error long after the kernel that caused it: run on device 'emulated' to find the kernel, "
+        "and on the GPU again in a new process"
+    )
 
 
 def _is_cuda_error(error: Exception) -> bool:

@@ -18,6 +18,7 @@ from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, c
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.launch_arguments import flatten
+from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
@@ -159,12 +160,14 @@ class EmulatedDevice:
         compiled = _compiled[key]
         words, regions = flatten(compiled, arguments)
         self.launches += 1
+        blocks = -(-size // kernel.items)
         run(
             compiled,
             words,
             regions,
-            grid=(-(-size // kernel.items), 1, 1),
+            grid=(min(blocks, MULTIPROCESSORS) if kernel.cooperative else blocks, 1, 1),
             block=(kernel.block, 1, 1),
+            cooperative=kernel.cooperative,
             seed=self.seed,
             launch=self.launches,
             counts=self._counts_of(compiled),

@@ -18,6 +18,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from cuda.bindings import nvjitlink
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
 from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
@@ -27,6 +28,9 @@ from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, low
 from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
+
+_COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
+"""The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
 
 
 class Launcher:
@@ -65,8 +69,17 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        config = LaunchConfig(grid=-(-size // loaded.items), block=loaded.block)
-        launch(self._stream, config, loaded.code, *self._parameters.flatten(loaded.kinds, arguments))
+        launch(
+            self._stream, self._config(loaded, size), loaded.code, *self._parameters.flatten(loaded.kinds, arguments)
+        )
+
+    def _config(self, loaded: _LoadedKernel, size: int) -> LaunchConfig:
+        """Return the shape of a launch over ``size`` items."""
+        blocks = -(-size // loaded.items)
+        if not loaded.cooperative:
+            return LaunchConfig(grid=blocks, block=loaded.block)
+        blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))
+        return LaunchConfig(grid=blocks, block=loaded.block, **{_COOPERATIVE: True})
 
     def _load(self, kernel: Kernel) -> _LoadedKernel:
         with self._lock:
@@ -81,7 +94,8 @@ class Launcher:
         found = self._by_digest.get(digest)
         if found is None or found.items != kernel.items:
             kinds = tuple(map(parameter_kind, kernel.signature))
-            found = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+            shape = (kernel.block, kernel.items, kernel.cooperative)
+            found = _LoadedKernel(load(kernel, self._cc), kinds, *shape)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
@@ -95,6 +109,7 @@ class _LoadedKernel:
     kinds: tuple[Any, ...]
     block: int
     items: int
+    cooperative: bool
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
@@ -112,6 +127,12 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
 
     code, entry = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
     return ObjectCode.from_cubin(code), entry
+
+
+def linker_version() -> tuple[int, int]:
+    """Return the version of CUDA that nvJitLink belongs to."""
+    major, minor = nvjitlink.version()
+    return int(major), int(minor)
 
 
 @functools.cache

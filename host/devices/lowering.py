@@ -34,7 +34,7 @@ class KernelIR:
     entry: str
 
 
-def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block: int | None = None) -> KernelIR:
+def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block: Any = None) -> KernelIR:
     """Compile a kernel to LLVM IR.
 
     Parameters
@@ -43,8 +43,9 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block:
         The kernel as a plain Python function.
     argument_types : sequence
         Numba types of its parameters.
-    block : int, optional
-        The maximum number of threads per block.
+    block : int or (int, int), optional
+        The maximum number of threads per block, and the number of blocks per multiprocessor for which registers are
+        allocated.
 
     Raises
     ------
@@ -86,7 +87,7 @@ def nvvm_versions() -> tuple[object, ...]:
         return (*library.get_ir_version(), library.data_layout)
 
 
-def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], block: int | None) -> Any:
+def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], block: Any) -> Any:
     """Return Numba-CUDA's code library of a kernel."""
     _require_packages()
     from numba.cuda import compiler, types

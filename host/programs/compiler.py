@@ -53,6 +53,8 @@ class CompiledProgram:
     slot: Any
     push: Any
     apply: Any
+    chain: Any
+    """Runs many supersteps in one launch; None on the CPU, and if single supersteps need more than this kernel has."""
 
 
 Guard = Callable[[Functions, dict[str, tuple[Any, ...]]], Functions]
@@ -85,6 +87,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
             "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
+            "chain": None,
         }
 
     return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
@@ -98,7 +101,14 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     """
     from gpu_pregel.host.programs.raises import raising_roles
     from gpu_pregel.kernels.library import jit_cuda
-    from gpu_pregel.kernels.programs import array_types_cuda, guards_cuda, program_cuda, pull_cuda, push_cuda
+    from gpu_pregel.kernels.programs import (
+        array_types_cuda,
+        chain_cuda,
+        guards_cuda,
+        program_cuda,
+        pull_cuda,
+        push_cuda,
+    )
 
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
@@ -112,6 +122,7 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
             "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
+            "chain": chain_cuda.make_chain(functions, arrays) if _is_chained(program, functions) else None,
         }
 
     def guard(functions: Functions, kinds: dict[str, tuple[Any, ...]]) -> Functions:
@@ -120,6 +131,16 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
 
     key = ("cuda", offset, weight, fingerprint.hexdigest())
     return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels, guard)
+
+
+def _is_chained(program: VertexProgram, functions: Functions) -> bool:
+    """Whether a superstep needs no more than the vertices that send or receive: not if every vertex applies.
+
+    Aggregates are folded in the order of the vertices, which a queue does not keep, and a function that raises ends its
+    superstep.
+    """
+    is_plain = not (functions.aggregators or functions.records or functions.message.is_tuple)
+    return is_plain and program.active != "always"
 
 
 def _from_memory(

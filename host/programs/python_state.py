@@ -63,6 +63,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         records=False,
         push=None if message.is_tuple else program.message,
         apply=program.apply,
+        chain=None,
         declaration=program,
     )
 

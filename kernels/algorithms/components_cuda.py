@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umin
+from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umin, store_relaxed
 from gpu_pregel.kernels.library.hash_cuda import mix
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
@@ -35,7 +35,7 @@ def _find(labels: Any, v: Any) -> Any:
     if parent != v:
         above = labels[parent]
         while parent != above:
-            labels[v] = above
+            store_relaxed(labels, v, above)
             v = parent
             parent = above
             above = labels[parent]
@@ -59,7 +59,7 @@ def _link(labels: Any, p: Any, q: Any) -> Any:
             return low
         # Move up and shorten the path for later walks (path halving).
         p = labels[parent]
-        labels[high] = p
+        store_relaxed(labels, high, p)
         q = labels[low]
     return p
 
@@ -111,7 +111,7 @@ def initialise(indptr: Any, indices: Any, labels: Any, largest: Any) -> None:
             largest[0] = giant
 
 
-@kernel(_VERTICES, racy=("labels",))
+@kernel(_VERTICES, relaxed=("labels",))
 def compress(labels: Any) -> None:
     """Flatten the trees: make every label a root."""
     u = np.uint32(cuda.grid(1))
@@ -131,10 +131,10 @@ def compress(labels: Any) -> None:
         parent = grandparent
         grandparent = labels[parent]
     if parent != label:
-        labels[u] = parent
+        store_relaxed(labels, u, parent)
 
 
-@kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
+@kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, relaxed=("labels",))
 def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
     """Link every vertex with its neighbours.
 

@@ -35,9 +35,9 @@ class ResourceUsage:
     stack: int
     spilled: int
 
-    def excesses(self, chip: str) -> list[str]:
-        """Return the resources that exceed their limits."""
-        limits = {"registers": MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
+    def excesses(self, chip: str, *, cooperative: bool = False) -> list[str]:
+        """Return the resources that exceed their limits; one block of a cooperative kernel runs on a multiprocessor."""
+        limits = {"registers": 128 if cooperative else MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
         return [
             f"{name} {getattr(self, name)} > {limit}" for name, limit in limits.items() if getattr(self, name) > limit
         ]

@@ -15,7 +15,7 @@ def to_ptx(
     cc: tuple[int, int],
     *,
     max_registers: int | None = None,
-    block: int | None = None,
+    block: int | tuple[int, int] | None = None,
 ) -> str:
     """Compile a kernel to PTX for compute capability ``cc`` with at most ``block`` threads per block."""
     text = compile_ir(lower(function, argument_types, block=block), cc, lto=False).decode().strip("\0\n ")

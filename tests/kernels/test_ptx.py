@@ -117,7 +117,7 @@ def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
 
     weight = np.dtype(np.float32) if name == "distances" else None
     compiled = compile_for_cuda(PROGRAMS[name], offset=np.dtype(offset), weight=weight)
-    for part in ("init", "signal", "pull", "slot", "push", "apply"):
+    for part in ("init", "signal", "pull", "slot", "push", "apply", "chain"):
         if (kernel := getattr(compiled, part)) is not None:
             yield f"{name} {part}" + " int64" * (offset is np.int64), kernel
 
@@ -135,7 +135,9 @@ def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
     """Return the problems of a kernel's code for each chip."""
     problems = []
     for chip, (ptx, usage) in examine(kernel, for_chips).items():
-        found = usage.excesses(chip) + [f"spins at {label}" for label in find_spins(ptx)]
+        found = usage.excesses(chip, cooperative=kernel.cooperative) + [
+            f"spins at {label}" for label in find_spins(ptx)
+        ]
         # All functions are inlined: calls would hide spin loops, and external functions might not be linked.
         found += [f"has {line.strip()}" for line in re.findall(r"^\s*(?:call|\.local|\.extern).*", ptx, re.MULTILINE)]
         # Atomic operations of the whole system are slower, and no other GPU or host thread takes part.

@@ -240,8 +240,7 @@ class _LaunchRecords:
         blocks, threads = shape.blocks, shape.threads
         kinds = {site.kind for site in kernel.sites}
         has_fences = not kinds.isdisjoint({"fence", BLOCK_FENCE})
-        # Blocks that order accesses by fences run together, and others one or two at a time.
-        resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)) + has_fences)
+        resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)))
         warps = -(-threads // 32)
         self.order = random.permutation(blocks).astype(np.int64)
         self.threads = resident * threads

@@ -22,6 +22,7 @@ import pytest
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import gpus
 from gpu_pregel.host.devices.gpus import Gpu, Gpus
+from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import CUDARuntimeError, FakeCupy, Stream
 
@@ -42,6 +43,14 @@ class LoadedKernel:
 
     kernel: Any
     cc: tuple[int, int]
+
+
+def launch_config(grid: int, block: int, is_cooperative: bool = False) -> Any:
+    """Return a launch's shape; for cooperative launches cuda-core asks the driver whether the GPU supports them."""
+    from cuda.core import LaunchConfig
+
+    config = LaunchConfig(grid=grid, block=block)
+    return SimpleNamespace(grid=config.grid, block=config.block, is_cooperative=is_cooperative)
 
 
 class StandinGpu:
@@ -72,7 +81,8 @@ class StandinGpu:
             patch.setattr(cupy_calls, "cupy", self.cupy)
             patch.setattr(devices, "_has_gpu", devices._has_gpu.__wrapped__)
             patch.setattr(devices, "_devices", self._devices)
-            patch.setattr(launches, "Device", lambda number: SimpleNamespace(set_current=lambda: self._enter(number)))
+            patch.setattr(launches, "Device", self._device)
+            patch.setattr(launches, "LaunchConfig", launch_config)
             patch.setattr(launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
             patch.setattr(launches, "load", self._load)
             patch.setattr(launches, "launch", self._launch)
@@ -93,6 +103,10 @@ class StandinGpu:
         patch.setattr(Stream, "every", streams)
         patch.setattr(Stream, "null", null, raising=False)
 
+    def _device(self, number: int) -> Any:
+        properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
+        return SimpleNamespace(set_current=lambda: self._enter(number), properties=properties)
+
     def _enter(self, number: int) -> None:
         assert number == H100.number
         self._current.device = number
@@ -111,6 +125,9 @@ class StandinGpu:
         assert fake_cupy.stack[-1] is stream
         if config.grid[0] > 0x7FFFFFFF or config.block != (kernel.block, 1, 1) or config.grid[1:] != (1, 1):
             raise CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {config}")
+        if config.is_cooperative and config.grid[0] > MULTIPROCESSORS:
+            raise CUDARuntimeError(f"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: {config}")
+        assert config.is_cooperative == kernel.cooperative
         arguments = PassedParameters(parameters).arguments(kernel.signature)
         self.launches += 1
         stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))

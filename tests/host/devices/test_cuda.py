@@ -145,6 +145,9 @@ def test_cuda_errors_are_converted_and_others_are_not(device: cuda.CudaDevice) -
     device._stream.failure = fake_cupy.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access")
     with pytest.raises(DeviceError, match=r"'cuda:1': cudaErrorIllegalAddress.*; .*'emulated'"):
         device.synchronize()
+    device._stream.failure = fake_cupy.CUDARuntimeError("cudaErrorECCUncorrectable: uncorrectable ECC error")
+    with pytest.raises(DeviceError, match=r"the GPU has failed or is not available any more: .*Xid.* new process"):
+        device.synchronize()
     with pytest.raises(ArgumentTypeError, match="only NumPy arrays can be uploaded, not list"):
         device.upload([1, 2])
     device._launcher.failures = [ZeroDivisionError("in our own code")]

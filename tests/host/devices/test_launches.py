@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.host.devices.standin import launch_config
 from tests.packages import needs
 
 
@@ -35,8 +36,13 @@ class RecordingLauncher:
 
         monkeypatch.setattr(launches, "launch", launch)
         monkeypatch.setattr(
-            launches, "Device", lambda number: SimpleNamespace(set_current=lambda: self.current.append(number))
+            launches,
+            "Device",
+            lambda number: SimpleNamespace(
+                set_current=lambda: self.current.append(number), properties=SimpleNamespace(multiprocessor_count=132)
+            ),
         )
+        monkeypatch.setattr(launches, "LaunchConfig", launch_config)
         monkeypatch.setattr(launches, "load", self.load)
 
     def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
@@ -49,7 +55,7 @@ class RecordingLauncher:
         assert code.code[:4] == b"\x7fELF"
         assert f".text.{entry}".encode() in code.code
         self.loaded.append(kernel)
-        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.block)
+        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
 
 
 @pytest.fixture
@@ -114,6 +120,20 @@ def test_items_per_block_may_differ_from_threads_per_block(recorded: RecordingLa
 
     recorded.launcher.launch(clear, 101, (_array(1, np.uint32, 0x10000),))
     assert (recorded.calls[0][1].grid, recorded.calls[0][1].block) == ((2, 1, 1), (1024, 1, 1))
+
+
+def test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most(recorded: RecordingLauncher) -> None:
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(cooperative=True)
+    def nothing() -> None:
+        pass
+
+    for size in (1, 20 << 10, 1 << 20):
+        recorded.launcher.launch(nothing, size, ())
+    assert [call[1].grid[0] for call in recorded.calls] == [1, 80, 132]
+    assert all(call[1].is_cooperative for call in recorded.calls)
+    assert ".minnctapersm 1" in recorded.calls[0][2]
 
 
 def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,29 +12,28 @@ import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.kernels.algorithms import components_cuda as kernels
+from tests.counts import count_lines
 from tests.devices import EMULATED
 
 
 @EMULATED
-@pytest.mark.parametrize("lane", [0, 30, 31])
-def test_a_warp_links_a_medium_row_once(lane: int) -> None:
-    """Whichever lane has it: a ballot of lane 31 is not a negative number."""
-    device: Any = EmulatedDevice()
-    device.counts = {}
-    length = kernels.WARP_EDGES
-    n = 64 + length
+@pytest.mark.parametrize("length", [1, kernels.THREAD_EDGES, kernels.THREAD_EDGES + 1, kernels.WARP_EDGES, 600, 1300])
+@pytest.mark.parametrize("row", [0, 31, 255, 2559])
+def test_each_edge_is_linked_once(row: int, length: int) -> None:
+    """By a thread, a warp or the block, whichever lane has the row: a ballot of lane 31 is not a negative number."""
+    device, n = EmulatedDevice(), 2560
     indptr = np.zeros(n + 1, np.int64)
-    indptr[lane + 1 :] = length
-    indices = device.upload(np.arange(64, n, dtype=np.uint32))
-    labels = device.upload(np.arange(n, dtype=np.uint32))
-    device.launch(kernels.link, n, device.upload(indptr), indices, False, device.empty(1, np.uint32), labels)
-    ((compiled, counts),) = device.counts.values()
-    neighbours = [
-        loads
-        for site, loads in zip(compiled.sites, counts.executions.tolist(), strict=True)
-        if site.kind == "load" and "indices[first + k]" in linecache.getline(site.file, site.line)
-    ]
-    assert neighbours == [length]
+    indptr[row + 1 :] = length
+    indices = device.upload((np.arange(length) + (row < 1000) * 1000).astype(np.uint32))
+    labels, largest = device.upload(np.arange(n, dtype=np.uint32)), device.empty(1, np.uint32)
+    given = (device.upload(indptr), indices, False, largest, labels)
+
+    def link() -> None:
+        device.launch(kernels.link, n, *given)
+
+    # The first neighbour is read once more, unless it is smaller: then it is the parent already. A block reads all.
+    is_linked = row == 2559 and length <= kernels.WARP_EDGES
+    assert count_lines(device, link, "link", "indices[") == length + 1 - is_linked
 
 
 @EMULATED
