@@ -143,10 +143,7 @@ def _predict_run(one: SimulatedRun) -> dict[str, Any]:
     for scale in sorted({int(counted), *SCALES}) if kind == "kron" else [int(counted)]:
         # A Kronecker graph's supersteps hardly depend on its size, so that launches and readbacks stay the same.
         factor = 2.0 ** (scale - int(counted))
-        predictions = {
-            gpu.name: asdict(predict(counts, graph, gpu, INSTRUCTIONS_PER_ACCESS[one.algorithm], factor))
-            for gpu in GPUS
-        }
+        predictions = {gpu.name: asdict(predict(counts, graph, gpu, instructions, factor)) for gpu in GPUS}
         sizes.append({"graph": f"{kind}:{scale}", "factor": factor, "predictions": predictions})
     return {
         **asdict(one),
