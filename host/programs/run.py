@@ -250,7 +250,11 @@ def run(
         compiled = compile_for_device(target, graph, program, check=check)
         costs = direction_costs(target.gpu, compiled, graph)
         directions = make_direction_rule(
-            *(program, compiled, graph.num_edges), mode=mode, deterministic=deterministic, costs=costs
+            *(program, compiled, graph.num_edges),
+            vertices=graph.num_vertices,
+            mode=mode,
+            deterministic=deterministic,
+            costs=costs,
         )
         state = make_state(
             *(target, graph, compiled),

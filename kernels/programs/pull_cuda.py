@@ -221,8 +221,8 @@ def _make_wants(functions: Functions) -> Any:
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
 
-    Where any message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have found
-    none, and so on.
+    Where the first message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have
+    found none, and so on.
     """
     identity, offset = functions.identity, arrays.offset
     _, is_final = _make_is_final(functions)
@@ -248,7 +248,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
         return message
 
     # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
-    return by_quota if functions.takes_any else at_once
+    return by_quota if functions.takes_first else at_once
 
 
 def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
@@ -312,7 +312,7 @@ def _make_is_final(functions: Functions) -> tuple[bool, Any]:
     def never(message: Any) -> Any:
         return False
 
-    if functions.takes_any:
+    if functions.takes_first:
         return True, is_a_message
     return absorbing is not None, never if absorbing is None else is_absorbing
 
