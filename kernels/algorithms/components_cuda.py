@@ -73,7 +73,7 @@ def _sample(indptr: Any, indices: Any) -> Any:
     lane = lane_number()
     v = indices[np.uint64(indptr[np.uint32(0)]) + mix(np.uint64(lane)) % np.uint64(len(indices))]
     step, is_root = 0, False
-    while step < SAMPLE_STEPS and cuda.ballot_sync(ALL, not is_root) != 0:
+    while step < SAMPLE_STEPS and np.uint32(cuda.ballot_sync(ALL, not is_root)) != np.uint32(0):
         begin, child = np.uint64(indptr[v]), v
         if begin < np.uint64(indptr[v + np.uint32(1)]):
             v = min(v, indices[begin])

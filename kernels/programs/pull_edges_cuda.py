@@ -36,7 +36,7 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
         v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
         if warp < row_warps(n):
             wanted = v < n and receives(v, arrays)
-            if cuda.ballot_sync(ALL, wanted) != 0:
+            if np.uint32(cuda.ballot_sync(ALL, wanted)) != np.uint32(0):
                 # The end of a row is the beginning of the next lane's.
                 begin = position(indptr[min(v, n)])
                 end = shuffle(begin, np.uint32(lane + np.uint32(1)))
