@@ -10,6 +10,7 @@ from numba import cuda, types
 
 from gpu_pregel.kernels.library.bits_cuda import get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import (
@@ -283,7 +284,7 @@ def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: An
                 if finished == ALL:
                     total = base
             if wanted:
-                part = message_of(state, indices[e], e)
+                part = message_of(state, load_once(indices, e), e)
             part = up_to(part, first)
             # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
             last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
