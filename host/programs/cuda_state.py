@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import DeviceError, NotEnoughMemoryError
+from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
 from gpu_pregel.host.graphs.partitions import Partition
@@ -21,6 +21,7 @@ from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.host.superstep.advance import stalled
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs.chain_cuda import STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
@@ -346,11 +347,8 @@ class CudaState(ProgramState):
         """Raise unless the device has run at least one of the supersteps and stopped where they had to end."""
         ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
         if not 1 <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
-            raise DeviceError(
-                f"device {self._device.name!r} ran {written} supersteps of the {launched} launched from superstep "
-                f"{superstep} on: its kernels are wrong or its memory was overwritten; please report this, with the "
-                f"program and the versions that `gpu-pregel info` prints"
-            )
+            found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
+            raise stalled(self._device.name, found, "the program")
 
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
