@@ -34,6 +34,9 @@ ACTIVE, EDGES, APPLIED, HUBS, RECEIVED, SET, TWO_SETS = 0, 1, 2, 3, 4, 8, 16
 """Positions in a set: the figures of a row, active hubs and vertices with a message. Supersteps use two sets in turn:
 each clears that of the next one, which all threads have read."""
 
+_PAUSE = 200
+"""Nanoseconds between the looks of blocks that wait for the first one: less than it takes for a superstep."""
+
 
 @device
 def _add(counters: Any, place: Any, number: Any) -> Any:
@@ -157,7 +160,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
             alone = cuda.gridDim.x == 1 or edges <= alone_limit
             if alone and not is_first_block:
                 # The first block arrives at the barrier after one or more supersteps alone.
-                grid_barrier(state, ARRIVALS)
+                grid_barrier(state, ARRIVALS, _PAUSE)
                 row = state[np.uint32(DONE_ROWS)]
                 at = np.uint32(ROW + (row - 1) * FIGURES)
                 active, edges = control[at], control[np.uint32(at + np.uint32(EDGES))]

@@ -127,11 +127,11 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     change = make_change(device, functions, bits_of_float, always=False)
 
     @device
-    def combine_alike(has_message: Any, v: Any, message: Any, total: Any) -> Any:
+    def combine_alike(has_message: Any, key: Any, message: Any, total: Any) -> Any:
         """Combine the messages to each vertex on the first lane with one; return whether this is such a lane."""
         first, lane = lane_number(), lane_number()
         if total > np.uint32(1):
-            first = _first_alike(v, total)
+            first = _first_alike(key, total)
         combined = combine(identity, message)
         others = np.uint32(cuda.ballot_sync(ALL, has_message and first != lane))
         while others != np.uint32(0):
@@ -165,7 +165,7 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
         owner, e, total = spread(begin, length)
         edges, has_hub = np.int64(total), False
         while True:
-            v = _NO_VERTEX
+            v = np.uint32(0)
             if lane < total:
                 v = indices[e]
             state = (out_degrees, in_degrees, superstep + row - 1, parameters)
@@ -178,7 +178,8 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
                 value, (begin, length) = get(values, v), row_range(begins, ends, v)
                 out_degree, in_degree = np.int64(out_degrees[v]), np.int64(in_degrees[v])
             cuda.syncwarp()
-            has_message, message = combine_alike(has_message, v, message, total)
+            key = v if has_message else _NO_VERTEX
+            has_message, message = combine_alike(has_message, key, message, total)
             is_active, u = False, v
             if has_message:
                 ctx = context(v, superstep + row, len(out_degrees), out_degree, in_degree, parameters)
