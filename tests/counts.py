@@ -10,12 +10,13 @@ from gpu_pregel.host.devices.emulated import EmulatedDevice
 
 
 class Accesses(NamedTuple):
-    """Accesses by threads of all launches of a kernel, and the 32-byte sectors that its warps touch."""
+    """Accesses by threads of all launches of a kernel, and the 32-byte sectors and the operations of its warps."""
 
     loads: int
     stores: int
     atomics: int
     sectors: int
+    warp_operations: int
 
     def __sub__(self, other: Accesses) -> Accesses:
         return Accesses(*(one - two for one, two in zip(self, other, strict=True)))
@@ -26,8 +27,15 @@ def count(device: EmulatedDevice, work: Callable[[], Any]) -> dict[str, Accesses
     found = {}
     for name, (compiled, counts) in _counted(device, work).items():
         loads, stores, atomics = (counts.of_kind(kind, compiled.sites)[0] for kind in ("load", "store", "atomic"))
-        found[name] = Accesses(loads, stores, atomics, int(counts.sectors.sum()))
+        found[name] = Accesses(loads, stores, atomics, int(counts.sectors.sum()), counts.warp_operations)
     return found
+
+
+def count_launches(device: EmulatedDevice, work: Callable[[], Any]) -> tuple[dict[str, int], int]:
+    """Call ``work``, which uses the device; return the launches of each kernel, and the number of readbacks."""
+    before = device.memory.readbacks
+    launches = {name: counts.launches for name, (_, counts) in _counted(device, work).items()}
+    return launches, device.memory.readbacks - before
 
 
 def count_lines(device: EmulatedDevice, work: Callable[[], Any], kernel: str, text: str) -> int:

@@ -251,8 +251,10 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def view(self, dtype: Any = None) -> ndarray:
         """Return another array of the same memory, as elements of a dtype of the same size if one is given."""
         other = self[:]
-        other.dtype = self.dtype if dtype is None else np.dtype(dtype)
         other.flags = self.flags
+        if dtype is not None:
+            assert np.dtype(dtype).itemsize == self.dtype.itemsize
+            other.dtype = np.dtype(dtype)
         return other
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from gpu_pregel import atomics
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
-from tests.counts import Accesses, count
+from tests.counts import Accesses, count, count_launches
 from tests.devices import EMULATED
 
 pytestmark = EMULATED
@@ -91,3 +91,24 @@ def test_the_words_of_a_set_are_counted_once() -> None:
     frontier, device = gp.Frontier(gp.grid(100), device="emulated"), get_device("emulated")
     found = count(device, lambda: frontier.chosen([5, 77]))  # type: ignore[arg-type]
     assert found["count_words"].loads == -(-frontier.graph.num_vertices // 32) + 2
+
+
+LAUNCHES: dict[str, Any] = {
+    "push": lambda frontier, arrays: gp.process_edges(visit, frontier, arrays, receives=is_new, mode="push"),
+    "pull": lambda frontier, arrays: gp.process_edges(visit, frontier, arrays, receives=is_new, mode="pull"),
+    "filter_words": lambda frontier, arrays: gp.process_vertices(is_new, frontier, arrays, returns="frontier"),
+    "sum_over_vertices": lambda frontier, arrays: gp.process_vertices(is_new, frontier, arrays),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_launches_of_an_operator(name: str) -> None:
+    """The storage of the last result but one is cleared and used again; sums of blocks are added by one more block."""
+    device: Any = get_device("emulated")
+    frontier = gp.Frontier(gp.Graph.from_edgelist([31] * 4, [40, 41, 42, 43], num_vertices=N), device="emulated")
+    marks = frontier.upload(np.zeros(N, np.int32))
+    other = "fold" if name == "sum_over_vertices" else "clear"
+    for hops in range(1, 4):
+        found, readbacks = count_launches(device, lambda hops=hops: LAUNCHES[name](frontier, [marks, hops]))
+        assert readbacks == 1
+        assert (found == {name: 1, other: 1}) or (hops == 1 and found == {name: 1})
