@@ -37,6 +37,8 @@ BATCH = 32
 """Supersteps launched before the host reads their figures."""
 CHAIN = 1 << 10
 """Maximum number of supersteps in one launch; some milliseconds, so that Ctrl-C and progress work."""
+_WIDE_BATCH = 8
+"""The same while the frontier is too large for a chain, which may soon be possible again and takes less time."""
 _BATCH_EDGES = 1 << 16
 """With at most this many active edges launching takes longer than running, so supersteps are launched together."""
 _ALONE_EDGES = 1 << 9
@@ -194,7 +196,8 @@ class CudaState(ProgramState):
         """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
-        if direction == "push" and self._is_small(activity):
+        is_chain = direction == "push" and self._is_small(activity)
+        if is_chain:
             steps = self._chain(superstep, activity, min(limit, CHAIN))
             if steps:
                 return steps
@@ -203,9 +206,9 @@ class CudaState(ProgramState):
             self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_figures(superstep, 1)
-        is_small = activity.active_edges <= _BATCH_EDGES
-        is_batch = is_small and self._exchange.shares_memory and not self._can_chain
-        batch = min(limit, BATCH) if is_batch else 1
+        batch = 1
+        if activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory and not is_chain:
+            batch = min(limit, _WIDE_BATCH if self._can_chain else BATCH)
         for k in range(batch):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
