@@ -194,11 +194,14 @@ def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -
             k += np.uint64(WARP)
             if both_ways and k < last and _find(labels, row) == _find(labels, giant):
                 k = last
-    # The whole block links each long row.
+    # The whole block links each long row, of which one thread has linked the first edges.
     cuda.syncthreads()
+    first = np.uint64(thread)
+    if both_ways:
+        first += np.uint64(FEW_EDGES)
     for i in range(waiting[0]):
         row = rows[np.uint32(i)]
-        e, last = np.uint64(indptr[row]) + np.uint64(thread), np.uint64(indptr[row + np.uint32(1)])
+        e, last = np.uint64(indptr[row]) + first, np.uint64(indptr[row + np.uint32(1)])
         while e < last:
             _link(labels, _find(labels, row), load_once(indices, e))
             e += np.uint64(BLOCK)

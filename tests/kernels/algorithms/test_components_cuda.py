@@ -18,20 +18,22 @@ from tests.devices import EMULATED
 
 @EMULATED
 @pytest.mark.parametrize("length", [1, kernels.THREAD_EDGES, kernels.THREAD_EDGES + 1, kernels.WARP_EDGES, 600, 1300])
+@pytest.mark.parametrize("both_ways", [False, True])
 @pytest.mark.parametrize("row", [0, 31, 255, 2559])
-def test_each_edge_is_linked_once(row: int, length: int) -> None:
+def test_each_edge_is_linked_once(row: int, both_ways: bool, length: int) -> None:
     """By a thread, a warp or the block, whichever lane has the row: a ballot of lane 31 is not a negative number."""
     device, n = EmulatedDevice(), 2560
     indptr = np.zeros(n + 1, np.int64)
     indptr[row + 1 :] = length
     indices = device.upload((np.arange(length) + (row < 1000) * 1000).astype(np.uint32))
-    labels, largest = device.upload(np.arange(n, dtype=np.uint32)), device.empty(1, np.uint32)
-    given = (device.upload(indptr), indices, False, largest, labels)
+    labels, largest = device.upload(np.arange(n, dtype=np.uint32)), device.full(1, 2500, np.uint32)
+    given = (device.upload(indptr), indices, both_ways, largest, labels)
 
     def link() -> None:
         device.launch(kernels.link, n, *given)
 
-    # The first neighbour is read once more, unless it is smaller: then it is the parent already. A block reads all.
+    # The first neighbour is read once more, unless it is smaller: then it is the parent already. A block begins at the
+    # first edge, or at the fifth.
     is_linked = row == 2559 and length <= kernels.WARP_EDGES
     assert count_lines(device, link, "link", "indices") == length + 1 - is_linked
 

@@ -109,6 +109,6 @@ def test_launches_of_an_operator(name: str) -> None:
     marks = frontier.upload(np.zeros(N, np.int32))
     other = "fold" if name == "sum_over_vertices" else "clear"
     for hops in range(1, 4):
-        found, readbacks = count_launches(device, lambda hops=hops: LAUNCHES[name](frontier, [marks, hops]))
+        found, readbacks = count_launches(device, functools.partial(LAUNCHES[name], frontier, [marks, hops]))
         assert readbacks == 1
         assert (found == {name: 1, other: 1}) or (hops == 1 and found == {name: 1})
