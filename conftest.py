@@ -12,7 +12,7 @@ _MOST_PROCESSES = 4
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run folders in several processes, single files and tests in this one."""
+    """Run folders in one process more than there are processors, as many tests only wait; files and tests in this one."""
     if not any(Path(name).is_dir() for name in config.args):
         return 0
-    return min(os.cpu_count() or 1, _MOST_PROCESSES)
+    return min((os.cpu_count() or 1) + 1, _MOST_PROCESSES)

@@ -304,7 +304,8 @@ class CudaOperators:
     def _take(self, most: int) -> _Storage:
         """Return storage for a set, with no bit set and a queue for ``most`` vertices, or for all."""
         capacity = self._capacity(most)
-        enough = min((size for size, free in self._pool.items() if free and size >= capacity), default=None)
+        pool = list(self._pool.items())  # a set that is collected meanwhile may add a capacity
+        enough = min((size for size, free in pool if free and size >= capacity), default=None)
         if enough is None:
             storage = _Storage(self._device, self._n, self._graph.num_edges)
             storage.reserve(capacity)
