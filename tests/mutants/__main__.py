@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(planted)} faults to plant, {len(faults) - len(planted)} proven equivalent", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         trees = [copy_tree(Path(folder, str(k))) for k in range(max(1, options.jobs))]
-        if failures := failures_without_faults(trees[0], planted):
+        # CI has run these tests.
+        if not options.quick and (failures := failures_without_faults(trees[0], planted)):
             print(f"these fail without a fault:\n{failures}")
             return 1
         missed = plant_all(trees, planted)

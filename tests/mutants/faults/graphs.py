@@ -29,8 +29,8 @@ FAULTS = (
     Fault(
         "hub word side",
         "host/graphs/partitions.py",
-        "side=\"right\") - 1",
-        "side=\"left\")",
+        'side="right") - 1',
+        'side="left")',
         "tests/host/graphs/test_partitions.py",
     ),
     Fault(

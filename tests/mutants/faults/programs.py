@@ -218,8 +218,8 @@ FAULTS = (
     Fault(
         "restore totals",
         "host/programs/cuda_state.py",
-        "self._totals = self._restored_aggregates(\"total\", arrays)",
-        "self._totals = self._restored_aggregates(\"aggregate\", arrays)",
+        'self._totals = self._restored_aggregates("total", arrays)',
+        'self._totals = self._restored_aggregates("aggregate", arrays)',
         "tests/host/programs/test_checkpoints.py|tests/host/programs/test_cuda_state.py|-k|restored or snapshots",
     ),
 )
