@@ -69,7 +69,7 @@ def prepare(
             graph = gp.read_graph(paths[main])
         else:
             graph = generate(spec) if origin is None else gp.read_graph(origin, directed=directed, weight=None)
-            graph = _transform(graph, orient=directed and origin is None, weighted=weighted)
+            graph = transform(graph, orient=directed and origin is None, weighted=weighted)
         for path in missing:
             if path.suffix in (".adj", ".wadj"):
                 write_adjacency(graph, path)
@@ -80,7 +80,7 @@ def prepare(
     return GraphFiles(spec, title, n, m, paths)
 
 
-def _transform(graph: gp.Graph, *, orient: bool, weighted: bool) -> gp.Graph:
+def transform(graph: gp.Graph, *, orient: bool, weighted: bool) -> gp.Graph:
     """Give each undirected edge a direction, or each edge a weight."""
     if not (orient or weighted):
         return graph

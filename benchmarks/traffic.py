@@ -22,7 +22,7 @@ from benchmarks._measure import machine, table, write_json
 from benchmarks.programs import HOPS, LABELS, PAGERANK
 
 HELP = "bytes moved by CUDA kernels, compared with the minimum"
-CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 200, 1.5, 2.0
+CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 140, 1.5, 2.0
 """Limits: bytes per vertex of connected components on kron:14, and multiples of a superstep's minimum."""
 PARTIAL_PULL_LIMIT = 2.2
 """Higher: a weighted pull from some vertices fetches a sector per frontier bit, where the minimum counts one bit."""

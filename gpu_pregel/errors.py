@@ -107,7 +107,8 @@ class ProgramError(GpuPregelError, TypeError):
 class VertexError(ProgramError, ArithmeticError, IndexError):
     """A program's function fails for a vertex: zero division, an index out of range, or a result that does not fit.
 
-    Raised on the device "python" and with ``check=True``. Its traceback ends in the function, for debuggers.
+    Raised on the device "python" and with ``check=True``; its traceback ends in the function, for debuggers. On CUDA
+    devices it is raised for any exception, which is its cause.
 
     Parameters
     ----------

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gpu_pregel.host.devices.cuda import unavailable_reason
+from tests.host.devices.standin import StandinGpu, why_no_standin
 from tests.postgres import Cluster, why_missing
 
 # Deadlines would make tests depend on a clock, and the first example often compiles kernels.
@@ -20,15 +22,42 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run quick tests first; skip tests that require a GPU if there is none, with the reason."""
-    from gpu_pregel.host.devices.cuda import unavailable_reason
+_STANDIN = pytest.StashKey[StandinGpu | None]()
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose what runs the tests that need a GPU."""
+    config.stash[_STANDIN] = None
+    if config.option.gpu == "standin" or (
+        config.option.gpu == "auto" and unavailable_reason() and not why_no_standin()
+    ):
+        config.stash[_STANDIN] = StandinGpu()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what runs the tests that need a GPU."""
+    if config.stash[_STANDIN]:
+        return "gpu tests: on a stand-in; kernels run on the emulated device"
+    return f"gpu tests: {unavailable_reason() or 'on a GPU'}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run quick tests first; skip tests that require a GPU if there is none, with the reason."""
     items.sort(key=lambda item: "conformance" in item.path.parts)
-    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if on_gpu and (reason := unavailable_reason()):
-        for item in on_gpu:
+    reason = None if config.stash[_STANDIN] else unavailable_reason()
+    for item in items:
+        if reason and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a test that requires a GPU on the stand-in."""
+    standin = item.config.stash[_STANDIN]
+    if standin and item.get_closest_marker("gpu"):
+        with standin.installed():
+            return (yield)
+    return (yield)
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,7 @@
-"""The devices that tests run on: the CPU, the emulated device with three seeds, and a GPU if available."""
+"""The devices that tests run on: the CPU, the emulated device with two seeds, and a GPU or its stand-in.
+
+The stand-in launches on the emulated device too, with a third seed; see ``tests.host.devices.standin``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-SEEDS = (0, 1, 2)
+EXHAUSTIVE = os.environ.get("GPU_PREGEL_TESTS") == "all"
+"""Whether to run the variants that the default leaves out."""
+_ALL_SEEDS = (0, 1, 2)
+SEEDS = _ALL_SEEDS if EXHAUSTIVE else _ALL_SEEDS[:2]
+LONG = pytest.mark.skipif(not EXHAUSTIVE, reason="runs with GPU_PREGEL_TESTS=all")
+"""Mark for such a variant."""
 _EXAMPLES = 15
 """Number of random examples on devices other than the CPU."""
 
@@ -55,15 +63,15 @@ PROGRAM_DEVICES = pytest.mark.parametrize("device", [on(name) for name in PROGRA
 """The same for a test of vertex programs."""
 CUDA_DEVICES = pytest.mark.parametrize("device", [on(name) for name in NAMES[1:]])
 """The same as ``DEVICES`` without the CPU."""
-EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in SEEDS])
+EMULATED_DEVICES = pytest.mark.parametrize("device", [on(emulated(seed)) for seed in _ALL_SEEDS])
+"""The emulated device with three seeds, for tests that no GPU runs."""
 
 
 def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
     """Run a test on every device with every combination of options, as arguments ``device`` and ``way``, a dict.
 
-    ``threads`` varies only on the CPU. The second and the third seed alternate, so that together they run each
-    combination once. With partitions, which only vertex programs have, the test runs on "python" too,
-    which accepts but does not use them.
+    ``threads`` varies only on the CPU. The seeds alternate, so that together they run each combination once. With
+    partitions, which only vertex programs have, the test runs on "python" too, which accepts but does not use them.
     """
     cases = []
     for device in PROGRAM_NAMES if "partitions" in options else NAMES:
@@ -71,19 +79,25 @@ def ways(**options: Iterable[Any]) -> pytest.MarkDecorator:
         if device == "python":
             known["partitions"] = known["partitions"][-1:]
         for number, values in enumerate(product(*known.values())):
-            if device not in map(emulated, SEEDS[1:]) or device == emulated(1 + number % 2):
+            if _has_turn(device, number):
                 way = dict(zip(known, values, strict=True))
                 cases.append(on(device, way, name="-".join(map(str, values))))
     return pytest.mark.parametrize(("device", "way"), cases)
 
 
 def spread(rows: Iterable[tuple[Any, ...]], name: Callable[..., str]) -> list[Any]:
-    """Return the cases of a table of vertex programs: on each device, with one of the emulated device's seeds."""
+    """Return the cases of a table of vertex programs: on each device, every other row on one of the emulated ones."""
     return [
         on(device, *row, name=name(*row))
         for number, row in enumerate(rows)
-        for device in ("cpu", emulated(number % len(SEEDS)), *GPUS, "python")
+        for device in PROGRAM_NAMES
+        if _has_turn(device, number // 2) and (EXHAUSTIVE or number % 2 == 0 or not is_emulated(device))
     ]
+
+
+def _has_turn(device: str, number: int) -> bool:
+    """Whether a device runs a case: the seeds of the emulated one take turns."""
+    return EXHAUSTIVE or not is_emulated(device) or device == emulated(SEEDS[number % len(SEEDS)])
 
 
 def examples(device: str, **strategies: Any) -> Callable[[Callable[..., None]], Callable[[], None]]:

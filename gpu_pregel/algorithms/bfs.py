@@ -19,6 +19,8 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -147,23 +149,43 @@ def bfs(
     sources = source_numbers(graph, source)
     limit = _MAX_HOPS if max_hops is None else check_integer("max_hops", max_hops, 0, _MAX_HOPS)
     target = get_device(device, threads=threads)
-    recorder: Phases | Frontier
     if target.name == "cpu":
-        recorder = Phases(target, shown=progress)
-        hops, parents = _CpuSearch(graph, target, recorder).run(sources, limit)
+        phases = Phases(target, shown=progress)
+        hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
+        stats, trace = phases.stats(), phases.trace()
     else:
-        recorder = Frontier(graph, sources, device=device, threads=threads, progress=progress)
-        hops, parents = _by_operators(recorder, sources, limit)
-    found = (recorder.stats(), recorder.trace())
-    return Hops(graph, *found, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
+        levels = _search_levels(graph, sources, limit, device=device, progress=progress)
+        frontier = Frontier(graph, device=device, progress=progress)
+        hops, parents = levels.values, _find_parents(frontier, sources, levels.values)
+        stats = frontier.stats()
+        stats |= {key: stats[key] + levels.stats[key] for key in ("seconds", "compile_seconds")}
+        trace = (*({"phase": "search levels", **row} for row in levels.trace), *frontier.trace())
+    return Hops(graph, stats, trace, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
 
 
-def _reach(u: Any, v: Any, weight: Any, level: Any, hops: Any) -> Any:
-    return atomics.compare_and_swap(hops, v, -1, level)
+_LEVELS = VertexProgram(
+    value=np.int32,
+    init=lambda ctx: -1,  # noqa: ARG005
+    message=lambda value, ctx: value + 1,  # noqa: ARG005
+    combine="any",
+    receives=lambda value, ctx: value < 0,  # noqa: ARG005
+    apply=lambda value, incoming, ctx: incoming,  # noqa: ARG005
+)
 
 
-def _is_unreached(v: Any, level: Any, hops: Any) -> Any:
-    return atomics.load(hops, v) < 0
+def _search_levels(graph: Graph, sources: Array, limit: int, *, device: DeviceName, progress: bool) -> ProgramResult:
+    """Find the hops level by level: ``apply`` changes a vertex once, when the first message reaches it."""
+    hops = np.full(graph.num_vertices, -1, np.int32)
+    hops[sources] = 0
+    return run(
+        *(graph, _LEVELS),
+        initial=hops,
+        frontier=sources,
+        device=device,
+        max_supersteps=limit + 1,
+        on_limit="return",
+        progress=progress,
+    )
 
 
 def _is_reached(v: Any, hops: Any) -> Any:
@@ -182,21 +204,16 @@ def _mark_unreached(v: Any, hops: Any, parents: Any) -> Any:
     return 0
 
 
-def _by_operators(frontier: Frontier, sources: Array, limit: int) -> tuple[Any, Any]:
-    """Find the hops level by level, then the parents of all vertices at once."""
-    n = frontier.graph.num_vertices
-    hops, parents = np.full(n, -1, np.int32), np.full(n, n, np.int32 if n <= _MAX_HOPS else np.int64)
-    hops[sources], parents[sources] = 0, sources
-    hops, parents = frontier.upload(hops), frontier.upload(parents)
-    everything = frontier.everything()
-    level = 0
-    while frontier and level < limit:
-        level += 1
-        frontier = process_edges(_reach, frontier, [level, hops], receives=_is_unreached)
+def _find_parents(everything: Frontier, sources: Array, hops: Any) -> Any:
+    """Return each vertex's smallest neighbour of the level before its own."""
+    n = everything.graph.num_vertices
+    first = np.full(n, n, np.int32 if n <= _MAX_HOPS else np.int64)
+    first[sources] = sources
+    parents = everything.upload(first)
     reached = process_vertices(_is_reached, everything, [hops], returns="frontier")
     process_edges(_choose_parent, reached, [hops, parents], returns="sum")
     process_vertices(_mark_unreached, everything, [hops, parents])
-    return hops, parents
+    return parents
 
 
 class _CpuSearch:

@@ -155,20 +155,11 @@ def connected_components(
     if target.name == "python":
         return _interpreted(graph, progress)
     kernels = target.kernels("components")
-    edges = graph._csr_on(target, 8 * n + 4)
+    edges = graph._csr_on(target, 4 * n + 4)
     labels = target.empty(n, np.uint32)
-    sampled = target.empty(n, np.uint32)
-    largest = target.empty(1, np.uint32)
     phases = Phases(target, shown=progress)
     chunk = n if n + graph.num_edges <= _SERIAL_SIZE else None
-    phases.run("initialise", kernels.initialise, n, *edges, labels, sampled, chunk=chunk)
-    phases.run("compress first", kernels.compress, n, labels, chunk=chunk)
-    phases.run("link sampled", kernels.link_sampled, n, sampled, labels, chunk=chunk)
-    phases.run("compress sampled", kernels.compress, n, labels, chunk=chunk)
-    phases.run("estimate largest", kernels.estimate_largest, min(n, 1), labels, largest)
-    both_ways = not graph.is_directed
-    phases.run("link rest", kernels.link_rest, n, *edges, both_ways, largest, labels, chunk=chunk)
-    phases.run("compress", kernels.compress, n, labels, chunk=chunk)
+    phases.run_all(kernels.phases(n, *edges, not graph.is_directed, labels, target.empty), chunk=chunk)
     return Components(graph=graph, stats=phases.stats(), trace=phases.trace(), labels=labels)
 
 

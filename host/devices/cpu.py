@@ -35,9 +35,9 @@ class HostMemory:
         """Return an array filled with ``value``."""
         return np.full(shape, value, dtype)
 
-    def upload(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return the array itself, which is already in host memory."""
-        return array
+    def upload(self, array: np.ndarray[Any, Any], dtype: Any = None) -> np.ndarray[Any, Any]:
+        """Return the array itself, which is already in host memory, unless it has another dtype."""
+        return np.asarray(array, dtype)
 
     def download(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the array itself, which is already in host memory."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,6 +19,8 @@ from gpu_pregel.errors import ArgumentTypeError, DeviceError, GpuPregelError, Mi
 from gpu_pregel.host.devices.gpus import Gpu, gpus
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import Tick
+from gpu_pregel.host.devices.toolkit import check_driver, check_toolkit, install_command, libnvvm_version
+from gpu_pregel.host.devices.uploads import Uploads
 
 MIN_COMPUTE_CAPABILITY = (7, 0)
 """The first compute capability with independent thread scheduling, on which the kernels rely."""
@@ -23,6 +28,14 @@ STAGING_BYTES = 1 << 16
 """Size of the page-locked buffer for small readbacks."""
 _FILL_BLOCK = 1 << 14
 """Number of elements that ``full`` copies from the host."""
+_LEGACY_STREAMS = (0, 1)
+"""CUDA's handles of the legacy default stream."""
+_LOST = re.compile(
+    "ECC_?Uncorrectable|NVLINK_?Uncorrectable|DEVICES?_?UNAVAILABLE|HARDWARE_?STACK_?ERROR|NO_?DEVICE|SYSTEM_?NOT_?READY"
+    "|DEVICE_?UNINITIALIZED|(?:CUDA_ERROR_|cudaError)UNKNOWN",
+    re.IGNORECASE,
+)
+"""Errors of the GPU itself, and of its connection, not of a kernel."""
 _PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
 
 
@@ -39,6 +52,7 @@ def find_gpu(number: int) -> Gpu:
     name = f"device 'cuda:{number}' cannot be used"
     try:
         all_gpus = gpus()
+        check_driver(all_gpus.cuda_version)
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     if number >= len(all_gpus.found):
@@ -51,7 +65,7 @@ def find_gpu(number: int) -> Gpu:
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         raise MissingPackageError(
-            f"{name}: {' and '.join(missing)} not installed; {_install_command(all_gpus.cuda_version)}"
+            f"{name}: {' and '.join(missing)} not installed; {install_command(all_gpus.cuda_version)}"
         )
     return gpu
 
@@ -65,16 +79,15 @@ def unavailable_reason() -> str | None:
     return None
 
 
-def _install_command(cuda_version: tuple[int, int]) -> str:
-    """Return the install command for a driver that supports CUDA up to this version."""
-    return f"pip install gpu-pregel[cuda{13 if cuda_version >= (13, 0) else 12}]"
-
-
 class CudaDevice:
     """Runs kernels on one GPU, in order.
 
-    Arrays are CuPy arrays. All allocations, copies and kernels use one stream, which is not synchronised with other
-    streams; ``download`` and ``synchronize`` wait for it.
+    Arrays are CuPy arrays. All allocations, copies and kernels use one stream; ``download`` and ``synchronize`` wait
+    for it. Its work follows that of the caller's current stream, which then waits for it: CUDA orders it with the
+    legacy default stream, and events order it with any other. ``adopt`` waits for the streams of other libraries, and
+    arrays from ``hand_out`` may be used on any stream. CuPy's pool reuses memory on the stream that allocated it, so do
+    not drop other arrays of this device while work that uses them is queued on a stream that is neither the legacy
+    default stream nor current.
 
     Raises
     ------
@@ -90,6 +103,7 @@ class CudaDevice:
         self.name = f"cuda:{number}"
         self._staging: np.ndarray[Any, Any] | None = None
         self._lock = threading.RLock()
+        self._dropped: deque[Any] = deque()
         with self._setup_errors():
             from gpu_pregel.host.devices import cupy_calls
 
@@ -97,6 +111,8 @@ class CudaDevice:
             self._device = cupy_calls.new_device(number)
             with self._device:
                 self._stream = cupy_calls.new_stream()
+                self._handle = cupy_calls.stream_pointer(self._stream)
+                self._uploads = Uploads(cupy_calls, self._stream)
                 self._launcher = _make_launcher(self.gpu, self._stream, cupy_calls)
 
     @contextmanager
@@ -107,24 +123,31 @@ class CudaDevice:
         except GpuPregelError:
             raise
         except Exception as error:  # a library is missing or too new for the driver; packages differ in their errors
-            install = _install_command(gpus().cuda_version)
+            install = install_command(gpus().cuda_version)
             raise DeviceError(
                 f"device {self.name!r} cannot be used: {error}; install packages that match the driver: {install}"
             ) from error
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Make this device and its stream current, and convert CUDA errors to ``DeviceError``."""
+        """Make this device and its stream current, and convert CUDA errors to ``DeviceError``.
+
+        The work in the context follows that of the caller's current stream, which then waits for it.
+        """
         try:
-            with self._device, self._stream:
-                yield
+            with self._device:
+                caller = self._cupy.current_stream()
+                is_ordered = caller in (*_LEGACY_STREAMS, self._handle)
+                if not is_ordered:
+                    self._cupy.wait_for_stream(self._handle, caller)
+                with self._stream:
+                    yield
+                if not is_ordered:
+                    self._cupy.wait_for_stream(caller, self._handle)
         except Exception as error:
             if not _is_cuda_error(error):
                 raise
-            raise DeviceError(
-                f"device {self.name!r}: {error}; CUDA may report an error long after the kernel that caused it: run on "
-                f"device 'emulated' to find the kernel"
-            ) from error
+            raise DeviceError(f"device {self.name!r}: {error}; {_advice(error)}") from error
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -133,6 +156,7 @@ class CudaDevice:
     def empty(self, size: int, dtype: Any) -> Any:
         """Return an uninitialised array on this device."""
         with self._current():
+            self._reclaim()
             return self._with_memory(size * np.dtype(dtype).itemsize, self._cupy.empty, size, dtype)
 
     def zeros(self, size: int, dtype: Any) -> Any:
@@ -149,22 +173,20 @@ class CudaDevice:
         done = min(size, _FILL_BLOCK)
         with self._current():
             if done:
-                self._cupy.copy_in(array[:done], np.full(done, value, dtype), self._stream)
+                self._uploads.copy(array[:done], np.full(done, value, dtype))
             while 0 < done < size:
                 count = min(done, size - done)
                 self._cupy.copy(array[done : done + count], array[:count], self._stream)
                 done += count
         return array
 
-    def upload(self, array: Any) -> Any:
-        """Copy a host array to this device; the host array may be modified once this returns."""
+    def upload(self, array: Any, dtype: Any = None) -> Any:
+        """Begin to copy a host array, converted to ``dtype``; the host array may be modified once this returns."""
         if not isinstance(array, np.ndarray):
             raise ArgumentTypeError(f"only NumPy arrays can be uploaded, not {type(array).__name__}")
-        source = np.ascontiguousarray(array)
-        target = self.empty(source.size, source.dtype)
-        if source.size:
-            with self._current():
-                self._cupy.copy_in(target, source, self._stream)
+        target = self.empty(array.size, dtype or array.dtype)
+        with self._current():
+            self._uploads.copy(target, array.reshape(-1))
         return target
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
@@ -185,7 +207,7 @@ class CudaDevice:
         return target
 
     def adopt(self, array: Any) -> Any:
-        """Return a user's array on this GPU as a CuPy array, after all work on the GPU that may write it.
+        """Return a user's array on this GPU as a CuPy array, for use after all work of its producer.
 
         Raises
         ------
@@ -193,14 +215,28 @@ class CudaDevice:
             The array is not contiguous, or has several dimensions.
         """
         with self._current():
-            adopted = self._cupy.as_array(array)
-            self._cupy.synchronize_device(self._device)
+            adopted = self._cupy.as_array(array, self._device)
         if adopted.ndim != 1 or not adopted.flags.c_contiguous:
             raise ArgumentTypeError(
                 "arrays in the memory of a GPU must have one dimension and be contiguous: use cupy.ascontiguousarray "
                 "or tensor.contiguous()"
             )
+        # Its owner may use the memory again, on any stream, once it is released here.
+        weakref.finalize(adopted, self._cupy.synchronize, self._stream).atexit = False
         return adopted
+
+    def hand_out(self, array: Any) -> Any:
+        """Return a complete array for use on any stream; its memory is reused only after all work of the GPU."""
+        with self._current():
+            self._cupy.synchronize(self._stream)
+            return self._cupy.lend(array, _Loan(array, self._dropped)) if array.size else array
+
+    def _reclaim(self) -> None:
+        """Return the memory of arrays that were handed out and dropped to the pool, after all work of the GPU."""
+        if self._dropped:
+            dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
+            self._cupy.synchronize_device(self._device)
+            dropped.clear()
 
     def copy(self, array: Any, dtype: Any) -> Any:
         """Copy an array within this GPU, as elements of a dtype of the same size; it may be modified afterwards."""
@@ -235,6 +271,7 @@ class CudaDevice:
     def available_memory(self) -> int:
         """Return the bytes available to arrays: free memory of the GPU and unused memory of the pool."""
         with self._current():
+            self._reclaim()
             return self._cupy.free_memory() + self._cupy.unused_in_pool()
 
     def require(self, needed: int, purpose: str) -> None:
@@ -247,6 +284,7 @@ class CudaDevice:
         """Release the unused memory of the pool."""
         with self._current():
             self._cupy.synchronize(self._stream)
+            self._reclaim()
             self._cupy.trim()
 
     def copy_bandwidth(self, size: int = 1 << 28, trials: int = 9) -> float:
@@ -285,10 +323,35 @@ class CudaDevice:
         )
 
 
-def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import Launcher
+class _Loan:
+    """Keeps an array that was handed out; when nobody has it any more, the array waits in ``dropped``."""
 
+    def __init__(self, array: Any, dropped: deque[Any]) -> None:
+        self._array = array
+        self._dropped = dropped
+
+    def __del__(self) -> None:
+        self._dropped.append(self._array)
+
+
+def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
+    from gpu_pregel.host.devices.launches import Launcher, linker_version
+
+    check_toolkit(gpus().cuda_version, libnvvm_version(), linker_version())
     return Launcher(gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
+
+
+def _advice(error: Exception) -> str:
+    """Return what a CUDA error means and what to do."""
+    if _LOST.search(str(error)):
+        return (
+            "the GPU has failed or is not available any more: look for messages of the driver (dmesg | grep Xid, "
+            "nvidia-smi), and run again in a new process"
+        )
+    return (
+        "CUDA may report an error long after the kernel that caused it: run on device 'emulated' to find the kernel, "
+        "and on the GPU again in a new process"
+    )
 
 
 def _is_cuda_error(error: Exception) -> bool:

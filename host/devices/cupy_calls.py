@@ -19,16 +19,24 @@ CALLS = (
     "cuda.Event.synchronize()",
     "cuda.MemoryPointer.copy_from_device_async(src, size, stream)",
     "cuda.MemoryPointer.memset_async(value, size, stream)",
-    "cuda.Stream(non_blocking=True)",
+    "cuda.MemoryPointer(mem, offset)",
+    "cuda.Stream(non_blocking=False)",
     "cuda.Stream.synchronize()",
+    "cuda.UnownedMemory(ptr, size, owner, device_id)",
     "cuda.alloc_pinned_memory(size)",
+    "cuda.get_current_stream()",
     "cuda.get_elapsed_time(start_event, end_event)",
+    "cuda.runtime.eventRecord(event, stream)",
     "cuda.runtime.memGetInfo()",
+    "cuda.runtime.pointerGetAttributes(ptr)",
+    "cuda.runtime.streamWaitEvent(stream, event)",
     "empty(shape, dtype)",
     "from_dlpack(array)",
     "get_default_memory_pool()",
+    "ndarray(shape, dtype, memptr)",
     "ndarray.get(stream=stream, out=out)",
     "ndarray.set(arr, stream=stream)",
+    "ndarray.view()",
     "cuda.MemoryPool.free_all_blocks()",
     "cuda.MemoryPool.free_bytes()",
 )
@@ -36,6 +44,8 @@ CALLS = (
 
 Array = Any
 """``cupy.ndarray``."""
+_STREAMS_NAMED = 3
+"""The first version of the CUDA array interface that names the producer's stream."""
 
 
 def new_device(number: int) -> Any:
@@ -44,13 +54,28 @@ def new_device(number: int) -> Any:
 
 
 def new_stream() -> Any:
-    """Return a non-blocking stream of the current device, which is current inside ``with``."""
-    return cupy.cuda.Stream(non_blocking=True)
+    """Return a stream of the current device, which is current inside ``with``.
+
+    CUDA orders its work with that of the legacy default stream, in both directions.
+    """
+    return cupy.cuda.Stream(non_blocking=False)
 
 
 def stream_pointer(stream: Any) -> int:
     """Return the CUDA handle of a stream."""
     return int(stream.ptr)
+
+
+def current_stream() -> int:
+    """Return the CUDA handle of this thread's current stream on the current device."""
+    return int(cupy.cuda.get_current_stream().ptr)
+
+
+def wait_for_stream(waiting: int, earlier: int) -> None:
+    """Let one stream wait for the work that another one has been given so far; both are CUDA handles."""
+    event = cupy.cuda.Event()
+    cupy.cuda.runtime.eventRecord(event.ptr, earlier)
+    cupy.cuda.runtime.streamWaitEvent(waiting, event.ptr)
 
 
 def synchronize(stream: Any) -> None:
@@ -74,10 +99,8 @@ def clear(array: Array, stream: Any) -> None:
 
 
 def copy_in(target: Array, source: np.ndarray[Any, Any], stream: Any) -> None:
-    """Copy a host array to the device; the host array may be modified once this returns."""
+    """Begin to copy a page-locked host array to the device; it must not be modified until the stream has copied it."""
     target.set(source, stream=stream)
-    # If the GPU can access all host memory, CUDA may not have read the array yet.
-    stream.synchronize()
 
 
 def copy_out(target: np.ndarray[Any, Any], source: Array, stream: Any) -> None:
@@ -90,8 +113,19 @@ def copy(target: Array, source: Array, stream: Any) -> None:
     target.data.copy_from_device_async(source.data, source.nbytes, stream)
 
 
-def as_array(array: Any) -> Array:
-    """Return an object with the CUDA array interface as an array of the same memory."""
+def as_array(array: Any, device: Any) -> Array:
+    """Return a user's array as an array of the same memory, which the current stream may use.
+
+    The current stream waits for the producer of a tensor by DLPack's protocol, and must already wait for the stream on
+    which the caller uses CuPy. CuPy waits for the stream that the CUDA array interface names. Before its version 3, the
+    interface names none, and only all work on the device is known to include that of the producer.
+    """
+    if isinstance(array, cupy.ndarray):
+        return array.view()
+    if hasattr(array, "__dlpack__"):
+        return from_dlpack(array)
+    if array.__cuda_array_interface__["version"] < _STREAMS_NAMED:
+        device.synchronize()
     return cupy.asarray(array)
 
 
@@ -100,9 +134,15 @@ def from_dlpack(tensor: Any) -> Array:
     return cupy.from_dlpack(tensor)
 
 
-def device_number(array: Any) -> int:
-    """Return the number of the GPU that has an object with the CUDA array interface."""
-    return int(cupy.asarray(array).device.id)
+def device_number(pointer: int) -> int:
+    """Return the number of the GPU that has the memory at an address."""
+    return int(cupy.cuda.runtime.pointerGetAttributes(pointer).device)
+
+
+def lend(array: Array, owner: object) -> Array:
+    """Return an array of the same memory; ``owner`` is kept until no array or tensor of this memory is left."""
+    memory = cupy.cuda.UnownedMemory(array.data.ptr, array.nbytes, owner, array.device.id)
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
 
 
 def synchronize_device(device: Any) -> None:
@@ -138,6 +178,11 @@ def new_event() -> Any:
 def record(event: Any, stream: Any) -> None:
     """Record an event on a stream."""
     event.record(stream)
+
+
+def wait_for(event: Any) -> None:
+    """Wait until a stream has reached an event; an event that was never recorded is not waited for."""
+    event.synchronize()
 
 
 def seconds_between(begin: Any, end: Any) -> float:

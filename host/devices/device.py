@@ -41,8 +41,8 @@ class Device(Protocol):
     def full(self, size: int, value: Any, dtype: Any) -> Any:
         """Return an array filled with ``value``."""
 
-    def upload(self, array: np.ndarray[Any, Any]) -> Any:
-        """Copy a host array to the device; the CPU returns the array itself."""
+    def upload(self, array: np.ndarray[Any, Any], dtype: Any = None) -> Any:
+        """Copy a host array to the device, converted to ``dtype``; the CPU returns an array of that dtype itself."""
 
     def download(self, array: Any) -> np.ndarray[Any, Any]:
         """Copy an array to the host; the CPU returns the array itself."""
@@ -68,6 +68,9 @@ class MemoryDevice(Device, Protocol):
 
     def adopt(self, array: Any) -> Any:
         """Return a user's array in this device's memory as an array of the device, without copying it."""
+
+    def hand_out(self, array: Any) -> Any:
+        """Return an array of the same memory that is complete, and that users may use on any stream of the device."""
 
     def copy(self, array: Any, dtype: Any) -> Any:
         """Copy an array within the device, as elements of a dtype of the same size; it may be modified afterwards."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
-from gpu_pregel.host.devices.lowering import lower
+from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, source_digest, stored
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
-from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, compile_kernel
+from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, compile_kernel, load_kernel, processor
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 from gpu_pregel.host.emulator.machine.launch_arguments import flatten
+from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
@@ -23,26 +26,38 @@ from gpu_pregel.kernels.library.jit_cuda import Kernel
 SHADOW_BYTES = 50
 """Maximum size of the shadow memory per byte of an array."""
 
-_compiled: dict[Kernel, CompiledKernel] = {}
+_compiled: dict[Kernel | str, CompiledKernel] = {}
+"""Kernels by their digests, which equal kernels share; a kernel without a digest is its own key."""
 _memory = EmulatedMemory()
 
 
 def compile_for_emulation(kernel: Kernel) -> CompiledKernel:
-    """Lower a kernel with Numba-CUDA and compile the result for the emulated machine."""
-    ir = lower(kernel.function, kernel.signature)
-    code = kernel.function.__code__
-    return compile_kernel(
-        LoweredKernel(
-            name=kernel.name,
-            modules=ir.modules,
-            entry=ir.entry,
-            parameters=code.co_varnames[: code.co_argcount],
-            argument_types=kernel.signature,
-            racy=kernel.racy,
-            relaxed=kernel.relaxed,
-            location=(code.co_filename, code.co_firstlineno),
+    """Return a kernel that the emulated machine can run, compiled once per machine."""
+
+    def make() -> NativeCode:
+        ir = lowered(kernel)
+        code = kernel.function.__code__
+        return compile_kernel(
+            LoweredKernel(
+                name=kernel.name,
+                modules=ir.modules,
+                entry=ir.entry,
+                parameters=code.co_varnames[: code.co_argcount],
+                argument_types=kernel.signature,
+                racy=kernel.racy,
+                relaxed=kernel.relaxed,
+                location=(code.co_filename, code.co_firstlineno),
+            )
         )
-    )
+
+    return load_kernel(stored(kernel, "emulated", _versions(), make))
+
+
+@functools.cache
+def _versions() -> tuple[object, ...]:
+    """Return what the machine code of an emulated kernel depends on beside the kernel."""
+    emulator = Path(import_module("gpu_pregel.host.emulator").__file__ or "").parent
+    return (*lowering_versions(), *processor(), source_digest(emulator))
 
 
 class EmulatedDevice:
@@ -83,9 +98,9 @@ class EmulatedDevice:
         """Return an array filled with ``value``."""
         return self._allocate(self.memory.full, size, value, dtype)
 
-    def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        """Copy a one-dimensional host array to the device."""
-        return self._allocate(self.memory.asarray, array)
+    def upload(self, array: np.ndarray[Any, Any], dtype: Any = None) -> DeviceArray:
+        """Copy a one-dimensional host array to the device, converted to ``dtype``."""
+        return self._allocate(self.memory.asarray, array, dtype)
 
     def _allocate(self, allocate: Callable[..., DeviceArray], *arguments: Any) -> DeviceArray:
         try:
@@ -98,6 +113,10 @@ class EmulatedDevice:
         return array.get()
 
     def adopt(self, array: DeviceArray) -> DeviceArray:
+        """Return the array."""
+        return array
+
+    def hand_out(self, array: DeviceArray) -> DeviceArray:
         """Return the array."""
         return array
 
@@ -133,19 +152,22 @@ class EmulatedDevice:
         if size <= 0:
             return
         kernel = kernel.resolved(arguments)
-        if kernel not in _compiled:
+        key = kernel_digest(kernel) or kernel
+        if key not in _compiled:
             with compiling():
                 load_machine()
-                _compiled[kernel] = compile_for_emulation(kernel)
-        compiled = _compiled[kernel]
+                _compiled[key] = compile_for_emulation(kernel)
+        compiled = _compiled[key]
         words, regions = flatten(compiled, arguments)
         self.launches += 1
+        blocks = -(-size // kernel.items)
         run(
             compiled,
             words,
             regions,
-            grid=(-(-size // kernel.items), 1, 1),
+            grid=(min(blocks, MULTIPROCESSORS) if kernel.cooperative else blocks, 1, 1),
             block=(kernel.block, 1, 1),
+            cooperative=kernel.cooperative,
             seed=self.seed,
             launch=self.launches,
             counts=self._counts_of(compiled),

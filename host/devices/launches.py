@@ -7,21 +7,30 @@ Numba's own launch inspects all arrays at every launch and takes ten times as lo
 from __future__ import annotations
 
 import ctypes
+import functools
 import operator
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numba
 import numpy as np
+from cuda.bindings import nvjitlink
 from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
+from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
-from gpu_pregel.host.devices.lowering import to_ltoir
+from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
+from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
+
+_COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
+"""The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
 
 
 class Launcher:
@@ -46,6 +55,7 @@ class Launcher:
         self._number = number
         self._parameters = KernelParameters(pointer)
         self._loaded: weakref.WeakKeyDictionary[Kernel, _LoadedKernel] = weakref.WeakKeyDictionary()
+        self._by_digest: weakref.WeakValueDictionary[str | None, _LoadedKernel] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
         self._thread = threading.local()
 
@@ -59,25 +69,47 @@ class Launcher:
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        config = LaunchConfig(grid=-(-size // loaded.items), block=loaded.block)
-        launch(self._stream, config, loaded.code, *self._parameters.flatten(loaded.kinds, arguments))
+        launch(
+            self._stream, self._config(loaded, size), loaded.code, *self._parameters.flatten(loaded.kinds, arguments)
+        )
+
+    def _config(self, loaded: _LoadedKernel, size: int) -> LaunchConfig:
+        """Return the shape of a launch over ``size`` items."""
+        blocks = -(-size // loaded.items)
+        if not loaded.cooperative:
+            return LaunchConfig(grid=blocks, block=loaded.block)
+        blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))
+        return LaunchConfig(grid=blocks, block=loaded.block, **{_COOPERATIVE: True})
 
     def _load(self, kernel: Kernel) -> _LoadedKernel:
         with self._lock:
             if kernel not in self._loaded:
-                kinds = tuple(map(parameter_kind, kernel.signature))
                 with compiling():
-                    self._loaded[kernel] = _LoadedKernel(load(kernel, self._cc), kinds, kernel.block, kernel.items)
+                    self._loaded[kernel] = self._load_equal(kernel)
             return self._loaded[kernel]
 
+    def _load_equal(self, kernel: Kernel) -> _LoadedKernel:
+        """Load a kernel, unless an equal one is loaded."""
+        digest = kernel_digest(kernel)
+        found = self._by_digest.get(digest)
+        if found is None or found.items != kernel.items:
+            kinds = tuple(map(parameter_kind, kernel.signature))
+            shape = (kernel.block, kernel.items, kernel.cooperative)
+            found = _LoadedKernel(load(kernel, self._cc), kinds, *shape)
+            if digest is not None:
+                self._by_digest[digest] = found
+        return found
 
-class _LoadedKernel(NamedTuple):
+
+@dataclass(frozen=True, eq=False)
+class _LoadedKernel:
     """A kernel loaded on a GPU."""
 
     code: Any
     kinds: tuple[Any, ...]
     block: int
     items: int
+    cooperative: bool
 
 
 def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
@@ -86,9 +118,28 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
     The code is linked from LTO-IR. Linking from PTX would add functions for divisions and for shuffles of diverged
     warps, which need half as many registers again on chips before sm_90.
     """
-    code, entry = to_ltoir(kernel.function, kernel.signature, cc, block=kernel.block)
-    options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
-    return Linker(ObjectCode.from_ltoir(code), options=options).link("cubin"), entry
+
+    def make() -> tuple[bytes, str]:
+        ir = lowered(kernel)
+        code = ObjectCode.from_ltoir(compile_ir(ir, cc, lto=True))
+        options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
+        return bytes(Linker(code, options=options).link("cubin").code), ir.entry
+
+    code, entry = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
+    return ObjectCode.from_cubin(code), entry
+
+
+def linker_version() -> tuple[int, int]:
+    """Return the version of CUDA that nvJitLink belongs to."""
+    major, minor = nvjitlink.version()
+    return int(major), int(minor)
+
+
+@functools.cache
+def _linker_versions() -> tuple[object, ...]:
+    """Return what identifies libNVVM and nvJitLink: their own version numbers do not tell all releases apart."""
+    found = [load_nvidia_dynamic_lib(name).abs_path for name in ("nvvm", "nvJitLink")]
+    return tuple((path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in found)
 
 
 def load(kernel: Kernel, cc: tuple[int, int]) -> Any:

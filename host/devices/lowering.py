@@ -1,4 +1,4 @@
-"""Lowering of a CUDA kernel's Python function to LLVM IR or LTO-IR without a GPU or a CUDA context.
+"""Lowering of a CUDA kernel's Python function to LLVM IR, LTO-IR and PTX without a GPU or a CUDA context.
 
 Numba-CUDA queries the current GPU for its compute capability when one function calls another, and libNVVM for a
 constant data layout. This module intercepts both queries.
@@ -20,7 +20,8 @@ _DATA_LAYOUT = (
     "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-f32:32:32-f64:64:64-v16:16:16-"
     "v32:32:32-v64:64:64-v128:128:128-n16:32:64"
 )
-_EMULATED_CAPABILITY = (8, 0)
+_CAPABILITY = (7, 0)
+"""The compute capability for which kernels are lowered: the lowest, as the LLVM IR is the same for all."""
 _lock = threading.RLock()
 _thread = threading.local()
 
@@ -33,7 +34,7 @@ class KernelIR:
     entry: str
 
 
-def lower(function: Callable[..., Any], argument_types: Sequence[Any]) -> KernelIR:
+def lower(function: Callable[..., Any], argument_types: Sequence[Any], *, block: Any = None) -> KernelIR:
     """Compile a kernel to LLVM IR.
 
     Parameters
@@ -42,50 +43,83 @@ def lower(function: Callable[..., Any], argument_types: Sequence[Any]) -> Kernel
         The kernel as a plain Python function.
     argument_types : sequence
         Numba types of its parameters.
+    block : int or (int, int), optional
+        The maximum number of threads per block, and the number of blocks per multiprocessor for which registers are
+        allocated.
 
     Raises
     ------
     MissingPackageError
         The package numba-cuda is not installed.
     """
-    library = code_library(function, argument_types, _EMULATED_CAPABILITY)
-    own, *others = library.modules
-    # A module called by two functions is listed twice, and the order is that of a set.
-    called = sorted(str(module) for module in {id(module): module for module in others}.values())
-    return KernelIR((str(own), *called), library._entry_name)
+    library = _code_library(function, argument_types, block)
+    # A function that is called by none of the modules before its own would not be linked.
+    modules: dict[int, str] = {}
+    _add_modules(library, modules)
+    return KernelIR(tuple(modules.values()), library._entry_name)
 
 
-def to_ltoir(
-    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int
-) -> tuple[bytes, str]:
-    """Compile a kernel to LTO-IR; return it with the name of the kernel's function."""
-    library = code_library(function, argument_types, cc, block=block)
-    return library.get_ltoir(cc=cc), library._entry_name
+def _add_modules(library: Any, modules: dict[int, str]) -> None:
+    """Add the modules of a library by id, callers before the functions that they call, in the same order every time."""
+    if id(library) not in modules:
+        modules[id(library)] = str(library._module)
+        for called in sorted(library._linking_libraries, key=lambda one: (one.name, str(one._module.name))):
+            _add_modules(called, modules)
 
 
-def code_library(
-    function: Callable[..., Any], argument_types: Sequence[Any], cc: tuple[int, int], *, block: int | None = None
-) -> Any:
-    """Return Numba-CUDA's code library of a kernel with at most ``block`` threads per block."""
-    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+def compile_ir(ir: KernelIR, cc: tuple[int, int], *, lto: bool) -> bytes:
+    """Compile LLVM IR to LTO-IR or PTX for a compute capability; this needs libNVVM."""
+    from numba.cuda.cudadrv import nvrtc, nvvm
+
+    options: dict[str, Any] = {"opt": 3, "arch": nvrtc.get_arch_option(*cc)}
+    if lto:
+        options["gen-lto"] = None
+    code: bytes = nvvm.compile_ir(list(ir.modules), **options)
+    return code
+
+
+def nvvm_versions() -> tuple[object, ...]:
+    """Return the versions and the data layout of libNVVM, which are part of lowered kernels."""
+    from numba.cuda.cudadrv import nvvm
+
+    with _fixed_data_layout():
+        library = nvvm.NVVM()
+        return (*library.get_ir_version(), library.data_layout)
+
+
+def _code_library(function: Callable[..., Any], argument_types: Sequence[Any], block: Any) -> Any:
+    """Return Numba-CUDA's code library of a kernel."""
+    _require_packages()
     from numba.cuda import compiler, types
 
     if not hasattr(compiler, "_compile_pyfunc_with_fixup"):
         raise MissingPackageError(
             "compiling CUDA kernels needs another version of numba-cuda: pip install gpu-pregel[emulated]"
         )
-    with _lock, _fixed_capability(cc), _fixed_data_layout(), _line_info_only():
+    with compiling_functions():
         library, _ = compiler._compile_pyfunc_with_fixup(
             function,
             types.void(*argument_types),
             device=False,
             abi="numba",
-            cc=cc,
+            cc=_CAPABILITY,
             lineinfo=True,
             fastmath=False,
             launch_bounds=block,
         )
     return library
+
+
+def _require_packages() -> None:
+    require("numba_cuda", "compiling CUDA kernels", "gpu-pregel[emulated]")
+
+
+@contextlib.contextmanager
+def compiling_functions() -> Iterator[None]:
+    """Let Numba-CUDA compile device functions without a GPU, one thread at a time."""
+    _require_packages()
+    with _lock, _fixed_capability(_CAPABILITY), _fixed_data_layout(), _line_info_only():
+        yield
 
 
 class _CapabilityOnly:

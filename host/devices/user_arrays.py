@@ -24,9 +24,15 @@ def find_device(values: object) -> MemoryDevice | None:
     emulated = sys.modules.get(_EMULATED)
     if emulated is not None and isinstance(values, emulated.DeviceArray):
         return _memory_device("emulated")
-    if getattr(values, "__cuda_array_interface__", None) is None:
+    interface = getattr(values, "__cuda_array_interface__", None)
+    if interface is None:
         return None
-    return _memory_device(f"cuda:{_cupy_calls().device_number(values)}")
+    calls = _cupy_calls()
+    if hasattr(values, "__dlpack_device__"):
+        return _memory_device(f"cuda:{values.__dlpack_device__()[1]}")
+    # The null pointer of an empty array is on no GPU.
+    pointer = interface["data"][0]
+    return _memory_device(f"cuda:{calls.device_number(pointer) if pointer else 0}")
 
 
 def import_dlpack(tensor: Any) -> Any:
@@ -34,6 +40,15 @@ def import_dlpack(tensor: Any) -> Any:
     if not hasattr(tensor, "__dlpack_device__") or tensor.__dlpack_device__()[0] != _DLPACK_CUDA:
         return None
     return _cupy_calls().from_dlpack(tensor)
+
+
+def hand_out(values: Any) -> Any:
+    """Return an array in device memory, or a tuple of them, for use on any stream; anything else unchanged."""
+    if isinstance(values, tuple):
+        parts = [hand_out(part) for part in values]
+        return values._make(parts) if hasattr(values, "_make") else tuple(parts)
+    device = find_device(values)
+    return values if device is None else device.hand_out(values)
 
 
 def _cupy_calls() -> Any:

@@ -71,7 +71,7 @@ class DeviceGraph:
         """Return the copy of a host array that never changes, converted to ``dtype`` if one is given."""
         key = _key(array, dtype)
         if key not in self._copies:
-            self._copies[key] = array, self.device.upload(np.ascontiguousarray(array, dtype))
+            self._copies[key] = array, self.device.upload(array, dtype)
         return self._copies[key][1]
 
     def has(self, array: Any) -> bool:

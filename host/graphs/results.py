@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpu_pregel.host.arguments import require
+from gpu_pregel.host.devices.user_arrays import hand_out
 from gpu_pregel.host.graphs import package
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.interchange import as_table
@@ -48,6 +49,11 @@ class Result:
     graph: Graph
     stats: dict[str, Any]
     trace: Sequence[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if field.name not in ("graph", "stats", "trace"):
+                object.__setattr__(self, field.name, hand_out(getattr(self, field.name)))
 
     @property
     def _values(self) -> Array:

@@ -17,7 +17,7 @@ from gpu_pregel.host.programs.bounded_cache import BoundedCache
 from gpu_pregel.host.programs.checks import place_of, result_type
 from gpu_pregel.host.programs.functions import device_function
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 from gpu_pregel.kernels.library.jit_cpu import device
@@ -126,17 +126,23 @@ def compile_bodies(bodies: Bodies, returns: str, jit: Any = device) -> CompiledB
     ProgramError
         A function cannot be compiled, or does not return what ``returns`` needs.
     """
-    name = f"body-{_digest(bodies, returns)}"
-    # A digest that is not complete is valid in this process only.
-    is_lasting = all(_fingerprint_of(one)[0].is_complete for one in bodies[:2] if one is not None)
-    total = load_note(name) if is_lasting else None
+    digest = lasting_digest(bodies, returns)
+    name = f"body-{digest}"
+    total = None if digest is None else load_value(name)
     if total not in ("<i8", "<f8"):
         total = _check(bodies, returns).str
-        if is_lasting:
-            save_note(name, total)
+        if digest is not None:
+            save_value(name, total)
     return CompiledBodies(
         device_function(bodies.body, jit), device_function(bodies.receives or always, jit), np.dtype(total)
     )
+
+
+def lasting_digest(bodies: Bodies, returns: str) -> str | None:
+    """Return a digest of what kernels of these bodies depend on; None if it is valid in this process only."""
+    if not all(_fingerprint_of(one)[0].is_complete for one in bodies[:2] if one is not None):
+        return None
+    return _digest(bodies, returns)
 
 
 def _digest(bodies: Bodies, returns: str) -> str:

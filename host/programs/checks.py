@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -19,11 +18,11 @@ from gpu_pregel.host.programs.combiners import field_names
 from gpu_pregel.host.programs.interpreter import BOOL
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.cache import load_note, save_note
+from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.library.fingerprint import large_integers
 from gpu_pregel.kernels.programs.fields import Fields, Parameters, VertexContext, named_type
 
-_COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
+COMPILE_ERRORS = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises; its error for syntax that it cannot compile, such as an import, is no ``NumbaError``."""
 
 _IS_ATOMIC = re.compile(rf"Function\(<function ({'|'.join(one.__name__ for one in atomics.PORTABLE)}) at ")
@@ -51,26 +50,33 @@ class ProgramChecks:
     def run(self, device: dict[str, Any], contributions: dict[str, Any]) -> dict[str, np.dtype[Any]]:
         """Raise ``ProgramError`` at the first error; return the dtypes of the aggregates."""
         if self._note is not None:
-            with suppress(ValueError, TypeError, AttributeError):
-                return {name: np.dtype(text) for name, text in json.loads(load_note(self._note) or "").items()}
-        value, message = _numba_type(self._value), _numba_type(self._message)
-        dtypes = self._check_aggregators(contributions, value)
-        context = self._context_type(_named_type("Aggregated", dtypes))
-        _check(device["init"], "init", (context,), self._value)
-        weight = types.float32
-        sending = (value, weight, context) if self._program.sends_per_edge else (value, context)
-        _check(device["message"], "message", sending, self._message)
-        _check(device["combine"], "combine", (message, message), self._message)
-        _check(device["apply"], "apply", (value, message, context), self._value)
-        if "receives" in device:
-            _check(device["receives"], "receives", (value, context), BOOL)
-        if "active" in device:
-            _check(device["active"], "active", (value, value, context), BOOL)
-        if "initially_active" in device:
-            _check(device["initially_active"], "initially_active", (context,), BOOL)
+            known: dict[str, np.dtype[Any]] | None = load_value(self._note)
+            if known is not None:
+                return known
+        dtypes = self._check_aggregators(contributions, _numba_type(self._value))
+        results = {"init": self._value, "message": self._message, "combine": self._message, "apply": self._value}
+        kinds = self.argument_types(dtypes)
+        for role in ("init", "message", "combine", "apply", "receives", "active", "initially_active"):
+            if role in device:
+                _check(device[role], role, kinds[role], results.get(role, BOOL))
         if self._note is not None:
-            save_note(self._note, json.dumps({name: dtype.str for name, dtype in dtypes.items()}))
+            save_value(self._note, dtypes)
         return dtypes
+
+    def argument_types(self, dtypes: dict[str, np.dtype[Any]]) -> dict[str, tuple[Any, ...]]:
+        """Return the types of the functions' arguments, by role; ``dtypes`` are those of the aggregates."""
+        value, message, weight = _numba_type(self._value), _numba_type(self._message), types.float32
+        context = self._context_type(_named_type("Aggregated", dtypes))
+        return {
+            "init": (context,),
+            "initially_active": (context,),
+            "message": (value, weight, context) if self._program.sends_per_edge else (value, context),
+            "combine": (message, message),
+            "apply": (value, message, context),
+            "receives": (value, context),
+            "active": (value, value, context),
+            "aggregator": (value, value, context),
+        }
 
     def _check_aggregators(self, contributions: dict[str, Any], value: Any) -> dict[str, np.dtype[Any]]:
         """Return the dtypes of the aggregates; an aggregator that reads an aggregate must declare its dtype."""
@@ -117,7 +123,7 @@ def result_type(function: Any, role: str, arguments: tuple[Any, ...]) -> Any:
         raise ProgramError(f"{role} uses the integer {number}, which exceeds 64 bits{place_of(function)}")
     try:
         function.compile(arguments)
-    except (*_COMPILE_ERRORS, NotImplementedError) as error:
+    except (*COMPILE_ERRORS, NotImplementedError) as error:
         raise ProgramError(
             f"{role} cannot be compiled{place_of(function, error)}: {_essence(error)}\n"
             f"Use numbers, tuples, functions of math and NumPy that Numba supports, and Python functions made of these."
@@ -130,7 +136,7 @@ def explaining_compilation(device: str) -> Iterator[None]:
     """Convert errors of functions that compile for the CPU, as checked before, but not for ``device``."""
     try:
         yield
-    except _COMPILE_ERRORS as error:
+    except COMPILE_ERRORS as error:
         found = re.search(r" at (\S+\.py) \((\d+)\)", _plain_text(error))
         place = f" ({found[1]}, line {found[2]})" if found else ""
         raise ProgramError(

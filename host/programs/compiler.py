@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,21 @@ class CompiledProgram:
     aggregate_folds: tuple[Callable[[Any, Any], Any], ...]
     """The combiner of each aggregate, as a Python function for the host."""
     parameters: Parameters
+    records: bool
+    """Whether the kernels record what the functions raise; they may."""
+    declaration: VertexProgram
     init: Any
     signal: Any
     pull: Any
     slot: Any
     push: Any
     apply: Any
+    chain: Any
+    """Runs many supersteps in one launch; None on the CPU, and if single supersteps need more than this kernel has."""
 
+
+Guard = Callable[[Functions, dict[str, tuple[Any, ...]]], Functions]
+"""Adds guards to functions; the second argument has the types of their arguments, by role."""
 
 _compiled = BoundedCache(_MAX_COMPILED)
 
@@ -79,6 +87,7 @@ def compile_program(program: VertexProgram, *, has_weights: bool, check: bool = 
             "slot": kernel(pull_cpu.make_slot(one)),
             "push": None if one.message.is_tuple else kernel(push_cpu.make_push(one, has_weights=has_weights)),
             "apply": kernel(program_cpu.make_apply(one, always=program.active == "always")),
+            "chain": None,
         }
 
     return _from_memory(("cpu", check, fingerprint.hexdigest()), program, fingerprint, function, make_kernels)
@@ -90,8 +99,16 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
     ``offset`` is the dtype of edge positions, ``weight`` that of weights, or None. The functions are checked with the
     CPU's compiler, so that errors are those of :func:`compile_program`.
     """
+    from gpu_pregel.host.programs.raises import raising_roles
     from gpu_pregel.kernels.library import jit_cuda
-    from gpu_pregel.kernels.programs import array_types_cuda, program_cuda, pull_cuda, push_cuda
+    from gpu_pregel.kernels.programs import (
+        array_types_cuda,
+        chain_cuda,
+        guards_cuda,
+        program_cuda,
+        pull_cuda,
+        push_cuda,
+    )
 
     weight = weight if program.sends_per_edge else None
     fingerprint = fingerprint_program(program, has_weights=weight is not None, with_package=True)
@@ -105,10 +122,25 @@ def compile_for_cuda(program: VertexProgram, *, offset: np.dtype[Any], weight: n
             "slot": pull_cuda.make_slot(functions, arrays),
             "push": None if functions.message.is_tuple else push_cuda.make_push(functions, arrays),
             "apply": program_cuda.make_apply(functions, arrays, always=program.active == "always"),
+            "chain": chain_cuda.make_chain(functions, arrays) if _is_chained(program, functions) else None,
         }
 
+    def guard(functions: Functions, kinds: dict[str, tuple[Any, ...]]) -> Functions:
+        digest = fingerprint.hexdigest() if fingerprint.is_complete else None
+        return guards_cuda.with_guards(functions, raising_roles(functions, kinds, digest))
+
     key = ("cuda", offset, weight, fingerprint.hexdigest())
-    return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels)
+    return _from_memory(key, program, fingerprint, jit_cuda.device, make_kernels, guard)
+
+
+def _is_chained(program: VertexProgram, functions: Functions) -> bool:
+    """Whether a superstep needs no more than the vertices that send or receive: not if every vertex applies.
+
+    Aggregates are folded in the order of the vertices, which a queue does not keep, and a function that raises ends its
+    superstep.
+    """
+    is_plain = not (functions.aggregators or functions.records or functions.message.is_tuple)
+    return is_plain and program.active != "always"
 
 
 def _from_memory(
@@ -117,13 +149,15 @@ def _from_memory(
     fingerprint: Fingerprint,
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
+    guard: Guard | None = None,
 ) -> CompiledProgram:
     found: CompiledProgram | None = _compiled.get(key)
     if found is None:
         with compiling():
-            found = _compile(program, fingerprint, jit, make_kernels)
+            found = _compile(program, fingerprint, jit, make_kernels, guard)
         _compiled.keep(key, found)
-    return found
+    # Errors name the lines of this declaration, not of an equal one before it.
+    return replace(found, declaration=program)
 
 
 def _compile(
@@ -131,6 +165,7 @@ def _compile(
     fingerprint: Fingerprint,
     jit: Jit,
     make_kernels: Callable[[Functions], dict[str, Any]],
+    guard: Guard | None,
 ) -> CompiledProgram:
     value, message = program_fields(program)
     combine, identity = resolve_combiner(program.combine, message)
@@ -161,10 +196,12 @@ def _compile(
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
     )
+    if guard is not None:
+        functions = guard(functions, checks.argument_types(dtypes))
     return CompiledProgram(
         value=value,
-        message=message,
-        identity=identity,
+        message=functions.message,
+        identity=functions.identity,
         per_edge=program.sends_per_edge,
         receives=program.receives is not None,
         is_selective=functions.is_selective,
@@ -172,6 +209,8 @@ def _compile(
         aggregates=tuple(aggregates),
         aggregate_folds=tuple(folds),
         parameters=functions.parameters,
+        records=functions.records,
+        declaration=program,
         **make_kernels(functions),
     )
 

@@ -1,7 +1,8 @@
 """The state of a vertex program's run on a CUDA device, and its phases as launches.
 
-After each superstep the host reads one small array, ``control``. While the frontier is small, several supersteps are
-launched before the host reads it; kernels launched beyond the end of the run see the device's done flag and return.
+After each superstep the host reads one small array, ``control``. While the frontier is small, one kernel runs up to
+``CHAIN`` supersteps before the host reads their figures. Where that is not possible, several supersteps are launched
+before the host reads; kernels launched beyond the end of the run see the device's done flag and return.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import NotEnoughMemoryError
+from gpu_pregel.errors import DeviceError, NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
 from gpu_pregel.host.graphs.partitions import Partition
 from gpu_pregel.host.programs.checks import explaining_compilation
 from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
+from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
+from gpu_pregel.kernels.programs.chain_cuda import STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
-from gpu_pregel.kernels.programs.figures_cuda import FIGURES, NO_LIMIT, ROW, ROWS
+from gpu_pregel.kernels.programs.failures_cuda import read_failure
+from gpu_pregel.kernels.programs.figures_cuda import FAILURE, FIGURES, NO_LIMIT, ROW, ROWS
 from gpu_pregel.kernels.programs.program_cuda import MAX_BLOCKS
 from gpu_pregel.kernels.programs.push_cuda import WORDS_PER_WARP
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
@@ -30,8 +34,12 @@ Array = np.ndarray[Any, Any]
 
 BATCH = 32
 """Supersteps launched before the host reads their figures."""
+CHAIN = 1 << 10
+"""Maximum number of supersteps in one launch; some milliseconds, so that Ctrl-C and progress work."""
 _BATCH_EDGES = 1 << 16
-"""With at most this many active edges launching takes longer than running, so supersteps are launched in batches."""
+"""With at most this many active edges launching takes longer than running, so supersteps are launched together."""
+_ALONE_EDGES = 1 << 9
+"""With at most this many active edges one block takes less time than a barrier of all blocks."""
 
 
 class CudaPartition(PartitionState):
@@ -59,6 +67,7 @@ class CudaState(ProgramState):
         Holds the copies of the edges.
     device : Device
         The device to run on, which can access the arrays of the graph's device.
+    failures : FailureReport
     always : bool
         Whether every vertex applies in every superstep.
     push_limit : int or None
@@ -83,6 +92,7 @@ class CudaState(ProgramState):
         in_degrees: Array,
         graph: DeviceGraph,
         device: Device,
+        failures: FailureReport,
         *,
         always: bool,
         push_limit: int | None,
@@ -118,10 +128,17 @@ class CudaState(ProgramState):
             part.pieces = made[f"pieces{k}"]
         frontier, touched = made["bitmaps"]
         self._use(VertexArrays(*degrees, made["values"], frontier, made["inbox"], touched))
-        self._signals = made["signals"]
-        self.context_arrays, self._totals, self._partials = made["aggregates"], made["totals"], made["partials"]
+        self._signals, self._partials = made["signals"], made["partials"]
         (self._counts,), (self._control,) = made["counts"], made["control"]
+        self._failures, self._rows_read, self._parameter_values = failures, 0, ()
+        record = (self._control[FAILURE : FAILURE + 1],) if program.records else ()
+        self.context_arrays, self._totals = (*made["aggregates"], *record), (*made["totals"], *record)
         (self._no_weights,), (self._no_rows,) = made["no weights"], made["no rows"]
+        self._can_chain = bool(program.chain) and exchange.shares_memory and partitions[0].is_whole
+        self._queue, self._received = made["queues"]
+        (self._chain_state,), (self._chain_control,) = made["chain state"], made["chain control"]
+        self._is_queued = False
+        """Whether the queue has the active vertices, as well as the frontier."""
 
     def _sizes(self, pieces: list[int]) -> dict[str, list[tuple[int, Any, Any]]]:
         """Return size, dtype and initial value, or None, of the state's arrays, by their purpose.
@@ -145,12 +162,16 @@ class CudaState(ProgramState):
             "counts": [(max(1, self._tiles) * FIGURES, np.int64, None)],
             "partials": [((self._tiles + 1) * WARPS, dtype, None) for _, dtype, _ in program.aggregates],
             "control": [(ROW + BATCH * width, np.int64, 0)],
+            "queues": [(min(n, _BATCH_EDGES), np.uint32, None)] * 2,
+            "chain state": [(STATE_LENGTH, np.int64, 0)],
+            "chain control": [(ROW + CHAIN * FIGURES, np.int64, 0)],
             "no weights": [(1, np.float32, 0)],
             "no rows": [(0, np.uint32, None)],
         }
 
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
+        self._is_queued = False
         if self._n == 0:
             return Activity(0, 0)
         own = self.vertices
@@ -159,7 +180,7 @@ class CudaState(ProgramState):
             *(self.context_arrays, self._totals, own.values, own.frontier),
             *(self._counts, self._partials, self._control),
         )
-        return self._read_figures()[0].activity
+        return self._read_figures(0, 1)[0].activity
 
     def execute(
         self,
@@ -172,15 +193,46 @@ class CudaState(ProgramState):
         """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
+        if direction == "push" and self._is_small(activity):
+            steps = self._chain(superstep, activity, min(limit, CHAIN))
+            if steps:
+                return steps
+        self._is_queued = False
         if direction == "pull":
             self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
-            return self._read_figures()
-        is_batch = activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory
-        for k in range(min(limit, BATCH) if is_batch else 1):
+            return self._read_figures(superstep, 1)
+        is_small = activity.active_edges <= _BATCH_EDGES
+        is_batch = is_small and self._exchange.shares_memory and not self._can_chain
+        batch = min(limit, BATCH) if is_batch else 1
+        for k in range(batch):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
-        return self._read_figures()
+        return self._read_figures(superstep, batch)
+
+    def _is_small(self, activity: Activity) -> bool:
+        """Whether the next supersteps are worth a queue: with half of its capacity if it has to be made first."""
+        most = _BATCH_EDGES if self._is_queued else _BATCH_EDGES // 2
+        return self._can_chain and max(activity.active_vertices, activity.active_edges) <= most
+
+    def _chain(self, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
+        """Run up to ``limit`` supersteps in one launch; none if a hub sends in the first."""
+        own, edges = self.vertices, self.partitions[0].out_edges
+        if not self._is_queued:
+            given = (own.frontier, own.out_degrees, superstep, self._queue, self._chain_state)
+            self._launch(list_frontier, len(own.frontier), *given)
+        most = min(_BATCH_EDGES, len(edges.indices))
+        self._launch(
+            *(self._program.chain, 1 if most <= _ALONE_EDGES else most, edges.begins, edges.ends),
+            *(edges.indices, self._weights(edges), own.out_degrees, own.in_degrees),
+            *(superstep, limit, *activity, min(self._push_limit, _BATCH_EDGES), _ALONE_EDGES),
+            *(self.context_arrays, own.inbox, own.touched, own.values, own.frontier),
+            *(self._queue, self._received, self._chain_state, self._chain_control),
+        )
+        self._is_queued = True
+        control = self._device.download(self._chain_control)
+        rows = control[ROW:].reshape(-1, FIGURES)[: control[ROWS]]
+        return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in rows.tolist()]
 
     def _push(self, superstep: int, row: int) -> None:
         """Sparse side: active sources send along their out-edges into the inboxes."""
@@ -260,10 +312,25 @@ class CudaState(ProgramState):
     def _mirrors(self, count: int) -> tuple[Any, ...]:
         return tuple(self._device.empty(count, dtype) for dtype in inbox_dtypes(self._program.message))
 
-    def _read_figures(self) -> list[SuperstepFigures]:
-        """Read the rows that the device has written since the last call: the one readback of a superstep."""
+    def _read_figures(self, superstep: int, launched: int) -> list[SuperstepFigures]:
+        """Read the rows of the supersteps launched, from ``superstep`` on: the one readback of a superstep.
+
+        Raises
+        ------
+        VertexError
+            A function of the program raised.
+        DeviceError
+            The device did not run the supersteps.
+        """
         control = self._device.download(self._control)
-        own = control[ROW:].reshape(-1, self._width)[: control[ROWS]]
+        written, self._rows_read = int(control[ROWS]) - self._rows_read, int(control[ROWS])
+        failure = read_failure(int(control[FAILURE]), [name for name, *_ in self._program.aggregates])
+        if failure is not None:
+            # The row of the superstep is missing if a message failed.
+            failed = superstep + written - (failure.role != "message")
+            raise self._failures.error_of(failure, failed, self, self._parameter_values)
+        own = control[ROW:].reshape(-1, self._width)[:written]
+        self._check_progress(own, superstep, launched, written)
         (rows,) = self._exchange.gather_figures([own])
         steps = []
         for row in rows:
@@ -275,14 +342,26 @@ class CudaState(ProgramState):
             steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
 
+    def _check_progress(self, rows: Array, superstep: int, launched: int, written: int) -> None:
+        """Raise unless the device has run at least one of the supersteps and stopped where they had to end."""
+        ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
+        if not 1 <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
+            raise DeviceError(
+                f"device {self._device.name!r} ran {written} supersteps of the {launched} launched from superstep "
+                f"{superstep} on: its kernels are wrong or its memory was overwritten; please report this, with the "
+                f"program and the versions that `gpu-pregel info` prints"
+            )
+
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""
+        count, record = len(self._program.aggregates), self._totals[-1:] if self._program.records else ()
         super().set_parameters(values)
-        count = len(self._program.aggregates)
+        self.context_arrays, self._parameter_values = (*self.context_arrays, *record), values
         self._totals = (*self._totals[:count], *self.context_arrays[count:])
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""
+        self._is_queued = False
         super().restore(arrays)
         self._totals = self._restored_aggregates("total", arrays)
 

@@ -81,6 +81,8 @@ def make_state(
     if isinstance(target, CpuDevice):
         return CpuState(compiled, parts, out_degrees, in_degrees, target, always=always, exchange=exchange)
     from gpu_pregel.host.programs.cuda_state import CudaState
+    from gpu_pregel.host.programs.failures import FailureReport
 
     arrays = (compiled, parts, out_degrees, in_degrees, graph._on(target), target)
-    return CudaState(*arrays, always=always, push_limit=push_limit, exchange=exchange)
+    failures = FailureReport(compiled, graph, target)
+    return CudaState(*arrays, failures, always=always, push_limit=push_limit, exchange=exchange)

@@ -65,20 +65,22 @@ class UserFunction:
                 return fit(result, self._fields)
             except _MisfitError as error:
                 failure, trace = f"it returns {error}", None
-        failed = VertexError(self.role, self._id_of(vertex), superstep, failure, self._place(trace))
+        place = line_of(self._function, trace)
+        failed = VertexError(self.role, self._id_of(vertex), superstep, failure, place)
         # With this traceback a debugger starts in the function.
         raise failed.with_traceback(trace)
 
-    def _place(self, trace: TracebackType | None) -> str:
-        """Return the file and the line in which a traceback ends, or those of the function."""
-        code = self._function.__code__
-        file, line = code.co_filename, code.co_firstlineno
-        while trace is not None:
-            file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
-        if file == "<string>":  # a built-in combiner
-            return ""
-        text = linecache.getline(file, line).strip()
-        return f"{file}, line {line}{f': {text}' if text else ''}"
+
+def line_of(function: Any, trace: TracebackType | None = None) -> str:
+    """Return the file and the line in which a traceback ends, or those of the function, with the line's text."""
+    code = getattr(function, "py_func", function).__code__
+    file, line = code.co_filename, code.co_firstlineno
+    while trace is not None:
+        file, line, trace = trace.tb_frame.f_code.co_filename, trace.tb_lineno, trace.tb_next
+    if file == "<string>":  # a built-in combiner
+        return ""
+    text = linecache.getline(file, line).strip()
+    return f"{file}, line {line}{f': {text}' if text else ''}"
 
 
 class _MisfitError(Exception):

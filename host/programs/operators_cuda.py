@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from gpu_pregel.host.devices.device import Device
@@ -17,12 +16,13 @@ from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, check_vertices
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.partitions import PartitionEdges, pack_bits
-from gpu_pregel.host.programs.bodies import Bodies, compile_bodies, kernel_of
+from gpu_pregel.host.programs.bodies import Bodies, kernel_of
 from gpu_pregel.host.programs.checks import explaining_compilation
-from gpu_pregel.kernels.library import jit_cuda, portable_cuda  # noqa: F401 (registers the operations of atomics)
+from gpu_pregel.host.programs.failures import check_bodies
+from gpu_pregel.host.programs.operator_kernels_cuda import OperatorKernel, make_kernel
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
-from gpu_pregel.kernels.programs import edges_cuda, frontier_cuda, pull_edges_cuda, vertices_cuda
-from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS
+from gpu_pregel.kernels.programs import frontier_cuda
+from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH, COUNT, HUBS, LIST_WARPS, RECORD
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 
 Array = np.ndarray[Any, Any]
@@ -49,6 +49,7 @@ class _Storage:
         self._device, self._most_hubs = device, m // (HUB_EDGES + 1)
         self.words = device.zeros(-(-n // WARP), np.uint32)
         self.control = device.zeros(CONTROL_LENGTH, np.int64)
+        self.record = self.control[RECORD:]
         self.reserve(0)
 
     def reserve(self, capacity: int) -> None:
@@ -67,6 +68,15 @@ class _Rows(NamedTuple):
     indptr: Any
     degrees: Any
     edges: DeviceEdges
+
+
+class _Sums(NamedTuple):
+    """Arrays for the sum of a dtype: those of the warps, then in ``control`` the sum and the record of failures."""
+
+    partials: Any
+    control: Any
+    result: Any
+    record: Any
 
 
 class CudaSet:
@@ -121,7 +131,7 @@ class CudaOperators:
         self._none, self._no_weights = device.empty(0, np.uint32), device.full(1, 1, np.float32)
         groups = -(-self._n // (WARP * WARP))
         self._counts = device.zeros(3 * min(LIST_WARPS, -(-max(1, groups) // WARPS) * WARPS), np.int64)
-        self._sums: dict[np.dtype[Any], tuple[Any, Any]] = {}
+        self._sums: dict[np.dtype[Any], _Sums] = {}
 
     def arrays_of(self, csr: CSR) -> CSR:
         """Return the arrays of the CSR or CSC in the device's memory."""
@@ -179,20 +189,21 @@ class CudaOperators:
         if returns == "sum":
             return self._sum_over_vertices(bodies, active, arrays)
         kind = "filter of queue" if active.queued else "filter of words"
-        kernel, _ = self._kernel(kind, bodies, returns)
+        kernel = self._kernel(kind, bodies, returns)
         degrees = self._rows_of(transposed=active.transposed).degrees
         result, storage = self._result(active.transposed, active.count if active.queued else None)
+        given = (*arrays, storage.record) if kernel.records else arrays
         if active.count and active.storage is not None and active.queued:
-            queued = (active.storage.queue, active.count, degrees, arrays)
+            queued = (active.storage.queue, active.count, degrees, given)
             found = (storage.words, storage.queue, storage.hubs, storage.firsts, storage.control)
-            self._launch(kernel, active.count, *queued, *found)
+            self._launch(kernel.kernel, active.count, *queued, *found)
         elif active.count:
             words = self._words_of(active)
-            self._launch(kernel, self._n, words, degrees, arrays, storage.words, storage.control)
-        return self._measured(result, active)
+            self._launch(kernel.kernel, self._n, words, degrees, given, storage.words, storage.control)
+        return self._measured(result, active, bodies, arrays)
 
     def _sum_over_vertices(self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...]) -> int | float:
-        kernel, total = self._kernel("sum of vertices", bodies, "sum")
+        kernel, total, records = self._kernel("sum of vertices", bodies, "sum")
         if not active.count:
             return 0 if total.kind == "i" else 0.0
         count, queue, words = self._n, self._none, self._words_of(active)
@@ -200,9 +211,11 @@ class CudaOperators:
         if active.storage is not None and active.queued and (active.ordered or total.kind != "f"):
             count, queue, words = active.count, active.storage.queue, self._none
         threads = min(count, MAX_BLOCKS * BLOCK)
-        partials, warps = self._partials(total, -(-threads // BLOCK) * WARPS)
-        self._launch(kernel, threads, queue, count, words, arrays, partials)
-        return self._folded(total, warps)
+        warps = -(-threads // BLOCK) * WARPS
+        sums = self._sums_of(total, warps)
+        given = (*arrays, sums.record) if records else arrays
+        self._launch(kernel, threads, queue, count, words, given, sums.partials)
+        return self._folded(total, warps, bodies, arrays)
 
     def process_edges(
         self, bodies: Bodies, active: CudaSet, arrays: tuple[Any, ...], returns: str, *, transpose: bool, push: bool
@@ -210,30 +223,32 @@ class CudaOperators:
         """Return the sum of what the body returns, or the set of the receivers for which it returns true."""
         # A push reads the rows of the senders, a pull those of the receivers.
         rows = self._rows_of(transposed=transpose == push and self._graph.is_directed)
-        kernel, total = self._kernel("push" if push else "pull", bodies, returns)
+        kernel, total, records = self._kernel("push" if push else "pull", bodies, returns)
         prepare = self._pushed if push else self._pulled
         if returns == "sum":
             if not active.count:
                 return 0 if total.kind == "i" else 0.0
-            warps, given = prepare(active, rows, arrays, bodies, transpose, total)
-            partials, warps = self._partials(total, warps)
-            self._launch(kernel, warps * WARP, *given, partials)
-            return self._folded(total, warps)
+            warps, given = prepare(active, rows, bodies, transpose, total)
+            sums = self._sums_of(total, warps)
+            passed = (*arrays, sums.record) if records else arrays
+            self._launch(kernel, warps * WARP, *given, passed, sums.partials)
+            return self._folded(total, warps, bodies, arrays)
         if not active.count:
             return self._result(transpose, 0)[0]
-        warps, given = prepare(active, rows, arrays, bodies, transpose, total)
+        warps, given = prepare(active, rows, bodies, transpose, total)
         result, storage = self._result(transpose, active.edges if push else None)
         if warps:
             degrees = self._rows_of(transposed=transpose).degrees
             before = () if push else (degrees is not rows.degrees,)
             found = (storage.queue, storage.hubs, storage.firsts) if push else ()
-            self._launch(kernel, warps * WARP, *given, *before, degrees, storage.words, *found, storage.control)
-        return self._measured(result, active)
+            passed = (*arrays, storage.record) if records else arrays
+            self._launch(kernel, warps * WARP, *given, passed, *before, degrees, storage.words, *found, storage.control)
+        return self._measured(result, active, bodies, arrays)
 
     def _pushed(
-        self, active: CudaSet, rows: _Rows, arrays: Any, bodies: Bodies, transpose: bool, total: np.dtype[Any]
+        self, active: CudaSet, rows: _Rows, bodies: Bodies, transpose: bool, total: np.dtype[Any]
     ) -> tuple[int, tuple[Any, ...]]:
-        """Return the number of warps of a push, and its arguments up to those for the result."""
+        """Return the number of warps of a push, and its arguments up to those of the bodies."""
         edges, storage = rows.edges, active.storage
         if storage is None:
             # An empty queue stands for all vertices.
@@ -246,16 +261,16 @@ class CudaOperators:
             count, queue, hubs, firsts = active.count, storage.queue, storage.hubs, storage.firsts
             hub_count, pieces = active.hubs >> 32, active.hubs & _PIECES
         given = (queue, count, hubs, firsts, hub_count, pieces)
-        rest = (rows.indptr, edges.indices, self._weights(edges, bodies), arrays)
+        rest = (rows.indptr, edges.indices, self._weights(edges, bodies))
         return -(-count // WARP) + pieces, (*given, *rest)
 
     def _pulled(
-        self, active: CudaSet, rows: _Rows, arrays: Any, bodies: Bodies, _transpose: bool, _total: Any
+        self, active: CudaSet, rows: _Rows, bodies: Bodies, _transpose: bool, _total: Any
     ) -> tuple[int, tuple[Any, ...]]:
-        """Return the number of warps of a pull, and its arguments up to those for the result."""
+        """Return the number of warps of a pull, and its arguments up to those of the bodies."""
         edges = rows.edges
         pieces = (edges.piece_vertices, edges.piece_begins, edges.piece_ends)
-        given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies), arrays)
+        given = (rows.indptr, *pieces, edges.indices, self._weights(edges, bodies))
         # As many edges of a row as are needed, on average, to find one from the frontier.
         quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))
         return -(-self._n // WARP) + len(edges.piece_vertices), (self._words_of(active), quota, *given)
@@ -291,10 +306,12 @@ class CudaOperators:
         result.is_measured = most == 0
         return result, storage
 
-    def _measured(self, result: CudaSet, active: CudaSet) -> CudaSet:
+    def _measured(self, result: CudaSet, active: CudaSet, bodies: Bodies, arrays: tuple[Any, ...]) -> CudaSet:
         """Return the result after reading its figures: the one readback of a superstep."""
         if active.count and result.storage is not None:
-            result.measure(self._device.download(result.storage.control))
+            control = self._device.download(result.storage.control)
+            check_bodies(control[RECORD:], bodies, arrays, self._graph, self._device)
+            result.measure(control)
         return result
 
     def _capacity(self, most: int) -> int:
@@ -317,18 +334,23 @@ class CudaOperators:
         self._launch(frontier_cuda.clear, size, *given)
         return storage
 
-    def _partials(self, total: np.dtype[Any], warps: int) -> tuple[Any, int]:
-        """Return an array for the sums of that many warps, and their number."""
+    def _sums_of(self, total: np.dtype[Any], warps: int) -> _Sums:
+        """Return arrays for the sums of that many warps."""
         kept = self._sums.get(total)
-        if kept is None or len(kept[0]) < warps:
-            self._sums[total] = kept = self._device.empty(warps, total), self._device.empty(1, total)
-        return kept[0], warps
+        if kept is None or len(kept.partials) < warps:
+            control = self._device.zeros(3, np.int64)
+            kept = _Sums(self._device.empty(warps, total), control, control[:1].view(total), control[1:])
+            self._sums[total] = kept
+        return kept
 
-    def _folded(self, total: np.dtype[Any], warps: int) -> int | float:
+    def _folded(self, total: np.dtype[Any], warps: int, bodies: Bodies, arrays: tuple[Any, ...]) -> int | float:
         """Return the sum of the partial sums of all warps."""
-        partials, result = self._sums[total]
-        self._launch(frontier_cuda.make_fold(total), BLOCK, partials, warps, result)
-        number: int | float = self._device.download(result)[0].item()
+        sums = self._sums.pop(total)  # they are kept unless a body raised
+        self._launch(frontier_cuda.make_fold(total), BLOCK, sums.partials, warps, sums.result)
+        control = self._device.download(sums.control)
+        check_bodies(control[1:], bodies, arrays, self._graph, self._device)
+        self._sums[total] = sums
+        number: int | float = control[:1].view(total)[0].item()
         return number
 
     def _rows_of(self, *, transposed: bool) -> _Rows:
@@ -348,37 +370,12 @@ class CudaOperators:
             )
         return self._rows[transposed]
 
-    def _kernel(self, kind: str, bodies: Bodies, returns: str) -> tuple[Any, np.dtype[Any]]:
-        """Return the kernel of a kind for these bodies, and the dtype of sums of what they return."""
+    def _kernel(self, kind: str, bodies: Bodies, returns: str) -> OperatorKernel:
+        """Return the kernel of a kind for these bodies."""
         key = ("cuda", kind, returns, self._offset)
-        found: tuple[Any, np.dtype[Any]] = kernel_of(
-            key, bodies, lambda: make_kernel(kind, bodies, returns, self._offset)
-        )
+        found: OperatorKernel = kernel_of(key, bodies, lambda: make_kernel(kind, bodies, returns, self._offset))
         return found
 
     def _launch(self, kernel: Any, size: int, *arguments: Any) -> None:
         with explaining_compilation(self._device.name):
             self._device.launch(kernel, size, *arguments)
-
-
-def make_kernel(kind: str, bodies: Bodies, returns: str, offset: np.dtype[Any]) -> tuple[Any, np.dtype[Any]]:
-    """Make a kernel for bodies, in which edge positions have the dtype ``offset``."""
-    one = compile_bodies(bodies, returns, jit_cuda.device)
-    # Writes to read-only arrays have been refused.
-    kinds = [kind.copy(readonly=False) if isinstance(kind, numba.types.Array) else kind for kind in bodies.kinds]
-    arrays, offsets = numba.types.Tuple(kinds), numba.from_dtype(offset)[::1]
-    if kind == "sum of vertices":
-        return vertices_cuda.make_sum(one.body, arrays, one.total), one.total
-    if kind == "filter of queue":
-        return vertices_cuda.make_filter_of_queue(one.body, arrays, offsets), one.total
-    if kind == "filter of words":
-        return vertices_cuda.make_filter_of_words(one.body, arrays, offsets), one.total
-    functions = edges_cuda.EdgeFunctions(
-        body=one.body,
-        receives=None if bodies.receives is None else one.receives,
-        arrays=arrays,
-        offset=offset,
-        weight=np.dtype(str(bodies.weight)) if bodies.has_weights else None,
-        total=one.total if returns == "sum" else None,
-    )
-    return (edges_cuda.make_push if kind == "push" else pull_edges_cuda.make_pull)(functions), one.total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
@@ -80,7 +81,10 @@ class NumericPolicy:
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
         limit = limit if self._halt is None else 1
-        return self._state.execute(order, superstep, self._activity, self._totals, limit)
+        reports = self._state.execute(order, superstep, self._activity, self._totals, limit)
+        if not reports:
+            raise DeviceError(f"superstep {superstep} reports nothing, so that the run would not advance: report this")
+        return reports
 
     def judge(self, reports: list[SuperstepFigures], journal: Journal | None) -> str:  # noqa: ARG002
         """Commit every superstep: the kernels of single vertices cannot fail."""

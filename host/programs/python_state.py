@@ -30,9 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class InterpretedProgram(CompiledProgram):
-    """A program that is not compiled: instead of kernels it has the declaration."""
-
-    declaration: VertexProgram
+    """A program that is not compiled: its kernels are the functions of the declaration."""
 
 
 def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]] | None = None) -> InterpretedProgram:
@@ -62,8 +60,10 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         signal=None if per_edge or is_selective else program.message,
         pull=program.message,
         slot=None,
+        records=False,
         push=None if message.is_tuple else program.message,
         apply=program.apply,
+        chain=None,
         declaration=program,
     )
 
@@ -256,6 +256,32 @@ class PythonState(ProgramState):
                 sums[k] = self._call(f"combine of aggregator {name!r}", ctx, sums[k], term)
         totals = tuple(dtype.type(total) for total, (_, dtype, _) in zip(sums, self._program.aggregates, strict=True))
         return SuperstepFigures(self._activate(active), applied, totals)
+
+    def repeat(self, role: str, v: int, superstep: int, seen: tuple[Any, ...], message: tuple[Any, ...]) -> None:
+        """Call the functions of a vertex in a superstep from the first to that of a role, as one of them raised.
+
+        ``seen`` are the aggregates that it sees, ``message`` the fields of the message that it applies.
+        """
+        ctx, old = self._context(v, superstep, seen), self._value(v)
+        with np.errstate(**STRICT):
+            if role in ("init", "initially_active"):
+                self._call(role, ctx, ctx)
+            elif role == "receives":
+                self._call(role, ctx, old, ctx)
+            elif role == "message":
+                self._send_from(v, old, self._context(v, superstep - 1, seen))
+            elif role != "combine":  # nobody knows which messages were combined
+                new = self._call("apply", ctx, old, self._program.message.pack(message), ctx)
+                for name in ("active", *(f"aggregator {name!r}" for name, *_ in self._program.aggregates)):
+                    if name in self._functions:
+                        self._call(name, ctx, old, new, ctx)
+
+    def _send_from(self, u: int, value: Any, ctx: VertexContext) -> None:
+        """Compute the messages of a vertex along all its edges."""
+        edges = self._edges
+        for e in range(edges.begins[u], edges.ends[u]):
+            weight = 1.0 if edges.weights is None else edges.weights[e].item()
+            self._call("message", ctx, value, *([weight] if self._program.per_edge else []), ctx)
 
     def _activate(self, active: list[int]) -> Activity:
         """Make these vertices the frontier."""

@@ -19,6 +19,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
+from gpu_pregel.host.programs.device_failures import explaining_failures
 from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.frontier import frontier_words
@@ -200,6 +201,8 @@ def run(
         Another process is executing the run.
     StoreError
         The store cannot be read or written, or is damaged. Earlier checkpoints remain valid.
+    DeviceError, NotEnoughMemoryError
+        The device failed, or ran out of memory; the message says what is saved.
 
     Examples
     --------
@@ -260,7 +263,8 @@ def run(
         policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            status = master.run()
+            with explaining_failures(master, journal):
+                status = master.run()
     result = ProgramResult(
         graph=graph,
         stats={

@@ -132,6 +132,11 @@ class Journal:
         self._supersteps: list[FoldedSuperstep[Any]] = []
         """Supersteps since the last commit."""
 
+    @property
+    def head(self) -> int:
+        """The newest superstep in the store; -1 before the first."""
+        return self._head
+
     # While a superstep runs.
 
     def add(self, parts: Sequence[Any], *, urgent: bool = False) -> None:

@@ -26,6 +26,13 @@ class Phases:
         with self.measure(name) as bar:
             self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
 
+    def run_all(self, phases: list[tuple[Any, ...]], *, chunk: int | None = None) -> None:
+        """Run phases given as ``(name, kernel, size, *arguments)``; a GPU runs and times them as one."""
+        for group in [[phase] for phase in phases] if self._device.is_host else [phases]:
+            with self.measure(", ".join(name for name, *_ in group)) as bar:
+                for _, kernel, size, *arguments in group:
+                    self._device.launch(kernel, size, *arguments, chunk=chunk, tick=bar.tick)
+
     @contextmanager
     def measure(self, name: str) -> Iterator[ProgressBar]:
         """Record what is launched in the context as the phase ``name``."""

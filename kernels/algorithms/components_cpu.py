@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,22 @@ def link_rest(work: Any, indptr: Any, indices: Any, both_ways: Any, largest: Any
                         _link(labels, u, v)
                     e += 1
         first, last = claim(work)
+
+
+def phases(
+    n: int, indptr: Any, indices: Any, both_ways: bool, labels: Any, empty: Callable[[int, Any], Any]
+) -> list[tuple[Any, ...]]:
+    """Return the phases of a search as ``(name, kernel, size, *arguments)``; ``empty`` allocates scratch memory.
+
+    Paths are flattened before linking; otherwise a grid takes twice as long.
+    """
+    sampled, largest = empty(n, np.uint32), empty(1, np.uint32)
+    return [
+        ("initialise", initialise, n, indptr, indices, labels, sampled),
+        ("compress first", compress, n, labels),
+        ("link sampled", link_sampled, n, sampled, labels),
+        ("compress sampled", compress, n, labels),
+        ("estimate largest", estimate_largest, min(n, 1), labels, largest),
+        ("link rest", link_rest, n, indptr, indices, both_ways, largest, labels),
+        ("compress", compress, n, labels),
+    ]

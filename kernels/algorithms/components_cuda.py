@@ -7,30 +7,48 @@ High-Performance Connected Components Implementation for GPUs, HPDC 2018.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import cuda, types
 
-from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umax, fetch_and_umin
+from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umin, store_relaxed
 from gpu_pregel.kernels.library.hash_cuda import mix
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
 
-SAMPLES = 1024
-"""Vertices sampled to estimate the largest component, as in Afforest."""
-SLOTS = 2 * SAMPLES
+FEW_EDGES = 4
+"""Edges that one thread links of a long row whose other end may be known; most vertices join the largest component."""
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
+SAMPLE_STEPS = 3
+"""Steps from the end of a sampled edge towards the root of its tree."""
 
 _VERTICES = types.uint32[::1]
 
 
 @device
-def _link(labels: Any, u: Any, v: Any) -> None:
-    """Join the trees of u and v: make the smaller root the parent of the larger one, by compare-and-swap."""
-    p = labels[u]
-    q = labels[v]
+def _find(labels: Any, v: Any) -> Any:
+    """Return the root of v, and shorten the path to it (path halving)."""
+    parent = labels[v]
+    if parent != v:
+        above = labels[parent]
+        while parent != above:
+            store_relaxed(labels, v, above)
+            v = parent
+            parent = above
+            above = labels[parent]
+    return parent
+
+
+@device
+def _link(labels: Any, p: Any, q: Any) -> Any:
+    """Join the trees of p and q: make the smaller root the parent of the larger one, by compare-and-swap.
+
+    Returned is the smaller vertex at which both paths met.
+    """
+    q = labels[q]
     while p != q:
         high = max(p, q)
         low = min(p, q)
@@ -38,44 +56,62 @@ def _link(labels: Any, u: Any, v: Any) -> None:
         if parent == high:
             parent = compare_and_swap(labels, high, high, low)
         if parent == high or parent == low:
-            return
+            return low
         # Move up and shorten the path for later walks (path halving).
         p = labels[parent]
-        labels[high] = p
+        store_relaxed(labels, high, p)
         q = labels[low]
+    return p
+
+
+@device
+def _sample(indptr: Any, indices: Any) -> Any:
+    """Return a vertex that is likely to be in the component with the most edges; all lanes of a warp must call this.
+
+    Each lane walks from the end of an edge to the smallest neighbour, a few times. Most walks end in the same vertex.
+    """
+    lane = lane_number()
+    v = indices[np.uint64(indptr[np.uint32(0)]) + mix(np.uint64(lane)) % np.uint64(len(indices))]
+    for _ in range(SAMPLE_STEPS):
+        begin = np.uint64(indptr[v])
+        if begin < np.uint64(indptr[v + np.uint32(1)]):
+            v = min(v, indices[begin])
+    count = np.uint32(0)
+    for other in range(WARP):
+        if shuffle(v, other) == v:
+            count = np.uint32(count + np.uint32(1))
+    distance = np.uint32(WARP // 2)
+    while distance > np.uint32(0):
+        other_v, other_count = shuffle(v, lane ^ distance), shuffle(count, lane ^ distance)
+        if other_count > count or (other_count == count and other_v < v):
+            v, count = other_v, other_count
+        distance = np.uint32(distance >> np.uint32(1))
+    return v
 
 
 @kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES)
-def initialise(indptr: Any, indices: Any, labels: Any, sampled: Any) -> None:
+def initialise(indptr: Any, indices: Any, labels: Any, largest: Any) -> None:
     """Make the first neighbour of every vertex its parent if it is smaller; rows are sorted, so it is the smallest.
 
-    ``sampled[u]`` becomes the next neighbour to link with u: the first one if it is larger, otherwise the second one.
+    ``largest[0]`` becomes a vertex of a large component.
     """
-    u = np.uint32(cuda.grid(1))
-    if u < np.uint32(len(labels)):
+    u, lane, n = np.uint32(cuda.grid(1)), lane_number(), np.uint32(len(labels))
+    begin = indptr[min(u, n)]
+    end = shuffle(begin, np.uint32(lane + np.uint32(1)))
+    if lane == np.uint32(WARP - 1):
+        end = indptr[min(np.uint32(u + np.uint32(1)), n)]
+    if u < n:
         parent = u
-        other = u
-        begin = np.uint64(indptr[u])
-        end = np.uint64(indptr[u + np.uint32(1)])
         if begin < end:
-            v = indices[begin]
-            other = v
-            if v < u:
-                parent = v
-                other = indices[min(begin + np.uint64(1), end - np.uint64(1))]
+            parent = min(u, indices[np.uint64(begin)])
         labels[u] = parent
-        sampled[u] = other
+    if u < np.uint32(WARP) and len(indices) > 0:
+        giant = _sample(indptr, indices)
+        if lane == np.uint32(0):
+            largest[0] = giant
 
 
-@kernel(_VERTICES, _VERTICES, racy=("labels",))
-def link_sampled(sampled: Any, labels: Any) -> None:
-    """Link every vertex with its sampled neighbour."""
-    u = np.uint32(cuda.grid(1))
-    if u < np.uint32(len(labels)):
-        _link(labels, u, sampled[u])
-
-
-@kernel(_VERTICES, racy=("labels",))
+@kernel(_VERTICES, relaxed=("labels",))
 def compress(labels: Any) -> None:
     """Flatten the trees: make every label a root."""
     u = np.uint32(cuda.grid(1))
@@ -95,77 +131,87 @@ def compress(labels: Any) -> None:
         parent = grandparent
         grandparent = labels[parent]
     if parent != label:
-        labels[u] = parent
+        store_relaxed(labels, u, parent)
 
 
-@kernel(_VERTICES, _VERTICES, block=SAMPLES, items=1)
-def estimate_largest(labels: Any, largest: Any) -> None:
-    """Write the most frequent label of a sample of vertices to ``largest[0]``; has one work item."""
-    counted = cuda.shared.array(SLOTS, types.uint32)
-    counts = cuda.shared.array(SLOTS, types.uint32)
-    best = cuda.shared.array(1, types.uint64)
-    i = np.uint32(cuda.threadIdx.x)
-    free = np.uint32(0xFFFFFFFF)
-    for slot in range(i, SLOTS, SAMPLES):
-        counted[np.uint32(slot)] = free
-        counts[np.uint32(slot)] = 0
-    if i == np.uint32(0):
-        best[0] = 0
-    cuda.syncthreads()
-    # Count in a hash table twice as large as the sample.
-    label = labels[np.uint32(mix(np.uint64(i)) % np.uint64(len(labels)))]
-    place = np.uint32(mix(np.uint64(label)) % np.uint64(SLOTS))
-    found = compare_and_swap(counted, place, free, label)
-    while found != free and found != label:
-        place = np.uint32((place + np.uint32(1)) % np.uint32(SLOTS))
-        found = compare_and_swap(counted, place, free, label)
-    count = np.uint64(fetch_and_add(counts, place, 1)) + np.uint64(1)
-    # The largest count wins; among equal counts, the smallest label.
-    fetch_and_umax(best, 0, (count << np.uint64(32)) | np.uint64(~label & free))
-    cuda.syncthreads()
-    if i == np.uint32(0):
-        largest[0] = ~np.uint32(best[0] & np.uint64(free))
+@kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, relaxed=("labels",))
+def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
+    """Link every vertex with its neighbours.
 
-
-@kernel(OFFSETS, _VERTICES, types.boolean, _VERTICES, _VERTICES, racy=("labels",))
-def link_rest(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -> None:
-    """Link every vertex with its neighbours from the second one, except for edges within the component ``largest[0]``.
-
-    If edges are stored ``both_ways``, the rows of that component's vertices are skipped, because edges that leave it
-    are found at their other end.
+    If edges are stored ``both_ways``, a row is left once its vertex is in the component of ``largest[0]``, because
+    edges that leave that component are found at their other end.
     """
     rows = cuda.shared.array(BLOCK, types.uint32)
     waiting = cuda.shared.array(1, types.uint32)
-    thread = np.uint32(cuda.threadIdx.x)
-    lane = lane_number()
+    roots = cuda.shared.array(1, types.uint32)
+    thread, lane = np.uint32(cuda.threadIdx.x), lane_number()
+    u, n = np.uint32(cuda.grid(1)), np.uint32(len(labels))
     if thread == np.uint32(0):
         waiting[0] = 0
+        roots[0] = 0
+        if both_ways and len(indices) > 0:
+            # One walk for all threads; later walks begin here.
+            roots[0] = _find(labels, largest[0])
+    begin, length, root = np.uint64(0), np.uint64(0), u
+    if u < n:
+        begin, end = np.uint64(indptr[u]), np.uint64(indptr[u + np.uint32(1)])
+        length = end - begin
+    if length > np.uint64(0):
+        root = _find(labels, u)
     cuda.syncthreads()
-    u = np.uint32(cuda.grid(1))
-    begin = np.uint64(0)
-    length = np.uint64(0)
-    if u < np.uint32(len(labels)) and not (both_ways and labels[u] == largest[0]):
-        begin = np.uint64(indptr[u]) + np.uint64(1)
-        end = np.uint64(indptr[u + np.uint32(1)])
-        if begin < end:
-            length = end - begin
-    if length <= np.uint64(THREAD_EDGES):
-        for k in range(length):
-            _link(labels, u, indices[begin + k])
-    elif length > np.uint64(WARP_EDGES):
+    giant = roots[0]
+    if length > np.uint64(0):
+        if both_ways and root == _find(labels, giant):
+            length = np.uint64(0)
+        elif indices[begin] < u:
+            # A smaller first neighbour is the parent already.
+            begin += np.uint64(1)
+            length -= np.uint64(1)
+    quota = length
+    if length > np.uint64(THREAD_EDGES):
+        quota = np.uint64(FEW_EDGES) if both_ways else np.uint64(0)
+    k = np.uint64(0)
+    while k < quota:
+        root = _link(labels, root, indices[begin + k])
+        k += np.uint64(1)
+        if both_ways and k < length and _find(labels, root) == _find(labels, giant):
+            quota = np.uint64(0)
+            length = k
+    begin += k
+    length -= k
+    if length > np.uint64(WARP_EDGES):
         rows[fetch_and_add(waiting, 0, 1)] = u
     # The whole warp links each medium row.
-    medium = np.uint32(cuda.ballot_sync(ALL, length > np.uint64(THREAD_EDGES) and length <= np.uint64(WARP_EDGES)))
+    medium = np.uint32(cuda.ballot_sync(ALL, length > np.uint64(0) and length <= np.uint64(WARP_EDGES)))
     while medium != np.uint32(0):
         owner = np.uint32(cuda.ffs(medium) - 1)
         medium &= np.uint32(medium - np.uint32(1))
-        row = shuffle(u, owner)
-        first = shuffle(begin, owner)
-        for k in range(np.uint64(lane), shuffle(length, owner), np.uint64(WARP)):
-            _link(labels, row, indices[first + k])
+        row, first, last = shuffle(u, owner), shuffle(begin, owner), shuffle(length, owner)
+        k = np.uint64(lane)
+        while k < last:
+            _link(labels, _find(labels, row), indices[first + k])
+            k += np.uint64(WARP)
+            if both_ways and k < last and _find(labels, row) == _find(labels, giant):
+                k = last
     # The whole block links each long row.
     cuda.syncthreads()
     for i in range(waiting[0]):
         row = rows[np.uint32(i)]
-        for k in range(indptr[row] + 1 + thread, indptr[row + np.uint32(1)], BLOCK):
-            _link(labels, row, indices[np.uint64(k)])
+        e, last = np.uint64(indptr[row]) + np.uint64(thread), np.uint64(indptr[row + np.uint32(1)])
+        while e < last:
+            _link(labels, _find(labels, row), indices[e])
+            e += np.uint64(BLOCK)
+            if both_ways and e < last and _find(labels, row) == _find(labels, giant):
+                e = last
+
+
+def phases(
+    n: int, indptr: Any, indices: Any, both_ways: bool, labels: Any, empty: Callable[[int, Any], Any]
+) -> list[tuple[Any, ...]]:
+    """Return the phases of a search as ``(name, kernel, size, *arguments)``; ``empty`` allocates scratch memory."""
+    largest = empty(1, np.uint32)
+    return [
+        ("initialise", initialise, n, indptr, indices, labels, largest),
+        ("link", link, n, indptr, indices, both_ways, largest, labels),
+        ("compress", compress, n, labels),
+    ]

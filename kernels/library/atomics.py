@@ -75,9 +75,6 @@ def compare_and_swap(array: Any, index: Any, expected: Any, desired: Any) -> boo
     return True
 
 
-REVISION = 2
-"""Raise the number if an overload changes: compiled code is kept by the functions above, which do not include it."""
-
 PORTABLE = (load, store, min, max, add, bitwise_or, compare_and_swap)
 """The operations; each has an overload for every compiler."""
 

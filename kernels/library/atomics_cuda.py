@@ -12,6 +12,9 @@ from llvmlite import ir
 from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
+_ORDER = 'syncscope("device") monotonic'
+"""Without a scope, NVVM orders atomics for chips from sm_100 with the host and other GPUs too (``.sys``)."""
+
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return a pointer to the element, typed as an integer of the same size."""
@@ -36,7 +39,7 @@ def _read_modify_write(operation: str, array: Any, index: Any, value: Any) -> An
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = context.cast(builder, arguments[2], signature.args[2], bits)
-        return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), word, "monotonic")
+        return builder.atomic_rmw(operation, _element(context, builder, signature, arguments), word, _ORDER)
 
     return bits(array, index, value), codegen
 
@@ -94,7 +97,7 @@ def compare_and_swap(typingctx: Any, array: Any, index: Any, expected: Any, desi
         old = context.cast(builder, arguments[2], signature.args[2], bits)
         new = context.cast(builder, arguments[3], signature.args[3], bits)
         pointer = _element(context, builder, signature, arguments)
-        return builder.extract_value(builder.cmpxchg(pointer, old, new, "monotonic", "monotonic"), 0)
+        return builder.extract_value(builder.cmpxchg(pointer, old, new, _ORDER, "monotonic"), 0)
 
     return bits(array, index, expected, desired), codegen
 

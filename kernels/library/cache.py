@@ -36,8 +36,8 @@ DEFAULT_LIMIT = 256 << 20
 _GRACE_SECONDS = 60
 """Entries that were written or used more recently are kept: another process may be writing one."""
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
-_FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|json)(?:\.tmp\.[0-9a-f]+)?")
-"""The files of an entry: Numba's index and data or a note, and temporary files of interrupted writes."""
+_FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|bin|json)(?:\.tmp\.[0-9a-f]+)?")
+"""The files of an entry: Numba's index and data, or a value, and temporary files of interrupted writes."""
 
 
 @functools.cache
@@ -122,31 +122,45 @@ def _entries() -> list[_Entry]:
     return list(entries.values())
 
 
-def load_note(name: str) -> str | None:
-    """Return the text saved under ``name``, which ends in a digest; None if there is none."""
-    with contextlib.suppress(OSError, UnicodeError):
-        path = _note_path(name)
+def load_value(name: str) -> Any:
+    """Return the value saved under ``name``, which ends in a digest; None if there is none, or its file is damaged."""
+    with contextlib.suppress(Exception):
+        path = _value_path(name)
         if path is not None:
-            text = path.read_text()
-            with contextlib.suppress(OSError):
+            value = _unsealed(path.read_bytes())
+            with contextlib.suppress(OSError):  # the file is another user's
                 os.utime(path)
-            return text
+            return value
     return None
 
 
-def save_note(name: str, text: str) -> None:
-    """Save a text in the cache, if the cache can be written."""
-    path = _note_path(name)
+def save_value(name: str, value: Any) -> None:
+    """Save a value that can be pickled, if the disk allows it, and trim the cache."""
+    path = _value_path(name)
     with contextlib.suppress(OSError):
         if path is not None:
             temporary = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
-            temporary.write_text(text)
+            temporary.write_bytes(_sealed(pickle.dumps(value)))
             os.replace(temporary, path)
+    trim_cache()
 
 
-def _note_path(name: str) -> Path | None:
+def _value_path(name: str) -> Path | None:
     directory = cache_directory()
-    return None if directory is None else Path(directory, f"{name}.json")
+    return None if directory is None else Path(directory, f"{name}.bin")
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return the content of a file: what to keep, followed by its checksum."""
+    return content + hashlib.sha256(content).digest()
+
+
+def _unsealed(stored: bytes) -> Any:
+    """Return the object that was pickled and sealed; raise ``ValueError`` if the file is damaged."""
+    content, checksum = stored[:-_CHECKSUM_SIZE], stored[-_CHECKSUM_SIZE:]
+    if hashlib.sha256(content).digest() != checksum:
+        raise ValueError("the file is damaged")
+    return pickle.loads(content)
 
 
 class KernelCache(caching.FunctionCache):
@@ -222,16 +236,11 @@ class _CacheFile(caching.IndexDataCacheFile):
     """Numba's files of an entry, with a checksum after the data: altered code could end the process."""
 
     def _save_data(self, name: str, data: Any) -> None:
-        content = self._dump(data)
         with self._open_for_write(self._data_path(name)) as file:
-            file.write(content + hashlib.sha256(content).digest())
+            file.write(_sealed(self._dump(data)))
 
     def _load_data(self, name: str) -> Any:
-        stored = Path(self._data_path(name)).read_bytes()
-        content, checksum = stored[:-_CHECKSUM_SIZE], stored[-_CHECKSUM_SIZE:]
-        if hashlib.sha256(content).digest() != checksum:
-            raise ValueError(f"{name} is damaged")
-        return pickle.loads(content)
+        return _unsealed(Path(self._data_path(name)).read_bytes())
 
 
 def _argument_types(sig: Any) -> Any:

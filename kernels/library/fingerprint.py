@@ -12,6 +12,7 @@ import enum
 import functools
 import hashlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -19,9 +20,13 @@ import numpy as np
 from numba import types
 
 _LIBRARIES = ("numpy", "numba", "math", "cmath", "operator", "builtins", "llvmlite")
+_REDIRECTED = {"numba.types": "numba.core.types"}
+"""A module that is replaced by another if a program imports it."""
 _PACKAGE = "gpu_pregel"
 _PORTABLE = f"{_PACKAGE}.kernels.library.atomics"
 """The module of the functions that are compiled for each device by overloads."""
+_OVERLOADS = ("atomics*.py", "portable_*.py", "bits_*.py")
+"""The files of the overloads and of what they call."""
 
 
 class Fingerprint:
@@ -33,6 +38,8 @@ class Fingerprint:
         Digest the package's functions too, and all that compiled code depends on, as its key requires. Without it, the
         package's functions are identified by name, and names of fields, values of enumerations and the content of
         submodules are left out: checkpoints store this digest, which survives an update of the package.
+    with_lines : bool
+        Digest the files and line numbers of functions too, for compiled code that contains them.
 
     Attributes
     ----------
@@ -48,8 +55,9 @@ class Fingerprint:
         The types of such objects.
     """
 
-    def __init__(self, *, with_package: bool = False) -> None:
+    def __init__(self, *, with_package: bool = False, with_lines: bool = False) -> None:
         self._with_package = with_package
+        self._with_lines = with_lines
         self._libraries = _LIBRARIES if with_package else (*_LIBRARIES, _PACKAGE)
         self._content = bytearray()
         self._seen: dict[int, int] = {}
@@ -119,7 +127,7 @@ class Fingerprint:
             self._note("array", array.dtype.str, array.shape, array.tobytes())
             self._note_fields(array.dtype)
         elif isinstance(thing, ModuleType):
-            self._note("module", thing.__name__, getattr(thing, "__version__", ""))
+            self._note("module", _REDIRECTED.get(thing.__name__, thing.__name__), getattr(thing, "__version__", ""))
         else:
             return False
         return True
@@ -177,7 +185,7 @@ class Fingerprint:
             self._cells.append((cell, cell.cell_contents))
             self._visit(cell.cell_contents)
         if self._with_package and function.__module__ == _PORTABLE:
-            self._note("overloads", function.__globals__["REVISION"])
+            self._note("overloads", _overloads())
         names = all_names(code)
         for name in sorted(names):
             self._visit_name(name, function.__globals__, names)
@@ -214,6 +222,8 @@ class Fingerprint:
     def _visit_code(self, code: CodeType) -> None:
         self.names |= all_names(code)
         self._content += _content_of(code)
+        if self._with_lines:
+            self._note(code.co_filename, *_lines_of(code))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -224,6 +234,19 @@ def _content_of(code: CodeType) -> bytes:
     part._visit_all("names", [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars])
     part._visit_all("constants", code.co_consts)
     return bytes(part._content)
+
+
+@functools.cache
+def _overloads() -> bytes:
+    """Return a digest of the source of all overloads, which a function that has them does not refer to."""
+    files = sorted(file for pattern in _OVERLOADS for file in Path(__file__).parent.glob(pattern))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).digest()
+
+
+def _lines_of(code: CodeType) -> list[object]:
+    """The first line and the table of lines of a function, and of those defined inside it."""
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return [code.co_firstlineno, code.co_linetable, *(line for one in inner for line in _lines_of(one))]
 
 
 def _python_function(thing: Any) -> Any:

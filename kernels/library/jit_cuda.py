@@ -42,6 +42,9 @@ class Kernel:
         Threads per block.
     items : int
         Work items per block: a launch of ``size`` items has ``ceil(size / items)`` blocks.
+    cooperative : bool
+        Whether blocks wait for each other: a launch has at most one block per multiprocessor, so that all of them are
+        resident.
     """
 
     function: Callable[..., Any]
@@ -50,11 +53,17 @@ class Kernel:
     relaxed: frozenset[str]
     block: int
     items: int
+    cooperative: bool = False
 
     @property
     def name(self) -> str:
         """The name of the function."""
         return self.function.__name__
+
+    @property
+    def launch_bounds(self) -> int | tuple[int, int]:
+        """Threads per block and, if cooperative, blocks per multiprocessor: registers are then saved for no others."""
+        return (self.block, 1) if self.cooperative else self.block
 
     def resolved(self, arguments: tuple[Any, ...]) -> Kernel:
         """Return the kernel with the types of its ``OFFSETS`` taken from the arguments, which have a ``dtype``."""
@@ -75,11 +84,12 @@ def kernel(
     relaxed: tuple[str, ...] = (),
     block: int = BLOCK,
     items: int | None = None,
+    cooperative: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Declare a kernel by the types of its arguments; each thread has one work item unless ``items`` is given."""
 
     def declare(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, signature, frozenset(racy), frozenset(relaxed), block, items or block)
+        return Kernel(function, signature, frozenset(racy), frozenset(relaxed), block, items or block, cooperative)
 
     return declare
 

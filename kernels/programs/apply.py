@@ -52,11 +52,13 @@ def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *
     def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
         old = get(values, v)
         new = cast(apply(old, message, ctx))
-        put(values, v, new)
         active = True
         if not always:
             active = changed(old, new) if by_bits else is_active(old, new, ctx) != 0
-        return active, fold(sums, old, new, ctx)
+        sums = fold(sums, old, new, ctx)
+        # Last, so that a function that raises leaves the old value.
+        put(values, v, new)
+        return active, sums
 
     return jit(update)
 

@@ -27,7 +27,7 @@ class ArrayTypes:
     messages: Any
     inbox: Any
     aggregates: Any
-    """Of the aggregates, followed by the parameters."""
+    """Of the aggregates, followed by the parameters and the record of failures, if failures are recorded."""
     partials: Any
     control: Any
     receivers: Any
@@ -47,7 +47,8 @@ def make_array_types(functions: Functions, offset: np.dtype[Any], weight: np.dty
 
     partials = [dtype for _, _, _, dtype, _ in functions.aggregators]
     offsets, vertices, values = array(offset), array(np.uint32), arrays(functions.value.dtypes)
-    aggregates = arrays([*partials, *parameter_dtypes(functions.parameters)])
+    failures = [np.int64] if functions.records else []
+    aggregates = arrays([*partials, *parameter_dtypes(functions.parameters), *failures])
     receivers = row_receivers = types.Tuple(())
     if functions.receives is not None:
         receivers = types.Tuple((types.uint32, types.int64, offsets, offsets, aggregates, values))

@@ -36,15 +36,18 @@ def inbox_dtypes(message: Fields) -> tuple[np.dtype[Any], ...]:
 def make_deliver(functions: Functions) -> tuple[Any, bool]:
     """``deliver(inbox, touched, v, message)``: combine a message into v's inbox; the first message sets v's bit.
 
-    Also returned: whether it reads inboxes while other threads write them, as a compare-and-swap does.
+    It returns whether this call set the bit. Also returned: whether it reads inboxes while other threads write them, as
+    a compare-and-swap does.
     """
     combine_at, by_swapping = _make_combine_at(functions)
     identity, is_nothing = functions.identity, _make_is_nothing(functions)
     differs = make_differs(device, functions.message)
 
-    def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> None:
+    def deliver(inbox: Any, touched: Any, v: Any, message: Any) -> Any:
         if differs(message, identity) and is_nothing(combine_at(inbox, v, message)):
-            fetch_and_or(touched, v >> np.uint32(5), bit(v))
+            own = bit(v)
+            return fetch_and_or(touched, v >> np.uint32(5), own) & own == np.uint32(0)
+        return False
 
     return device(deliver), by_swapping
 

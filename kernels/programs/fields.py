@@ -48,6 +48,19 @@ class VertexContext(NamedTuple):
     parameters: Any
 
 
+class RecordingContext(NamedTuple):
+    """A :class:`VertexContext` in kernels that record what the program's functions raise, in ``failures``."""
+
+    vertex: int
+    superstep: int
+    num_vertices: int
+    out_degree: int
+    in_degree: int
+    aggregated: Any
+    parameters: Any
+    failures: Any
+
+
 Parameters = tuple[tuple[str, np.dtype[Any]], ...]
 """The name and dtype of each parameter of a program."""
 
@@ -79,6 +92,8 @@ class ContextFields:
 
     aggregates: tuple[str, ...]
     parameters: Parameters
+    records: bool = False
+    """Whether failures are recorded, in an array after those of the parameters."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,8 @@ class Functions:
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
     parameters: Parameters
+    records: bool = False
+    """Whether what the functions raise is recorded."""
 
     @property
     def is_selective(self) -> bool:
@@ -123,7 +140,7 @@ class Functions:
     @property
     def context(self) -> ContextFields:
         """The names in ``ctx.aggregated`` and ``ctx.parameters``."""
-        return ContextFields(tuple(name for name, *_ in self.aggregators), self.parameters)
+        return ContextFields(tuple(name for name, *_ in self.aggregators), self.parameters, self.records)
 
 
 def generated(jit: Jit, name: str, source: str, **names: Any) -> Any:
@@ -149,12 +166,25 @@ def _restored(name: str, names: tuple[str, ...], parts: tuple[Any, ...]) -> Any:
     return named_type(name, names)._make(parts)
 
 
+def packing(fields: Fields) -> tuple[Callable[[str], str], dict[str, Any]]:
+    """Return a function that writes the source of a message made of the first items of a tuple, and its names."""
+
+    def pack(name: str) -> str:
+        return _packed([f"{name}[{k}]" for k in range(len(fields.dtypes))], fields)
+
+    return pack, {} if fields.names is None else {"Value": named_type("Value", fields.names)}
+
+
+def _packed(parts: list[str], fields: Fields) -> str:
+    """Return the source of a number, a tuple or a named tuple."""
+    result = f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
+    return result if fields.names is None else f"Value{result}"
+
+
 def _returned(name: str, argument: str, parts: list[str], fields: Fields, jit: Jit, **names: Any) -> Any:
     """Compile a helper that returns the fields: as a number, a tuple or a named tuple."""
-    result = f"({', '.join(parts)},)" if fields.is_tuple else parts[0]
-    if fields.names is not None:
-        result, names = f"Value{result}", {**names, "Value": named_type("Value", fields.names)}
-    return generated(jit, name, f"def {name}({argument}):\n    return {result}\n", **names)
+    names |= packing(fields)[1]
+    return generated(jit, name, f"def {name}({argument}):\n    return {_packed(parts, fields)}\n", **names)
 
 
 @functools.cache
@@ -219,9 +249,9 @@ def parameter_arrays(parameters: Parameters, values: tuple[Any, ...]) -> tuple[n
 def make_context(jit: Jit, fields: ContextFields) -> Any:
     """``context(v, superstep, n, out_degree, in_degree, arrays)``: the ``ctx`` of a program's functions.
 
-    ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters.
+    ``arrays`` are those of the aggregates, of length 1, followed by those of the parameters and the record of failures.
     """
-    aggregated, parameters = "None", "None"
+    aggregated, parameters, failures = "None", "None", ", arrays[-1]" if fields.records else ""
     namespace: dict[str, Any] = {}
     count = len(fields.aggregates)
     if count:
@@ -240,9 +270,10 @@ def make_context(jit: Jit, fields: ContextFields) -> Any:
     source = (
         "def context(v, superstep, n, out_degree, in_degree, arrays):\n"
         "    v, n, out_degree, in_degree = int64(v), int64(n), int64(out_degree), int64(in_degree)\n"
-        f"    return VertexContext(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters})\n"
+        f"    return Context(v, superstep, n, out_degree, in_degree, {aggregated}, {parameters}{failures})\n"
     )
-    return generated(jit, "context", source, VertexContext=VertexContext, int64=numba.int64, **namespace)
+    context = RecordingContext if fields.records else VertexContext
+    return generated(jit, "context", source, Context=context, int64=numba.int64, **namespace)
 
 
 def make_send_along(jit: Jit, functions: Functions) -> Any:

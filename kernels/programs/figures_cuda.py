@@ -22,20 +22,30 @@ from gpu_pregel.kernels.library.warps_cuda import lane_number, shuffle, sum_of_w
 from gpu_pregel.kernels.programs.apply import make_folding
 from gpu_pregel.kernels.programs.fields import generated
 
-DONE, FINISHED, ROWS, ROW = 0, 1, 2, 4
-"""Positions in ``control``, int64: the done flag, number of finished blocks, number of rows, and the first row."""
+DONE, FINISHED, ROWS, FAILURE, ROW = 0, 1, 2, 3, 4
+"""Positions in ``control``, int64: the done flag, number of finished blocks, number of rows written so far in the run,
+the record of a function that raised, and the first row."""
 FIGURES = 3
 """Figures of a row before its aggregates: active vertices, active edges, vertices that applied."""
 NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 """The ``edge_limit`` of kernels after which the direction cannot change."""
-RACY = ("control", "counts", "partials", "seen", "totals")
-"""Arrays that the last block writes, or reads after other blocks wrote them, ordered by fences and a counter."""
 
 
 @device
 def is_beyond_the_end(control: Any, row: Any) -> Any:
     """Whether a superstep was launched after one, of a row before ``row``, that set the done flag."""
     return row > 0 and control[np.uint32(DONE)] != 0
+
+
+@device
+def end_without_row(control: Any) -> None:
+    """Set the done flag, by the last block to call this; all threads of the grid do."""
+    cuda.syncthreads()
+    if np.uint32(cuda.threadIdx.x) == np.uint32(0):
+        cuda.threadfence()
+        if fetch_and_add(control, FINISHED, 1) == np.uint64(np.uint32(cuda.gridDim.x) - np.uint32(1)):
+            cuda.threadfence()
+            control[np.uint32(DONE)] = 1
 
 
 @dataclass(frozen=True)
@@ -125,11 +135,12 @@ def _finish_block(figures: Any, counts: Any, control: Any) -> Any:
     cuda.syncthreads()
     if thread < np.uint32(FIGURES):
         counts[block * np.uint32(FIGURES) + thread] = figures[thread]
-    # The last block may read the figures only after every block has written its own.
-    cuda.threadfence()
     cuda.syncthreads()
     if thread == np.uint32(0):
+        # Release what the block has written up to the barrier; acquire what the blocks before it released.
+        cuda.threadfence()
         is_last[0] = fetch_and_add(control, FINISHED, 1) == np.uint64(blocks - np.uint32(1))
+        cuda.threadfence()
     cuda.syncthreads()
     return is_last[0] != np.uint32(0)
 
@@ -183,7 +194,6 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
             store(partials, np.uint32(np.uint32(cuda.blockIdx.x) * np.uint32(WARPS) + warp), sums)
         if not _finish_block(figures, counts, control):
             return
-        cuda.threadfence()
         _sum_blocks(figures, counts)
         if has_aggregates:
             sum_warps(partials)
@@ -194,9 +204,10 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
                 control[place + np.uint32(k)] = figures[np.uint32(k)]
             if has_aggregates:
                 publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, total_of(partials))
-            control[np.uint32(ROWS)] = row + 1
+            control[np.uint32(ROWS)] += 1
             control[np.uint32(FINISHED)] = 0
-            control[np.uint32(DONE)] = figures[0] == 0 or figures[1] > edge_limit
+            is_last = figures[0] == 0 or figures[1] > edge_limit
+            control[np.uint32(DONE)] = is_last or control[np.uint32(FAILURE)] != 0
 
     return folding.start, folding.fold, finish
 

@@ -19,8 +19,9 @@ from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, WARPS, Ker
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, warp_number
 
-COUNT, EDGES, HUBS, CONTROL_LENGTH = 0, 1, 2, 4
-"""Positions in ``control``, int64: active vertices, their edges, and hubs * 2**32 + pieces of hubs."""
+COUNT, EDGES, HUBS, RECORD, CONTROL_LENGTH = 0, 1, 2, 4, 6
+"""Positions in ``control``, int64: active vertices, their edges, hubs * 2**32 + pieces of hubs, and the two words of
+the record of a body that raised."""
 LIST_WARPS = 256
 """Maximum number of warps that list a bitmap's vertices; each lists a range of its words."""
 BUFFER = 2 * BLOCK

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 from numba import cuda, types
 
+from gpu_pregel.kernels.library.atomics_cuda import load_relaxed
 from gpu_pregel.kernels.library.bits_cuda import bits_of_float, get_bit
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, Kernel, device, kernel
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number
 from gpu_pregel.kernels.programs.apply import make_take_message, make_update
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
+from gpu_pregel.kernels.programs.failures_cuda import SENDING
 from gpu_pregel.kernels.programs.fields import Functions, make_cast, make_context, make_get, make_put
-from gpu_pregel.kernels.programs.figures_cuda import NO_LIMIT, RACY, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.figures_cuda import FAILURE, NO_LIMIT, end_without_row, is_beyond_the_end, make_finish
+from gpu_pregel.kernels.programs.guards_cuda import make_update_or_fail
 from gpu_pregel.kernels.programs.receivers import make_accept
 
 MAX_BLOCKS = 1024
@@ -50,7 +53,6 @@ def make_init(functions: Functions, arrays: ArrayTypes) -> Kernel:
     @kernel(
         *(types.boolean, types.boolean, arrays.offsets, arrays.offsets, arrays.aggregates, arrays.aggregates),
         *(arrays.values, arrays.vertices, arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def initialise(
         has_values: Any,
@@ -129,14 +131,14 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     start, fold, finish = make_finish(functions.aggregators)
     # Without ``always``: most inboxes that hold no message need not be written.
     take_message = make_take_message(device, functions, always=False)
-    update = make_update(device, functions, fold, bits_of_float, always=always)
+    update = make_update_or_fail(functions, make_update(device, functions, fold, bits_of_float, always=always))
+    put, records = make_put(device, functions.message), functions.records
     context, accept = make_context(device, functions.context), make_accept(device, functions, always=always)
 
     @kernel(
         *(types.boolean, types.int64, types.int64, types.int64, arrays.offsets, arrays.offsets),
         *(arrays.aggregates, arrays.aggregates, arrays.inbox, arrays.vertices, arrays.values, arrays.vertices),
         *(arrays.control, arrays.partials, arrays.control),
-        racy=RACY,
     )
     def apply_messages(
         dense: Any,
@@ -157,6 +159,10 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
     ) -> None:
         if is_beyond_the_end(control, row):
             return
+        if records and load_relaxed(control, FAILURE) >= SENDING:
+            # Nothing is applied, so that the host finds what the senders were called with.
+            end_without_row(control)
+            return
         n, lane = np.uint32(len(out_degrees)), lane_number()
         active, edges, applied = np.uint32(0), np.int64(0), np.uint32(0)
         sums = start()
@@ -171,7 +177,10 @@ def make_apply(functions: Functions, arrays: ArrayTypes, *, always: bool) -> Ker
                     ctx = context(v, superstep, n, out_degrees[v], in_degrees[v], totals)
                     has_message, message = accept(values, v, message, ctx)
                 if has_message:
-                    is_active, sums = update(values, v, message, ctx, sums)
+                    is_active, sums, has_failed = update(values, v, message, ctx, sums)
+                    if has_failed:
+                        # The host repeats the call.
+                        put(inbox, v, message)
                     if is_active:
                         edges += ctx.out_degree
             bits = np.uint32(cuda.ballot_sync(ALL, is_active))

@@ -55,8 +55,7 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
     ``numbers`` lists the words that have sources, with the sources and the row of the first one; it is empty for a
     whole graph, in which a vertex is its own row.
     """
-    make_send_rows = _make_send_messages if functions.per_edge else _make_send_signals
-    send_rows, by_swapping = make_send_rows(functions, arrays)
+    send_rows, by_swapping = make_send_rows(functions, arrays, _ignore)
     row_range, piece_range = make_ranges(arrays.offset)
     offset = arrays.offset
 
@@ -115,9 +114,14 @@ def make_push(functions: Functions, arrays: ArrayTypes) -> Kernel:
             elif lane == np.uint32(0):
                 begin, length = piece_range(hub_begins, hub_ends, piece)
             busy &= np.uint32(busy - np.uint32(1))
-            send_rows(u, begin, length, indices, weights, state, inbox, touched)
+            send_rows(u, begin, length, indices, weights, state, inbox, (touched,))
 
     return push
+
+
+@device
+def _ignore(is_first: Any, v: Any, sink: Any) -> None:
+    """The bits of ``touched`` suffice."""
 
 
 @device
@@ -126,12 +130,19 @@ def _rank_of_lane(bits: Any) -> Any:
     return np.uint32(cuda.popc(np.uint32(bits & np.uint32(bit(lane_number()) - np.uint32(1)))))
 
 
-def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
-    """``send_rows(u, begin, length, indices, weights, state, inbox, touched)``, with one message per source.
+def make_send_rows(functions: Functions, arrays: ArrayTypes, collect: Any) -> tuple[Any, bool]:
+    """``send_rows(u, begin, length, indices, weights, state, inbox, sink)``: send along the rows of a warp's lanes.
 
-    Each lane passes its own row; the warp shares the edges of all 32. Also returned: whether inboxes are written by
-    swapping.
+    Each lane passes its own row; the warp shares the edges of all 32. ``sink`` is a tuple whose first item is
+    ``touched``. All lanes call ``collect(is_first, v, sink)`` for their edges, which is told whether a message was v's
+    first. Also returned: whether inboxes are written by swapping.
     """
+    make = _make_send_messages if functions.per_edge else _make_send_signals
+    return make(functions, arrays, collect)
+
+
+def _make_send_signals(functions: Functions, arrays: ArrayTypes, collect: Any) -> tuple[Any, bool]:
+    """``send_rows(…)`` with one message per source."""
     send, identity, offset = functions.send, functions.identity, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context = make_context(device, functions.context)
@@ -145,7 +156,7 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
 
     @device
     def send_rows(
-        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, touched: Any
+        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, sink: Any
     ) -> None:
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
@@ -159,15 +170,19 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes) -> tuple[Any, b
             owner = owner_of(position, upto)
             e = offset(shuffle(before, owner) + offset(position))
             message = shuffle(signal, owner)
-            if position < total and is_receiver(state[5], indices[e], len(state[0])):
-                deliver(inbox, touched, indices[e], message)
+            is_first, v = False, np.uint32(0)
+            if position < total:
+                v = indices[e]
+                if is_receiver(state[5], v, len(state[0])):
+                    is_first = deliver(inbox, sink[0], v, message)
+            collect(is_first, v, sink)
             position = np.uint32(position + np.uint32(WARP))
 
     return send_rows, by_swapping
 
 
-def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, bool]:
-    """``send_rows(…)`` as above, with one message per edge."""
+def _make_send_messages(functions: Functions, arrays: ArrayTypes, collect: Any) -> tuple[Any, bool]:
+    """``send_rows(…)`` with one message per edge."""
     send, offset = functions.send, arrays.offset
     get, cast = make_get(device, functions.value), make_cast(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, arrays.has_weights)
@@ -181,7 +196,7 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
 
     @device
     def send_rows(
-        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, touched: Any
+        u: Any, begin: Any, length: Any, indices: Any, weights: Any, state: Any, inbox: Any, sink: Any
     ) -> None:
         upto = sum_up_to(length)
         total = shuffle(upto, 31)
@@ -192,10 +207,12 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes) -> tuple[Any, 
             owner = owner_of(position, upto)
             e = offset(shuffle(before, owner) + offset(position))
             source = shuffle(u, owner)
+            is_first, v = False, np.uint32(0)
             if position < total:
                 v = indices[e]
                 if is_receiver(state[5], v, len(state[0])):
-                    deliver(inbox, touched, v, message_along(source, weight_of(weights, e), state))
+                    is_first = deliver(inbox, sink[0], v, message_along(source, weight_of(weights, e), state))
+            collect(is_first, v, sink)
             position = np.uint32(position + np.uint32(WARP))
 
     return send_rows, by_swapping

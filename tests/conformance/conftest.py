@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,17 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.host.stores.store import Store
+from tests.devices import EXHAUSTIVE
 from tests.stores import STORES, Open
 
 _names = itertools.count()
-_ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
-"""Whether worker processes are tested with every store rather than with SQLite alone."""
 
 
 @pytest.fixture(params=STORES)
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Opens the store of this test; each call opens a durable store again."""
-    if request.param != "sqlite" and request.node.callspec.params.get("workers") and not _ALL:
-        pytest.skip("runs with GPU_PREGEL_CRASHES=all")
+    if request.param != "sqlite" and request.node.callspec.params.get("workers") and not EXHAUSTIVE:
+        pytest.skip("runs with GPU_PREGEL_TESTS=all")
     stores: list[Store] = []
 
     def open_store(**options: Any) -> Store:

@@ -1,7 +1,7 @@
 """Programs killed at each crash point or stopped while another takes over, and stores that fail or are damaged.
 
 What is asserted each time: the bytes of an undisturbed run; one contributing record per superstep and vertex; an effect
-for each key, and no second one where a record was durable. ``GPU_PREGEL_CRASHES=all`` runs every variant.
+for each key, and no second one where a record was durable. ``GPU_PREGEL_TESTS=all`` runs every variant.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from gpu_pregel.host.stores.store import Store
 from tests import agents
 from tests import crashes as crashing
 from tests.crashes import RUN, STEP, effects, recorded
+from tests.devices import LONG
 from tests.worker_faults import arm
 
-ALL = os.environ.get("GPU_PREGEL_CRASHES") == "all"
-LONG = pytest.mark.skipif(not ALL, reason="runs with GPU_PREGEL_CRASHES=all")
 _ROOT = Path(__file__).parents[2]
 _names = itertools.count()
 

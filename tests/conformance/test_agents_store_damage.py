@@ -1,6 +1,6 @@
 """Damaged stores of agents and stores with planted data are read correctly or refused.
 
-``GPU_PREGEL_CRASHES=all`` reads 500 damaged copies.
+``GPU_PREGEL_TESTS=all`` reads 500 damaged copies.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from tests import crashes as crashing
 from tests.agents import result_bytes
 from tests.conformance.agent_programs import GROWING, GROWING_VERTICES
 from tests.crashes import HELD, RUN, STEP
+from tests.devices import EXHAUSTIVE
 from tests.stores import check_damaged_copies
 
-_DAMAGES = 500 if os.environ.get("GPU_PREGEL_CRASHES") == "all" else 60
+_DAMAGES = 500 if EXHAUSTIVE else 60
 """Number of damaged copies of a store."""
 
 

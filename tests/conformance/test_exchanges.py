@@ -111,7 +111,7 @@ EXCHANGES: dict[str, Callable[[Device], Exchange]] = {
 }
 CASES = pytest.mark.parametrize(
     ("device", "exchange"),
-    [on(device, name, name=name) for device in ("cpu", "emulated", "cuda") for name in EXCHANGES],
+    [on("cpu", "local", name="local"), *(on(name, "copying", name="copying") for name in ("cpu", "emulated", "cuda"))],
 )
 
 

@@ -74,6 +74,7 @@ def test_rows_of_every_length(rows: gp.Graph, device: str, way: dict[str, Any]) 
     ),
 )
 def test_stars(device: str, leaves: int, mode: str, partitions: int) -> None:
+    leaves = min(leaves, 5_000) if device == "python" else leaves
     star = gp.Graph.from_edgelist(np.zeros(leaves, np.int64), np.arange(1, leaves + 1))
     found = run(star, SUMS, device, mode=mode, partitions=partitions).to_numpy()
     assert found[0] == (leaves + 1) * (leaves + 2) // 2 - 1
@@ -121,7 +122,7 @@ def test_numbers_of_vertices_around_block_boundaries(device: str, n: int, mode: 
 
 @pytest.mark.parametrize(
     ("device", "directed"),
-    [on("cpu", False), on("emulated", False), on("emulated:1", True), on("emulated:2", False), on("cuda", True)],
+    [on("cpu", False), on("emulated", False), on("emulated:1", True), on("cuda", True)],
 )
 def test_blocks_with_more_than_one_tile(device: str, directed: bool) -> None:
     n = 300_000

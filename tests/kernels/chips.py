@@ -10,12 +10,11 @@ import re
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,9 +35,9 @@ class ResourceUsage:
     stack: int
     spilled: int
 
-    def excesses(self, chip: str) -> list[str]:
-        """Return the resources that exceed their limits."""
-        limits = {"registers": MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
+    def excesses(self, chip: str, *, cooperative: bool = False) -> list[str]:
+        """Return the resources that exceed their limits; one block of a cooperative kernel runs on a multiprocessor."""
+        limits = {"registers": 128 if cooperative else MAX_REGISTERS[chip], "stack": 0, "spilled": 0}
         return [
             f"{name} {getattr(self, name)} > {limit}" for name, limit in limits.items() if getattr(self, name) > limit
         ]
@@ -90,16 +89,10 @@ def examine(kernel: Kernel, chips: Iterable[str]) -> dict[str, tuple[str, Resour
 
 
 def _ptx(kernel: Kernel, chip: str) -> str:
-    text: str = _lowered(kernel).get_asm_str(cc=CHIPS[chip])
-    return text
+    from gpu_pregel.host.devices.compiled_kernels import lowered
+    from gpu_pregel.host.devices.lowering import compile_ir
 
-
-@functools.cache
-def _lowered(kernel: Kernel) -> Any:
-    """Return the lowered kernel, which is the same for all chips and takes the longest to generate."""
-    from gpu_pregel.host.devices.lowering import code_library
-
-    return code_library(kernel.function, kernel.signature, CHIPS["sm_75"], block=kernel.block)
+    return compile_ir(lowered(kernel), CHIPS[chip], lto=False).decode().strip("\0\n ")
 
 
 @functools.cache
@@ -128,18 +121,29 @@ def link(ptx: str, chip: str, *libraries: str) -> None:
         assert Path(code).read_bytes()[:4] == b"\x7fELF"
 
 
-def registers_in(code: bytes) -> int:
-    """Return the number of registers of the only kernel in an ELF file, from its section ``.nv.info``."""
+def _sections(code: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield the name, the begin and the end of each section of an ELF file."""
     begin = int.from_bytes(code[0x28:0x30], "little")
     size, count, names = struct.unpack_from("<HHH", code, 0x3A)
     headers = [struct.unpack_from("<IIQQQQ", code, begin + k * size) for k in range(count)]
-    found = set()
     for name, _, _, _, offset, length in headers:
         start = headers[names][4] + name
-        if code[start : code.index(b"\0", start)] != b".nv.info":
+        yield code[start : code.index(b"\0", start)].decode(), offset, offset + length
+
+
+def opcodes_in(code: bytes, entry: str) -> list[int]:
+    """Return the low 12 bits of each instruction of a kernel in an ELF file; instructions have 16 bytes."""
+    begin, end = next((begin, end) for name, begin, end in _sections(code) if name == f".text.{entry}")
+    return [int.from_bytes(code[place : place + 2], "little") & 0xFFF for place in range(begin, end, 16)]
+
+
+def registers_in(code: bytes) -> int:
+    """Return the number of registers of the only kernel in an ELF file, from its section ``.nv.info``."""
+    found = set()
+    for name, place, end in _sections(code):
+        if name != ".nv.info":
             continue
-        place = offset
-        while place < offset + length:
+        while place < end:
             form, attribute, value = struct.unpack_from("<BBH", code, place)
             place += 4
             if form == _SIZED_FORMAT:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpu_pregel.host.devices.lowering import code_library
+from gpu_pregel.host.devices.lowering import compile_ir, lower
 
 
 def to_ptx(
@@ -15,10 +15,10 @@ def to_ptx(
     cc: tuple[int, int],
     *,
     max_registers: int | None = None,
-    block: int | None = None,
+    block: int | tuple[int, int] | None = None,
 ) -> str:
     """Compile a kernel to PTX for compute capability ``cc`` with at most ``block`` threads per block."""
-    text: str = code_library(function, argument_types, cc, block=block).get_asm_str(cc=cc)
+    text = compile_ir(lower(function, argument_types, block=block), cc, lto=False).decode().strip("\0\n ")
     if max_registers is not None:
         text = re.sub(r"(\.visible \.entry [^{]*?\))(\s*\{)", rf"\1\n.maxnreg {max_registers}\2", text)
     return text

@@ -117,7 +117,7 @@ def program_kernels(name: str, offset: Any) -> Iterator[tuple[str, Any]]:
 
     weight = np.dtype(np.float32) if name == "distances" else None
     compiled = compile_for_cuda(PROGRAMS[name], offset=np.dtype(offset), weight=weight)
-    for part in ("init", "signal", "pull", "slot", "push", "apply"):
+    for part in ("init", "signal", "pull", "slot", "push", "apply", "chain"):
         if (kernel := getattr(compiled, part)) is not None:
             yield f"{name} {part}" + " int64" * (offset is np.int64), kernel
 
@@ -135,16 +135,20 @@ def problems_of(name: str, kernel: Any, for_chips: Any) -> list[str]:
     """Return the problems of a kernel's code for each chip."""
     problems = []
     for chip, (ptx, usage) in examine(kernel, for_chips).items():
-        found = usage.excesses(chip) + [f"spins at {label}" for label in find_spins(ptx)]
+        found = usage.excesses(chip, cooperative=kernel.cooperative) + [
+            f"spins at {label}" for label in find_spins(ptx)
+        ]
         # All functions are inlined: calls would hide spin loops, and external functions might not be linked.
         found += [f"has {line.strip()}" for line in re.findall(r"^\s*(?:call|\.local|\.extern).*", ptx, re.MULTILINE)]
+        # Atomic operations of the whole system are slower, and no other GPU or host thread takes part.
+        found += [f"has {name}" for name in re.findall(r"\S+\.sys\b\S*", ptx)]
         problems += [f"{name}, {chip}: {problem}" for problem in found]
     return problems
 
 
 def test_the_kernels_of_all_modules() -> None:
     found = dict(library_kernels())
-    assert {"initialise", "initialise int64", "compress", "link_rest"} <= set(found)
+    assert {"initialise", "initialise int64", "compress", "link"} <= set(found)
     assert [problem for name, kernel in found.items() for problem in problems_of(name, kernel, CHIPS)] == []
 
 
@@ -204,7 +208,7 @@ def operator_kernels() -> Iterator[tuple[str, Any]]:
     from numba import types
 
     from gpu_pregel.host.programs.bodies import Bodies
-    from gpu_pregel.host.programs.operators_cuda import make_kernel
+    from gpu_pregel.host.programs.operator_kernels_cuda import make_kernel
 
     kinds, offset = (types.float32[::1], types.int64[::1], types.float64), np.dtype(np.uint32)
     search = Bodies(nearer, lambda v, distances, *rest: distances[v] > 0, kinds, types.float32, True)

@@ -14,12 +14,11 @@ from gpu_pregel.host.emulator.compile.intrinsic_calls import STATE
 from gpu_pregel.host.emulator.compile.ir_text import NAME, members, size_and_alignment, split, typed_value
 from gpu_pregel.host.emulator.compile.locations import Locations
 from gpu_pregel.host.emulator.compile.stack_arrays import StackArrays, constant_tables
-from gpu_pregel.host.emulator.machine.compiled_kernel import Site
+from gpu_pregel.host.emulator.machine import layout
+from gpu_pregel.host.emulator.machine.compiled_kernel import BLOCK_FENCE, Site
 
-_OPERATIONS = {
-    name: code
-    for code, name in enumerate(("xchg", "add", "sub", "and", "or", "xor", "max", "min", "umax", "umin", "fadd"))
-}
+_NAMES = ("xchg", "add", "sub", "and", "or", "xor", "max", "min", "umax", "umin", "fadd", "load", "store")
+_OPERATIONS = {name: code for code, name in enumerate(_NAMES)}
 _MEMORY = re.compile(rf"\s*(?:(%{NAME}) = )?(load|store|atomicrmw|cmpxchg|fence)\b (.*)$")
 _SUFFIX = re.compile(r",? !\w.*$")
 _DEBUG = re.compile(r", !dbg !\d+")
@@ -188,14 +187,15 @@ class AccessRewriter:
     def _call_hook(self, access: _Access, address: str) -> None:
         line, operands, is_atomic = access.line, access.operands, bool(access.orderings)
         if access.operation == "load":
-            self._load(line, access.result or "", operands[0], address, atomic=is_atomic)
+            scope = _scope(access) if is_atomic else None
+            self._load(line, access.result or "", operands[0], address, scope)
         elif access.operation == "store":
             kind, value = typed_value(operands[0])
-            self._store(line, kind, value, address, atomic=is_atomic)
+            self._store(line, kind, value, address, _scope(access) if is_atomic else None)
         elif access.operation == "atomicrmw":
-            self._read_modify_write(line, access.result or self._new(), operands, address)
+            self._read_modify_write(line, access.result or self._new(), operands, address, _scope(access))
         else:
-            self._compare_and_swap(line, access.result or self._new(), operands, address)
+            self._compare_and_swap(line, access.result or self._new(), operands, address, _scope(access))
 
     def _new(self) -> str:
         self._count += 1
@@ -215,7 +215,7 @@ class AccessRewriter:
         return result
 
     def _fence(self, access: _Access) -> None:
-        self._hook("emu_fence", access.level, self._site("fence", access.line))
+        self._hook("emu_fence", access.level, self._site("fence" if access.level else BLOCK_FENCE, access.line))
 
     def _address(self, pointer: str) -> str:
         result = self._new()
@@ -254,23 +254,25 @@ class AccessRewriter:
         else:
             self._emit(f"{result} = trunc i64 {bits} to {kind}")
 
-    def _load(self, line: str, result: str, kind: str, address: str, *, atomic: bool) -> None:
+    def _load(self, line: str, result: str, kind: str, address: str, scope: int | None) -> None:
+        """Emit a load, which is atomic if it has a scope."""
         if _is_aggregate(kind):
             self._load_parts(line, result, kind, address)
-        elif atomic:
-            # The machine has no atomic load: OR with 0 is equivalent.
-            site = self._site("atomic", line)
-            self._define(result, kind, self._hook("emu_rmw", address, _size(kind), _OPERATIONS["or"], 0, site))
+        elif scope is not None:
+            site, operation = self._site("atomic", line), _OPERATIONS["load"] | scope
+            self._define(result, kind, self._hook("emu_rmw", address, _size(kind), operation, 0, site))
         else:
             self._define(result, kind, self._hook("emu_load", address, _size(kind), self._site("load", line)))
 
-    def _store(self, line: str, kind: str, value: str, address: str, *, atomic: bool) -> None:
+    def _store(self, line: str, kind: str, value: str, address: str, scope: int | None) -> None:
+        """Emit a store, which is atomic if it has a scope."""
         if _is_aggregate(kind):
             self._store_parts(line, kind, value, address)
             return
         bits = self._widen(kind, value)
-        if atomic:
-            self._hook("emu_rmw", address, _size(kind), _OPERATIONS["xchg"], bits, self._site("atomic", line))
+        if scope is not None:
+            operation = _OPERATIONS["store"] | scope
+            self._hook("emu_rmw", address, _size(kind), operation, bits, self._site("atomic", line))
         else:
             self._hook("emu_store", address, _size(kind), bits, self._site("store", line))
 
@@ -280,7 +282,7 @@ class AccessRewriter:
         parts = _parts(kind)
         for index, (offset, part) in enumerate(parts):
             value = self._new()
-            self._load(line, value, part, self._offset(address, offset), atomic=False)
+            self._load(line, value, part, self._offset(address, offset), None)
             named = result if index == len(parts) - 1 else self._new()
             if kind.startswith("<"):
                 self._emit(f"{named} = insertelement {kind} {whole}, {part} {value}, i32 {index}")
@@ -295,14 +297,14 @@ class AccessRewriter:
                 self._emit(f"{element} = extractelement {kind} {value}, i32 {index}")
             else:
                 self._emit(f"{element} = extractvalue {kind} {value}, {index}")
-            self._store(line, part, element, self._offset(address, offset), atomic=False)
+            self._store(line, part, element, self._offset(address, offset), None)
 
     def _offset(self, address: str, offset: int) -> str:
         result = self._new()
         self._emit(f"{result} = add i64 {address}, {offset}")
         return result
 
-    def _read_modify_write(self, line: str, result: str, parts: list[str], address: str) -> None:
+    def _read_modify_write(self, line: str, result: str, parts: list[str], address: str, scope: int) -> None:
         operation = parts[0].split(" ", 1)[0]
         kind, value = typed_value(re.sub(r" (?:syncscope\(.*?\) )?\w+$", "", parts[1]))
         bits, size = self._widen(kind, value), _size(kind)
@@ -311,18 +313,24 @@ class AccessRewriter:
             self._emit(f"{negative} = fneg {kind} {value}")
             operation, bits = "fadd", self._widen(kind, negative)
         site = self._site("atomic", line)
-        self._define(result, kind, self._hook("emu_rmw", address, size, _OPERATIONS[operation], bits, site))
+        code = _OPERATIONS[operation] | scope
+        self._define(result, kind, self._hook("emu_rmw", address, size, code, bits, site))
 
-    def _compare_and_swap(self, line: str, result: str, parts: list[str], address: str) -> None:
+    def _compare_and_swap(self, line: str, result: str, parts: list[str], address: str, scope: int) -> None:
         kind, expected = typed_value(parts[1])
         _, desired = typed_value(re.sub(r" (?:syncscope\(.*?\) )?\w+ \w+$", "", parts[2]))
         before, after = self._widen(kind, expected), self._widen(kind, desired)
-        old = self._hook("emu_cas", address, _size(kind), before, after, self._site("atomic", line))
+        old = self._hook("emu_cas", address, _size(kind) | scope, before, after, self._site("atomic", line))
         value, same, pair = self._new(), self._new(), self._new()
         self._define(value, kind, old)
         self._emit(f"{same} = icmp eq i64 {old}, {before}")
         self._emit(f"{pair} = insertvalue {{ {kind}, i1 }} poison, {kind} {value}, 0")
         self._emit(f"{result} = insertvalue {{ {kind}, i1 }} {pair}, i1 {same}, 1")
+
+
+def _scope(access: _Access) -> int:
+    """Return the bit that an atomic of block scope adds to the operation or size that it passes."""
+    return 0 if access.level else layout.IN_BLOCK
 
 
 def _pointer(text: str) -> str:

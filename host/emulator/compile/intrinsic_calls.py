@@ -14,7 +14,7 @@ from gpu_pregel.host.emulator.compile.device_library import HOST
 from gpu_pregel.host.emulator.compile.ir_text import NAME, closing, size_and_alignment, split, typed_value
 from gpu_pregel.host.emulator.compile.locations import Locations
 from gpu_pregel.host.emulator.compile.translate import CHECK, DYNAMIC_SHARED, SHARED
-from gpu_pregel.host.emulator.machine.compiled_kernel import Site
+from gpu_pregel.host.emulator.machine.compiled_kernel import BLOCK_FENCE, Site
 
 STATE = "%emu$state"
 _CALL = re.compile(
@@ -215,13 +215,16 @@ class IntrinsicRewriter:
             predicate = self._widen(call, len(call.arguments) - 1) if kind != intrinsics.BARRIER else 0
             self._narrow(call, self._sync(call, kind, 0, predicate))
         elif name in intrinsics.FENCES:
-            self._hook(call, "emu_fence", intrinsics.FENCES[name], self._site("fence", call))
+            self._fence(call, intrinsics.FENCES[name])
         elif name == "cudaCGSynchronize":
             self.uses_grid_barrier = True
             self._sync(call, intrinsics.GRID_BARRIER)
             self._narrow(call, "0")
         else:
             self._warp_operation(call, name)
+
+    def _fence(self, call: _Call, level: int) -> None:
+        self._hook(call, "emu_fence", level, self._site("fence" if level else BLOCK_FENCE, call))
 
     def _warp_operation(self, call: _Call, name: str) -> None:
         operation = name.removeprefix(intrinsics.PREFIX)
@@ -259,7 +262,7 @@ class IntrinsicRewriter:
         if effect.kind == "register":
             self._register(call, effect.code)
         elif effect.kind == "fence":
-            self._hook(call, "emu_fence", effect.code, self._site("fence", call))
+            self._fence(call, effect.code)
         elif effect.kind == "load":
             # Volatile, so that LLVM neither removes nor duplicates the access.
             order = _order(kind, effect.code)
@@ -278,9 +281,12 @@ class IntrinsicRewriter:
         )
 
 
-def _order(kind: str, is_atomic: int) -> tuple[str, str]:
-    """Return the words of an atomic access before and after its operands; empty unless ``is_atomic``."""
-    return (" atomic", f" monotonic, align {size_and_alignment(kind)[0]}") if is_atomic else ("", "")
+def _order(kind: str, code: int) -> tuple[str, str]:
+    """Return the words of an access before and after its operands; empty for code 0, with block scope for code 2."""
+    if code == 0:
+        return "", ""
+    scope = ' syncscope("block")' if code == 2 else ""
+    return " atomic", f"{scope} monotonic, align {size_and_alignment(kind)[0]}"
 
 
 def _plain_name(mangled: str) -> str:

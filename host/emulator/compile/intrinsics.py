@@ -73,7 +73,8 @@ class Assembly:
     ----------
     kind : {"register", "fence", "load", "store", "nothing"}
     code : int
-        Code of the special register, or level of the fence; for a load or store, whether it is atomic.
+        Code of the special register, or level of the fence; for a load or store, 0 if it is not atomic, 1 if it is, and
+        2 if its scope is the block.
     """
 
     kind: str
@@ -89,5 +90,6 @@ def parse_assembly(text: str) -> Assembly | None:
         return Assembly("fence", _FENCE_LEVELS[match[1] or match[2]])
     for kind, pattern in (("load", _ASSEMBLY_LOAD), ("store", _ASSEMBLY_STORE)):
         if match := pattern.fullmatch(text):
-            return Assembly(kind, int(".relaxed" in text and match[1] in ("32", "64")))
+            is_atomic = match[1] in ("32", "64") and (".relaxed" in text or ".volatile" in text)
+            return Assembly(kind, 0 if not is_atomic else 2 if ".relaxed.cta" in text else 1)
     return Assembly("nothing") if text in _ASSEMBLY_NOTHING else None

@@ -6,7 +6,7 @@ import functools
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -22,6 +22,7 @@ from gpu_pregel.host.emulator.machine import layout, runtime
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
 
 _lock = threading.RLock()
+_CALLEE = re.compile(rf'@"?({re.escape(device_library.HOST)}\w+)')
 _DEFINE = re.compile(rf"^define [^\n]*?@({NAME})\(", re.MULTILINE)
 
 
@@ -59,7 +60,26 @@ class LoweredKernel:
     location: tuple[str, int]
 
 
-def compile_kernel(kernel: LoweredKernel) -> CompiledKernel:
+@dataclass(frozen=True)
+class NativeCode:
+    """A kernel's machine code for this processor, which other processes can load.
+
+    Attributes
+    ----------
+    kernel : CompiledKernel
+        Its entry is 0.
+    code : bytes
+        An object file.
+    callees : tuple of str
+        The functions of this process that the code calls, without those of the machine.
+    """
+
+    kernel: CompiledKernel
+    code: bytes
+    callees: tuple[str, ...]
+
+
+def compile_kernel(kernel: LoweredKernel) -> NativeCode:
     """Compile a kernel for the emulated device.
 
     Raises
@@ -78,7 +98,22 @@ def compile_kernel(kernel: LoweredKernel) -> CompiledKernel:
         raise located_error(kernel.name, kernel.location, problem) from error
 
 
-def _compile(kernel: LoweredKernel) -> CompiledKernel:
+def load_kernel(native: NativeCode) -> CompiledKernel:
+    """Load a kernel into this process."""
+    with _lock:
+        _target_machine()
+        # An unresolved symbol would end the process, so all symbols are registered first.
+        runtime.load_machine()
+        for name in native.callees:
+            llvm.add_symbol(name, device_library.host_address(name.removeprefix(device_library.HOST)))
+        # The engine owns its target machine, and needs the context until it is deleted.
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly("", _engine_context()), _new_target_machine())
+        engine.set_object_cache(getbuffer_func=lambda _: native.code)
+        engine.finalize_object()
+        return replace(native.kernel, entry=int(engine.get_function_address("emu_entry")), _engine=engine)
+
+
+def _compile(kernel: LoweredKernel) -> NativeCode:
     machine = _target_machine()
     context = llvm.create_context()
     shared = SharedLayout()
@@ -90,10 +125,9 @@ def _compile(kernel: LoweredKernel) -> CompiledKernel:
     accesses = AccessRewriter(kernel.name, intrinsics.sites, kernel.location)
     text = accesses.run(str(module))
     text += declarations(except_in=text) + _entry_function(text, kernel.entry)
-    engine, entry = _load(text)
-    return CompiledKernel(
+    compiled = CompiledKernel(
         name=kernel.name,
-        entry=entry,
+        entry=0,
         sites=intrinsics.sites,
         shared_bytes=shared.size,
         shared_granule=shared.granule,
@@ -103,8 +137,9 @@ def _compile(kernel: LoweredKernel) -> CompiledKernel:
         argument_types=kernel.argument_types,
         racy=kernel.racy,
         relaxed=kernel.relaxed,
-        _engine=engine,
     )
+    code = machine.emit_object(llvm.parse_assembly(text, llvm.create_context()))
+    return NativeCode(compiled, code, tuple(sorted(set(_CALLEE.findall(text)))))
 
 
 def _translated_modules(kernel: LoweredKernel, shared: SharedLayout, machine: Any) -> list[str]:
@@ -120,17 +155,29 @@ def _translated_modules(kernel: LoweredKernel, shared: SharedLayout, machine: An
 
 
 @functools.cache
+def processor() -> tuple[str, str]:
+    """Return the name and the features of this processor, for which code is compiled."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
 def _target_machine() -> Any:
     """Initialise LLVM and return the target machine of this processor."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=1, jit=True
-    )
     for name in device_library.CALLED_BY_LLVM:
         llvm.add_symbol(name, device_library.host_address(name))
-    return machine
+    return _new_target_machine()
+
+
+@functools.cache
+def _engine_context() -> Any:
+    return llvm.create_context()
+
+
+def _new_target_machine() -> Any:
+    name, features = processor()
+    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=1, jit=True)
 
 
 def _library_texts(modules: Sequence[HostModule], header: str) -> list[str]:
@@ -140,13 +187,8 @@ def _library_texts(modules: Sequence[HostModule], header: str) -> list[str]:
     texts = []
     for name in missing:
         text = device_library.definition(name)
-        if text is None:
-            continue
-        for callee in re.findall(rf"^declare .*?@({NAME})\(", text, re.MULTILINE):
-            callee = callee.strip('"')
-            if callee.startswith(device_library.HOST):
-                llvm.add_symbol(callee, device_library.host_address(callee.removeprefix(device_library.HOST)))
-        texts.append(f"{header}\n{text}")
+        if text is not None:
+            texts.append(f"{header}\n{text}")
     return texts
 
 
@@ -191,12 +233,3 @@ def _entry_function(text: str, kernel: str) -> str:
         arguments.append(f"{kind} {value}")
     lines += [f"call void @{match[1]}({', '.join(arguments)})", "ret void"]
     return "\ndefine void @emu_entry(i64 %state) nounwind {\n  " + "\n  ".join(lines) + "\n}\n"
-
-
-def _load(text: str) -> tuple[Any, int]:
-    # An unresolved symbol would end the process, so the machine's symbols are registered first.
-    runtime.load_machine()
-    module = llvm.parse_assembly(text, llvm.create_context())
-    engine = llvm.create_mcjit_compiler(module, _target_machine())
-    engine.finalize_object()
-    return engine, int(engine.get_function_address("emu_entry"))

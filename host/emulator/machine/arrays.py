@@ -124,6 +124,8 @@ class DeviceArray:
     ----------
     memory : EmulatedMemory
     allocation : Allocation
+    offset : int
+        Position of the first element in the allocation, in bytes.
     address : int
         Address of the first element.
     shape : tuple
@@ -142,12 +144,12 @@ class DeviceArray:
         self.allocation = allocation
         self.shape = shape
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self._offset = offset
+        self.offset = offset
 
     @property
     def address(self) -> int:
         """Address of the first element."""
-        return self.allocation.address + self._offset
+        return self.allocation.address + self.offset
 
     @property
     def size(self) -> int:
@@ -171,10 +173,10 @@ class DeviceArray:
 
     def _host(self) -> np.ndarray[Any, Any]:
         """Return a view of the elements, without counting a readback."""
-        return self.allocation.bytes[self._offset : self._offset + self.nbytes].view(self.dtype)
+        return self.allocation.bytes[self.offset : self.offset + self.nbytes].view(self.dtype)
 
     def _mark_written(self) -> None:
-        self.allocation.written[self._offset : self._offset + self.nbytes] = 1
+        self.allocation.written[self.offset : self.offset + self.nbytes] = 1
 
     def get(self) -> np.ndarray[Any, Any]:
         """Copy to the host and count a readback."""
@@ -207,9 +209,9 @@ class DeviceArray:
     def copy(self) -> DeviceArray:
         """Copy to a new array on the device; unwritten bytes stay marked as unwritten."""
         other = self.memory.empty(self.size, self.dtype)
-        end = self._offset + self.nbytes
-        other.allocation.bytes[:] = self.allocation.bytes[self._offset : end]
-        other.allocation.written[:] = self.allocation.written[self._offset : end]
+        end = self.offset + self.nbytes
+        other.allocation.bytes[:] = self.allocation.bytes[self.offset : end]
+        other.allocation.written[:] = self.allocation.written[self.offset : end]
         return DeviceArray(self.memory, other.allocation, 0, self.shape, self.dtype)
 
     def view(self, dtype: Any) -> DeviceArray:
@@ -217,7 +219,7 @@ class DeviceArray:
         dtype = np.dtype(dtype)
         if self.nbytes % dtype.itemsize:
             raise ValueError(f"{self.nbytes} bytes is not a multiple of the size of dtype {dtype}")
-        return DeviceArray(self.memory, self.allocation, self._offset, (self.nbytes // dtype.itemsize,), dtype)
+        return DeviceArray(self.memory, self.allocation, self.offset, (self.nbytes // dtype.itemsize,), dtype)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -240,14 +242,14 @@ class DeviceArray:
         return self._part(place, ())
 
     def _part(self, start: int, shape: tuple[int, ...]) -> DeviceArray:
-        return DeviceArray(self.memory, self.allocation, self._offset + start * self.itemsize, shape, self.dtype)
+        return DeviceArray(self.memory, self.allocation, self.offset + start * self.itemsize, shape, self.dtype)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         part = self[key]
         if isinstance(value, DeviceArray):
             if value.shape != part.shape or value.dtype != part.dtype:
                 raise ValueError(f"array of shape {value.shape} and dtype {value.dtype} does not fit {part!r}")
-            source, own = value._offset, part._offset
+            source, own = value.offset, part.offset
             for mine, other in (
                 (part.allocation.bytes, value.allocation.bytes),
                 (part.allocation.written, value.allocation.written),

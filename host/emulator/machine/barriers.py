@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.clocks import forget_clocks, join_clocks, pass_on_in_block
 from gpu_pregel.host.emulator.machine.hooks import external, helper, hook
+from gpu_pregel.host.emulator.machine.late_writes import fence_all
 from gpu_pregel.host.emulator.machine.scheduler import (
     draw,
     fail,
@@ -66,7 +68,7 @@ def _block_barrier(state: int, kind: int, predicate: int, site: int) -> int:
     me = word(state, at.CURRENT)
     block, threads = word(me, at.OWN_BLOCK), word(state, at.THREADS)
     first, waiting = word(block, at.FIRST_FIBER), word(block, at.BLOCK_WAITING)
-    drain(me)
+    drain(state, me)
     _check_not_awaited(state, me, site)
     if word(block, at.BLOCK_EXITED):
         _fail_because_of(state, at.BARRIER_EXITED, site, first, threads, at.ENDED)
@@ -75,6 +77,8 @@ def _block_barrier(state: int, kind: int, predicate: int, site: int) -> int:
         set_word(block, at.BARRIER_COUNT, 0)
     elif word(block, at.BARRIER_SITE) != site:
         _fail_because_of(state, at.BARRIER_SPLIT, site, first, threads, at.AT_BLOCK)
+    if word(me, at.KNOWN):
+        set_word(block, at.BLOCK_CLOCK, join_clocks(state, word(block, at.BLOCK_CLOCK), word(me, at.KNOWN)))
     count = word(block, at.BARRIER_COUNT) + (1 if predicate else 0)
     set_word(block, at.BARRIER_COUNT, count)
     if waiting + 1 < threads:
@@ -85,6 +89,8 @@ def _block_barrier(state: int, kind: int, predicate: int, site: int) -> int:
         return word(block, at.BARRIER_RESULT)
     set_word(block, at.BLOCK_WAITING, 0)
     set_word(block, at.EPOCH, word(block, at.EPOCH) + 1)
+    if word(block, at.BLOCK_CLOCK):
+        pass_on_in_block(state, block)
     result = count
     if kind == at.BARRIER_AND:
         result = 1 if count == threads else 0
@@ -101,7 +107,7 @@ def _grid_barrier(state: int, site: int) -> int:
     me = word(state, at.CURRENT)
     first, threads = word(state, at.FIBER_RECORDS), word(state, at.RESIDENT) * word(state, at.THREADS)
     waiting = word(state, at.GRID_WAITING)
-    drain(me)
+    drain(state, me)
     if word(state, at.COOPERATIVE) == 0:
         fail(state, at.GRID_NOT_COOPERATIVE, site, 0)
     _check_not_awaited(state, me, site)
@@ -119,6 +125,8 @@ def _grid_barrier(state: int, site: int) -> int:
         return 0
     set_word(state, at.GRID_WAITING, 0)
     set_word(state, at.STAMP, word(state, at.STAMP) + 1)
+    if word(state, at.LATE):
+        fence_all(state)
     _release(state, first, threads, me)
     return 0
 
@@ -168,10 +176,12 @@ def _exit(state: int) -> int:
     block, warp = word(me, at.OWN_BLOCK), word(me, at.OWN_WARP)
     if word(me, at.BUFFERED) and draw(state) & 3 == 0:
         yield_to_others(state)
-    drain(me)
+    drain(state, me)
     if word(word(me, at.STACK_LOW), 0) != at.CANARY:
         fail(state, at.STACK_OVERFLOW, -1, 0)
     _check_nobody_waits(state, me)
+    if word(state, at.PLACE_COUNT):
+        forget_clocks(state, me)
     live = word(block, at.BLOCK_LIVE) - 1
     set_word(me, at.STATUS, at.ENDED)
     set_word(me, at.WAIT_SITE, -1)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+BLOCK_FENCE = "block fence"
+"""The kind of the sites of fences that order accesses within a block only."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -12,7 +15,7 @@ class Site:
 
     Attributes
     ----------
-    kind : {"load", "store", "atomic", "sync", "fence", "check"}
+    kind : {"load", "store", "atomic", "sync", "fence", "block fence", "check"}
     file : str
     line : int
     """

@@ -20,8 +20,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 HOOK_MODULES = (
     "scheduler",
+    "late_writes",
     "store_buffers",
     "access_counts",
+    "clocks",
     "races",
     "accesses",
     "warps",

@@ -81,12 +81,10 @@ class _ArgumentWords:
         for size in reversed(argument.shape[1:]):
             strides.insert(0, strides[0] * size)
         self.words += strides
-        self.regions.append(
-            Region(
-                *(name, argument.address, argument.nbytes, dtype.itemsize, self.racy, argument.allocation),
-                relaxed=self.relaxed,
-            )
-        )
+        # A test may have elements of which only the last are in memory: the array then begins before its allocation.
+        start = argument.allocation.address + argument.offset
+        region = Region(name, start, argument.nbytes, dtype.itemsize, self.racy, argument.allocation, self.relaxed)
+        self.regions.append(region)
 
     def _add_number(self, name: str, kind: Any, argument: Any) -> None:
         dtype = _dtype(kind)

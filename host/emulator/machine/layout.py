@@ -48,7 +48,20 @@ LAUNCH = 53
 FAULT = 54
 FAULT_SITE, FAULT_THREAD, FAULT_ADDRESS, FAULT_SIZE, FAULT_VALUE = 55, 56, 57, 58, 59
 FAULT_OTHER_THREAD, FAULT_OTHER_SITE = 60, 61
-STATE_WORDS = 64
+LATE, NOW = 63, 64
+"""Table of late writes, or 0 if the launch has one block; time, counted in fences."""
+FENCE_LOG, FENCES, LAST_FENCE = 65, 96, 128
+"""Times of the latest fences of each multiprocessor; per multiprocessor, their number and the time of the last one."""
+CLOCKS, CLOCK_COUNT, CLOCKS_USED, FREE_CLOCK = 66, 67, 68, 69
+"""Pool of clocks; its size; number of clocks used so far; first of the clocks that are free again, or 0."""
+PLACES, PLACE_COUNT, CLOCKS_LOST = 70, 71, 72
+"""Table of atomics that release; its number of entries; whether the pool or the table has been too small."""
+BLOCK_FENCES = 73
+"""Whether the kernel has fences of block scope."""
+PARKED, PARK_UNTIL, PARKS_LEFT = 74, 75, 76
+"""A thread that is not scheduled although it is ready, or 0; until which step; how often that may happen again."""
+NEVER = 1 << 62
+STATE_WORDS = 160
 
 # --- A thread. The first words are the special registers, indexed by code.
 TID, NTID, CTAID, NCTAID = 0, 3, 6, 9
@@ -64,9 +77,15 @@ WAIT_SITE = 29
 """Site at which the thread last yielded or waited."""
 OWN_OCCURRENCES = 30
 BUFFERED, BUFFER = 31, 32
-BUFFER_ENTRIES, ENTRY_WORDS = 4, 4
-ENTRY_ADDRESS, ENTRY_SIZE, ENTRY_BITS, ENTRY_WRITTEN = 0, 1, 2, 3
-FIBER_WORDS = 48
+BUFFER_ENTRIES, ENTRY_WORDS = 4, 5
+ENTRY_ADDRESS, ENTRY_SIZE, ENTRY_BITS, ENTRY_WRITTEN, ENTRY_SHARED = 0, 1, 2, 3, 4
+KNOWN = 52
+"""Clock of the accesses that are ordered before this thread by fences, or 0."""
+DEVICE_SCOPE, BLOCK_SCOPE = 53, 58
+"""Per scope: a clock that the next fence acquires, and what the last fence releases."""
+PENDING, RELEASE_TIME, RELEASE_EPOCH, RELEASE_GROUP, RELEASE_KNOWN = range(5)
+MULTIPROCESSOR = 63
+FIBER_WORDS = 64
 
 ABSENT, RUNNABLE, AT_WARP, AT_BLOCK, AT_GRID, ENDED = 0, 1, 2, 3, 4, 5
 """Values of STATUS."""
@@ -78,6 +97,8 @@ BARRIER_SITE, BARRIER_KIND, BARRIER_COUNT, BARRIER_RESULT = 5, 6, 7, 8
 EPOCH = 9
 FIRST_WARP = 10
 BLOCK_REGION = 11
+BLOCK_CLOCK = 12
+"""Clock of the threads that have arrived at the barrier, or 0."""
 BLOCK_WORDS = 16
 
 # --- A warp: masks and clocks, then tables with one word per lane.
@@ -103,6 +124,21 @@ RACY, CONSTANT, SHARED, RELAXED = 1, 2, 4, 8
 LAST_WRITE, LAST_READ, EARLIER_READ, RACE_WORDS = 0, 2, 4, 6
 """A granule's shadow: three accesses of two words, (stamp, thread) and (site, atomic, block epoch, lane epoch)."""
 
+# --- A late write: one that some multiprocessors do not see yet.
+LATE_ADDRESS, LATE_BITS, LATE_META, LATE_SINCE = 0, 1, 2, 3
+"""Address; previous content; multiprocessors that see it, size and writer; when it reaches memory."""
+LATE_WORDS, LATE_ENTRIES = 4, 2048
+MULTIPROCESSORS, LOG_ENTRIES = 32, 64
+"""Multiprocessors, which blocks use in turn; a multiprocessor's fences whose times are kept."""
+
+# --- A clock: per block, the number of barriers up to which its accesses are known, and two words per warp.
+REFERENCES, CLOCK_DATA = 0, 1
+WARP_KNOWN = 2
+"""Words per warp: lanes and the warp operation before which their accesses are known; of releasing lanes, of others."""
+LANE_BITS = 26
+"""Bits of a warp operation's number; the lanes are in the bits above."""
+PLACE_KEY, PLACE_CLOCK, PLACE_WORDS, PLACE_ENTRIES = 0, 1, 2, 4096
+
 # --- Counts of a site.
 EXECUTIONS, BYTES, TOUCHED = 0, 1, 2
 COUNT_WORDS = 3
@@ -115,7 +151,9 @@ SHUFFLE_INDEX, SHUFFLE_UP, SHUFFLE_DOWN, SHUFFLE_XOR = 11, 12, 13, 14
 GRID_BARRIER = 15
 
 # --- Operations of emu_rmw.
-XCHG, ADD, SUB, AND, OR, XOR, MAX, MIN, UMAX, UMIN, FADD = range(11)
+XCHG, ADD, SUB, AND, OR, XOR, MAX, MIN, UMAX, UMIN, FADD, ATOMIC_LOAD, ATOMIC_STORE = range(13)
+IN_BLOCK = 32
+"""Added to the operation of emu_rmw, or to the size of emu_cas, if the atomic has block scope."""
 
 # --- Faults.
 (

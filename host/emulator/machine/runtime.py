@@ -15,7 +15,7 @@ import numpy as np
 
 from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.machine import layout as at
-from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel, Site
+from gpu_pregel.host.emulator.machine.compiled_kernel import BLOCK_FENCE, CompiledKernel, Site
 from gpu_pregel.host.emulator.machine.faults import FaultyLaunch, fault_message
 from gpu_pregel.host.emulator.machine.fibers import Fibers, load_fibers
 from gpu_pregel.host.emulator.machine.hooks import HOOK_MODULES, HOOKS, compile_hook
@@ -30,6 +30,10 @@ MAX_SITES = 1 << 16
 
 _SECTORS = 1 << 20
 """Entries in a table of sectors."""
+_CLOCK_BYTES, _MIN_CLOCKS = 16 << 20, 64
+"""Size of the pool of clocks, of which only what a launch uses is committed; its least number of clocks."""
+_PARKS = 8
+"""Number of times that a launch may suspend a thread for long, at a fence or at an atomic after a fence."""
 _SLACK = 256 << 10
 """Bytes below the first stack, so that an overflow does no harm before it is detected."""
 
@@ -95,12 +99,16 @@ class AccessCounts:
 
 
 class _ReusedMemory:
-    """Memory that is kept between launches: the stacks and the tables of sectors."""
+    """Memory that is kept between launches: stacks, tables of sectors and late writes, and clocks."""
 
     def __init__(self) -> None:
         self._stacks: mmap.mmap | None = None
         self.sectors: list[Words] = []
         self._sectors_used = 0
+        self._late = np.zeros(at.LATE_ENTRIES * at.LATE_WORDS, np.int64)
+        self._log = np.zeros(at.MULTIPROCESSORS * at.LOG_ENTRIES, np.int64)
+        self._places = np.zeros(at.PLACE_ENTRIES * at.PLACE_WORDS, np.int64)
+        self._clocks: mmap.mmap | None = None
 
     def stacks(self, count: int) -> int:
         """Return the address of ``count`` stacks."""
@@ -109,6 +117,21 @@ class _ReusedMemory:
             # Not a NumPy array: NumPy requests huge pages, which would commit each stack completely.
             self._stacks = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         return int(np.frombuffer(self._stacks, np.uint8).ctypes.data) + _SLACK
+
+    def late_writes(self) -> int:
+        """Return the address of an empty table of late writes."""
+        self._late.fill(0)
+        return int(self._late.ctypes.data)
+
+    def use_clocks(self, state: Words, blocks: int, warps: int) -> None:
+        """Pass the pool of clocks, its size and the tables that go with it to a launch; the launch initialises them."""
+        size = (at.CLOCK_DATA + blocks * (1 + at.WARP_KNOWN * warps)) * at.WORD
+        count = max(_MIN_CLOCKS, _CLOCK_BYTES // size)
+        if self._clocks is None or len(self._clocks) < count * size:
+            self._clocks = mmap.mmap(-1, count * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        state[at.CLOCKS] = np.frombuffer(self._clocks, np.uint8).ctypes.data
+        state[at.CLOCK_COUNT] = count
+        state[at.PLACES], state[at.FENCE_LOG] = self._places.ctypes.data, self._log.ctypes.data
 
     def use_sectors(self, state: Words) -> None:
         """Pass the tables to a launch without clearing them, because keys are unique to a launch."""
@@ -182,7 +205,7 @@ def run(
     check_launch(kernel.name, shape, grid_barrier=kernel.uses_grid_barrier)
     loaded = load_machine()
     with _LOCK:
-        records = _LaunchRecords(loaded, shape, kernel.shared_granule, seed, launch)
+        records = _LaunchRecords(loaded, kernel, shape, seed, launch)
         records.use(kernel.entry, arguments, merge_regions(arrays), sites)
         _STATE[:] = records.state
         _STATE[at.STEP_LIMIT] = step_limit
@@ -212,9 +235,11 @@ def _run_threads(loaded: Machine) -> None:
 class _LaunchRecords:
     """The records of one launch, and the initial contents of its state block."""
 
-    def __init__(self, loaded: Machine, shape: LaunchShape, shared_granule: int, seed: int, launch: int) -> None:
+    def __init__(self, loaded: Machine, kernel: CompiledKernel, shape: LaunchShape, seed: int, launch: int) -> None:
         random = np.random.default_rng((seed & (1 << 63) - 1, launch))
         blocks, threads = shape.blocks, shape.threads
+        kinds = {site.kind for site in kernel.sites}
+        has_fences = not kinds.isdisjoint({"fence", BLOCK_FENCE})
         resident = blocks if shape.cooperative else min(blocks, int(random.integers(1, 3)))
         warps = -(-threads // 32)
         self.order = random.permutation(blocks).astype(np.int64)
@@ -223,7 +248,7 @@ class _LaunchRecords:
         self.fibers = np.zeros((self.threads, at.FIBER_WORDS), np.int64)
         self.warps = np.zeros((resident * warps, at.WARP_WORDS), np.int64)
         self.ready = np.empty(self.threads, np.int64)
-        self.shared = SharedMemory(resident, shape.shared_bytes, shared_granule)
+        self.shared = SharedMemory(resident, shape.shared_bytes, kernel.shared_granule)
         self.state = state = np.zeros(at.STATE_WORDS, np.int64)
         state[at.RANDOM] = int(random.integers(1, 1 << 62))
         state[at.READY], state[at.ORDER] = self.ready.ctypes.data, self.order.ctypes.data
@@ -233,6 +258,10 @@ class _LaunchRecords:
         state[at.GRID_X : at.GRID_X + 3], state[at.BLOCK_X : at.BLOCK_X + 3] = shape.grid, shape.block
         state[at.COOPERATIVE], state[at.BLOCK_ENDED] = shape.cooperative, 1
         state[at.STAMP] = state[at.LAUNCH] = _last_stamp + 1
+        state[at.NOW], state[at.LATE] = 1, _MEMORY.late_writes() if blocks > 1 else 0
+        _MEMORY.use_clocks(state, blocks, warps)
+        state[at.BLOCK_FENCES] = BLOCK_FENCE in kinds
+        state[at.PARK_UNTIL], state[at.PARKS_LEFT] = at.NEVER, _PARKS if has_fences and blocks > 1 else 0
         state[at.SHARED_REGIONS], state[at.SHARED_BYTES] = self.shared.table.ctypes.data, shape.shared_bytes
         state[at.EXIT], state[at.START] = loaded.addresses["emu_exit"], loaded.fibers.start
         state[at.FRAME_WORDS : at.FRAME_START + 1] = loaded.fibers.frame

@@ -47,12 +47,21 @@ def _take(state: int) -> int:
     return fiber
 
 
+@helper
+def _unpark(state: int) -> None:
+    make_ready(state, word(state, at.PARKED))
+    set_word(state, at.PARKED, 0)
+    set_word(state, at.PARK_UNTIL, at.NEVER)
+
+
 @hook("emu_next")
 def wait(state: int) -> int:
     """Switch to another thread; return once this thread is ready again and scheduled."""
     me = word(state, at.CURRENT)
     steps = word(state, at.STEPS) + 1
     set_word(state, at.STEPS, steps)
+    if steps > word(state, at.PARK_UNTIL):
+        _unpark(state)
     if word(state, at.READY_COUNT) == 0 or steps & _PAUSE == 0:
         if steps & _PAUSE == 0:
             set_word(state, at.PAUSED, 1)
@@ -69,6 +78,18 @@ def yield_to_others(state: int) -> None:
     """Give other ready threads the chance to run."""
     make_ready(state, word(state, at.CURRENT))
     wait(state)
+
+
+@hook("emu_park")
+def park(state: int) -> int:
+    """Occasionally suspend the current thread for as long as other blocks may take to run."""
+    if word(state, at.PARKED) == 0 and draw(state) & 3 == 0:
+        set_word(state, at.PARKS_LEFT, word(state, at.PARKS_LEFT) - 1)
+        set_word(state, at.PARKED, word(state, at.CURRENT))
+        steps = word(state, at.THREADS) * word(state, at.RESIDENT) << (draw(state) & 7)
+        set_word(state, at.PARK_UNTIL, word(state, at.STEPS) + steps)
+        wait(state)
+    return 0
 
 
 @hook("emu_fail")
@@ -200,6 +221,9 @@ def _start_block(state: int, block: int, linear: int) -> None:
         set_word(fiber, at.CTAID + 2, z)
         set_word(fiber, at.IDENTITY, linear * threads + index)
         set_word(fiber, at.BUFFERED, 0)
+        set_word(fiber, at.MULTIPROCESSOR, word(state, at.NEXT_BLOCK) % at.MULTIPROCESSORS)
+        set_word(fiber, at.DEVICE_SCOPE + at.RELEASE_TIME, 0)
+        set_word(fiber, at.BLOCK_SCOPE + at.RELEASE_TIME, 0)
         set_word(fiber, at.WAIT_SITE, -1)
         frame = word(fiber, at.STACK_HIGH) - 64 - words * at.WORD
         frame -= frame + words * at.WORD & 15
@@ -235,7 +259,10 @@ def _run(state: int) -> int:
         if word(state, at.READY_COUNT) == 0:
             if word(state, at.LIVE) == 0:
                 return at.DONE
-            set_word(state, at.FAULT, at.DEADLOCK)
+            if word(state, at.PARKED):
+                _unpark(state)
+            else:
+                set_word(state, at.FAULT, at.DEADLOCK)
         elif word(state, at.STEPS) > word(state, at.STEP_LIMIT):
             set_word(state, at.FAULT, at.ENDLESS)
         elif word(state, at.PAUSED):

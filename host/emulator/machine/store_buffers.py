@@ -1,9 +1,13 @@
-"""Store buffers: stores that other threads cannot see yet. Entries never overlap and drain in any order."""
+"""Store buffers: stores that other threads cannot see yet. Entries never overlap and drain in any order.
+
+A store that has drained is visible to its block, and late for other multiprocessors.
+"""
 
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine.hooks import helper, hook
+from gpu_pregel.host.emulator.machine.late_writes import add_late_store
 from gpu_pregel.host.emulator.machine.scheduler import draw
 from gpu_pregel.host.emulator.machine.words import (
     fill,
@@ -54,14 +58,17 @@ def all_written(shadow: int, size: int) -> int:
 
 
 @hook("emu_drain_one")
-def drain_one(fiber: int, place: int) -> int:
+def drain_one(state: int, fiber: int, place: int) -> int:
     """Write one buffered store to memory."""
     count = word(fiber, at.BUFFERED) - 1
     buffer = fiber + at.BUFFER * at.WORD
     entry = buffer + place * at.ENTRY_WORDS * at.WORD
     last = buffer + count * at.ENTRY_WORDS * at.WORD
-    size = word(entry, at.ENTRY_SIZE)
-    write_bits(word(entry, at.ENTRY_ADDRESS), size, word(entry, at.ENTRY_BITS))
+    address, size = word(entry, at.ENTRY_ADDRESS), word(entry, at.ENTRY_SIZE)
+    if word(state, at.LATE) and word(entry, at.ENTRY_SHARED) == 0:
+        unwritten = 1 - all_written(word(entry, at.ENTRY_WRITTEN), size)
+        add_late_store(state, fiber, address, size, read_bits(address, size), unwritten)
+    write_bits(address, size, word(entry, at.ENTRY_BITS))
     fill(word(entry, at.ENTRY_WRITTEN), size, 1)
     for field in range(at.ENTRY_WORDS):
         set_word(entry, field, word(last, field))
@@ -70,21 +77,21 @@ def drain_one(fiber: int, place: int) -> int:
 
 
 @helper
-def drain(fiber: int) -> None:
+def drain(state: int, fiber: int) -> None:
     """Write all of a thread's buffered stores to memory."""
     while word(fiber, at.BUFFERED):
-        drain_one(fiber, word(fiber, at.BUFFERED) - 1)
+        drain_one(state, fiber, word(fiber, at.BUFFERED) - 1)
 
 
 @helper
-def drain_overlapping(fiber: int, address: int, size: int) -> None:
+def drain_overlapping(state: int, fiber: int, address: int, size: int) -> None:
     """Write the buffered stores that overlap ``size`` bytes at ``address`` to memory."""
     place = word(fiber, at.BUFFERED) - 1
     while place >= 0:
         entry = fiber + (at.BUFFER + place * at.ENTRY_WORDS) * at.WORD
         start = word(entry, at.ENTRY_ADDRESS)
         if start < address + size and address < start + word(entry, at.ENTRY_SIZE):
-            drain_one(fiber, place)
+            drain_one(state, fiber, place)
         place -= 1
 
 
@@ -96,5 +103,5 @@ def drain_random(state: int) -> int:
     fiber = word(state, at.FIBER_RECORDS) + number * at.FIBER_WORDS * at.WORD
     count = word(fiber, at.BUFFERED)
     if count:
-        drain_one(fiber, (draw(state) * count) >> 31)
+        drain_one(state, fiber, (draw(state) * count) >> 31)
     return 0

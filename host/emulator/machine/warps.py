@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpu_pregel.host.emulator.machine import layout as at
+from gpu_pregel.host.emulator.machine.clocks import pass_on_clocks
 from gpu_pregel.host.emulator.machine.hooks import helper, hook
 from gpu_pregel.host.emulator.machine.scheduler import fail_thread, fail_with, make_ready, wait
 from gpu_pregel.host.emulator.machine.store_buffers import drain
@@ -180,6 +181,8 @@ def _complete(state: int, warp: int, kind: int, mask: int, me: int, site: int) -
     elif kind != at.WARP_SYNC:
         _vote_of_lanes(warp, kind, mask)
     _order(warp, mask)
+    if word(state, at.PLACE_COUNT):
+        pass_on_clocks(state, _fiber(warp, 0), mask, 32)
     set_word(warp, at.WAITING, word(warp, at.WAITING) & ~mask)
     others = mask & ~(1 << word(me, at.LANE))
     while others:
@@ -194,7 +197,7 @@ def synchronise_warp(state: int, kind: int, mask: int, a: int, b: int, c: int, s
     warp, lane = word(me, at.OWN_WARP), word(me, at.LANE)
     # Votes, matches and shuffles do not order memory: stores may stay buffered.
     if kind == at.WARP_SYNC:
-        drain(me)
+        drain(state, me)
     _check_mask(state, me, warp, mask, site)
     here = _arrived_lanes(state, me, warp, mask, site)
     set_word(warp, at.LANE_A + lane, a)

@@ -39,16 +39,20 @@ def _lookup(name: str) -> Any:
 def _signature(name: str) -> inspect.Signature:
     """Return the signature of a callable, from the first line of its docstring for Cython functions without one."""
     function = _lookup(name)
+    documented = [line.strip() for line in str(inspect.getdoc(function)).split("\n")]
     try:
         signature = inspect.signature(function)
     except ValueError:
-        line = str(inspect.getdoc(function)).split("\n", 1)[0]
+        signature = None
+    if signature is None or set(signature.parameters) >= {"args", "kwargs"}:
+        line = next((line for line in documented if line.startswith("__init__(")), documented[0])
         typed = re.fullmatch(r"[\w.]+\((.*)\)(?: -> .*)?", line)
         assert typed, f"{name} is documented as {line!r}"
         parameters = re.sub(r"(?<![\w.=])[\w.]+ (?=\w)", "", typed[1])  # Cython writes types before names
         namespace: dict[str, Any] = {"_malloc": None}
         exec(f"def function({parameters}): pass", namespace)
         signature = inspect.signature(namespace["function"])
+    assert signature is not None
     first = next(iter(signature.parameters), None)
     return signature.replace(parameters=list(signature.parameters.values())[1:]) if first == "self" else signature
 

@@ -22,6 +22,7 @@ class FakeDriver:
     def __init__(self, status: int = 0, count: int = 2) -> None:
         self.status = status
         self.count = count
+        self.version = 13010
 
     def cuInit(self, flags: int) -> int:  # noqa: N802
         return self.status
@@ -31,7 +32,7 @@ class FakeDriver:
         return 0
 
     def cuDriverGetVersion(self, version: Any) -> int:  # noqa: N802
-        version._obj.value = 13010
+        version._obj.value = self.version
         return 0
 
     def cuDeviceGetCount(self, count: Any) -> int:  # noqa: N802
@@ -104,6 +105,16 @@ def test_a_gpu_that_does_not_exist_or_is_too_old(
     monkeypatch.setattr(cuda, "MIN_COMPUTE_CAPABILITY", (9, 1))
     with pytest.raises(DeviceError, match=r"NVIDIA H40 has compute capability 9\.0; at least 9\.1 is required"):
         cuda.find_gpu(0)
+
+
+def test_a_driver_that_is_too_old(driver: Callable[[Any], None]) -> None:
+    old = FakeDriver()
+    old.version = 11080
+    driver(old)
+    with pytest.raises(
+        DeviceError, match=r"'cuda:0' cannot be used: .* CUDA up to 11\.8; at least 12\.0 is required: install a newer"
+    ):
+        cuda.CudaDevice()
 
 
 def test_missing_packages(driver: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:

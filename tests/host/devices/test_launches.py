@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.host.devices.standin import launch_config
 from tests.packages import needs
 
 
@@ -35,8 +36,13 @@ class RecordingLauncher:
 
         monkeypatch.setattr(launches, "launch", launch)
         monkeypatch.setattr(
-            launches, "Device", lambda number: SimpleNamespace(set_current=lambda: self.current.append(number))
+            launches,
+            "Device",
+            lambda number: SimpleNamespace(
+                set_current=lambda: self.current.append(number), properties=SimpleNamespace(multiprocessor_count=132)
+            ),
         )
+        monkeypatch.setattr(launches, "LaunchConfig", launch_config)
         monkeypatch.setattr(launches, "load", self.load)
 
     def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
@@ -49,7 +55,7 @@ class RecordingLauncher:
         assert code.code[:4] == b"\x7fELF"
         assert f".text.{entry}".encode() in code.code
         self.loaded.append(kernel)
-        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.block)
+        return to_ptx(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
 
 
 @pytest.fixture
@@ -80,9 +86,9 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recordin
 
     launch, kernel = recorded.launcher.launch, components_cuda.initialise
     indptr, indices = _array(1001, np.uint32, 0x10000), _array(0, np.uint32, 0)
-    labels, sampled = (_array(1000, np.uint32, pointer) for pointer in (0x30000, 0x40000))
+    labels, largest = (_array(1000, np.uint32, pointer) for pointer in (0x30000, 0x40000))
     for size in (1000, 1000, 100):
-        launch(kernel, size, (indptr, indices, labels, sampled))
+        launch(kernel, size, (indptr, indices, labels, largest))
     (stream, first, ptx, arguments), second, third = recorded.calls
     assert int(stream.handle) == 0x51
     assert (first.grid, first.block, third[1].grid) == ((4, 1, 1), (256, 1, 1), (1, 1, 1))
@@ -93,22 +99,41 @@ def test_a_kernel_is_compiled_once_and_launched_on_the_stream(recorded: Recordin
     assert ".target sm_90" in ptx
     assert len(re.findall(r"\.maxntid 256\b", ptx)) == 1
     # The other width of offsets needs another kernel.
-    launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels, sampled))
+    launch(kernel, 1000, (_array(1001, np.int64, 0x10000), indices, labels, largest))
     assert recorded.calls[-1][3][:7] == _array_parameters(0x10000, 1001, 8)
     assert len(recorded.loaded) == 2
     assert recorded.current == [3]
-    thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels, sampled)))
+    thread = threading.Thread(target=launch, args=(kernel, 1000, (indptr, indices, labels, largest)))
     thread.start()
     thread.join()
     assert recorded.current == [3, 3]
 
 
 def test_items_per_block_may_differ_from_threads_per_block(recorded: RecordingLauncher) -> None:
-    from gpu_pregel.kernels.algorithms import components_cuda
+    from numba.cuda import types
 
-    largest, labels = _array(1, np.uint32, 0x10000), _array(1000, np.uint32, 0x30000)
-    recorded.launcher.launch(components_cuda.estimate_largest, 1, (labels, largest))
-    assert (recorded.calls[0][1].grid, recorded.calls[0][1].block) == ((1, 1, 1), (1024, 1, 1))
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.uint32[::1], block=1024, items=100)
+    def clear(out: Any) -> None:
+        out[0] = 0
+
+    recorded.launcher.launch(clear, 101, (_array(1, np.uint32, 0x10000),))
+    assert (recorded.calls[0][1].grid, recorded.calls[0][1].block) == ((2, 1, 1), (1024, 1, 1))
+
+
+def test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most(recorded: RecordingLauncher) -> None:
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(cooperative=True)
+    def nothing() -> None:
+        pass
+
+    for size in (1, 20 << 10, 1 << 20):
+        recorded.launcher.launch(nothing, size, ())
+    assert [call[1].grid[0] for call in recorded.calls] == [1, 80, 132]
+    assert all(call[1].is_cooperative for call in recorded.calls)
+    assert ".minnctapersm 1" in recorded.calls[0][2]
 
 
 def test_parameters_match_the_code_and_numba(recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch) -> None:

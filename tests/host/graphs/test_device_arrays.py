@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -126,21 +127,25 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
 
 
 def gpu_arrays() -> list[Any]:
-    return [fake_cupy.ndarray(np.array(column, np.int32)) for column in (INDPTR, INDICES)]
+    return [fake_cupy.array_of(column, np.int32) for column in (INDPTR, INDICES)]
+
+
+def _export(array: Any) -> Callable[..., Any]:
+    return lambda *, stream: array
 
 
 @pytest.mark.parametrize("dlpack", [False, True])
 def test_arrays_on_a_gpu(gpu: FakeCupy, dlpack: bool) -> None:
     given = gpu_arrays()
     if dlpack:
-        tensors = [SimpleNamespace(on_gpu=array, __dlpack_device__=lambda: (2, 1)) for array in given]
+        tensors = [SimpleNamespace(__dlpack__=_export(array), __dlpack_device__=lambda: (2, 1)) for array in given]
         graph = gp.Graph.from_dlpack(*tensors)
     else:
         graph = gp.Graph.from_csr(*given)
     device: Any = get_device("cuda:1")
-    assert device._device.waits >= 2  # another stream may still have been writing them
+    assert device._device.waits == 0
     assert graph.indices.tolist() == INDICES
-    given[1].data.memory[:] = 9
+    given[1].memory[:] = 9
     there = graph._on(device)
     for host, kept in (
         (graph.indptr, there._copies[graph.indptr.ctypes.data, 7, np.dtype(np.uint32)][1]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices.emulated import EmulatedDevice
-from gpu_pregel.host.emulator.machine import launch_arguments
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
-from gpu_pregel.host.emulator.machine.regions import Region
 from gpu_pregel.host.graphs import device_graph
-from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph
+from gpu_pregel.host.graphs.device_graph import DeviceGraph
 from tests.devices import CUDA_DEVICES, EMULATED
 from tests.programs import DISTANCES, LABELS
 
@@ -131,60 +128,6 @@ def test_edge_positions_of_eight_bytes(device: str, monkeypatch: pytest.MonkeyPa
     labels = gp.connected_components(graph, device=device).to_numpy()
     assert np.array_equal(labels, gp.connected_components(graph, device="cpu").to_numpy())
     assert {copy.dtype for copy in _copies(graph)} == {np.dtype(kind) for kind in ("i8", "u4", "f8")}
-
-
-_FAR = 1 << 33
-"""Edges that a graph would have before the first one; their positions do not fit into 32 bits."""
-
-
-class _FarArray(DeviceArray):
-    """The elements from ``_FAR`` on of a longer array, of which those below are not in memory."""
-
-    @property
-    def address(self) -> int:
-        return super().address - _FAR * self.itemsize
-
-
-def _far_edges(edges: DeviceEdges, memory: EmulatedMemory) -> DeviceEdges:
-    """Move all edges to positions from ``_FAR`` on."""
-
-    def moved(bounds: Any) -> Any:
-        return memory.asarray(bounds.get() + _FAR)
-
-    def far(array: Any) -> Any:
-        return _FarArray(memory, array.allocation, 0, array.shape, array.dtype)
-
-    bounds = {name: moved(getattr(edges, name)) for name in ("begins", "ends", "piece_begins", "piece_ends")}
-    weights = None if edges.weights is None else far(edges.weights)
-    return replace(edges, **bounds, indices=far(edges.indices), weights=weights)
-
-
-@EMULATED
-@pytest.mark.parametrize("mode", ["push", "pull"])
-@pytest.mark.parametrize("program", [LABELS, DISTANCES], ids=["per source", "per edge"])
-def test_edge_positions_beyond_32_bits(mode: Any, program: gp.VertexProgram, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_graph, "_SMALL_OFFSETS", 0)
-    made = DeviceGraph.edges
-
-    def edges(self: DeviceGraph, *arguments: Any, **options: Any) -> DeviceEdges:
-        return _far_edges(made(self, *arguments, **options), self.device.memory)  # type: ignore[attr-defined]
-
-    def actual_region(
-        name: str, address: int, nbytes: int, itemsize: int, racy: bool, allocation: Any, *, relaxed: bool
-    ) -> Region:
-        """The emulator checks that accesses are within the elements that are in memory."""
-        in_memory = address if address >= allocation.address else address + _FAR * itemsize
-        return Region(name, in_memory, nbytes, itemsize, racy, allocation, relaxed=relaxed)
-
-    monkeypatch.setattr(DeviceGraph, "edges", edges)
-    monkeypatch.setattr(launch_arguments, "Region", actual_region)
-    src, dst, _ = gp.kronecker(8, 8).to_edgelist()
-    hub = np.arange(1, 1_200)
-    src, dst = np.append(src, 0 * hub), np.append(dst, hub)
-    graph = gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 5 + 0.5, num_vertices=1_200)
-    for partitions in (1, 2):
-        found = gp.run(graph, program, device="emulated", mode=mode, partitions=partitions).to_numpy()
-        assert found.tobytes() == gp.run(graph, program, device="cpu").to_numpy().tobytes()
 
 
 def _copies(graph: gp.Graph) -> list[Any]:

@@ -17,8 +17,8 @@ class Scale:
 
 def test_bodies_are_checked_once_per_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     notes: dict[str, str] = {}
-    monkeypatch.setattr(bodies, "load_note", notes.get)
-    monkeypatch.setattr(bodies, "save_note", notes.__setitem__)
+    monkeypatch.setattr(bodies, "load_value", notes.get)
+    monkeypatch.setattr(bodies, "save_value", notes.__setitem__)
     checked: list[Any] = []
     check = bodies._check
 

@@ -335,8 +335,8 @@ def test_programs_run_without_a_cache(tmp_path: Path) -> None:
 
 def test_damaged_cache_files_are_replaced(tmp_path: Path) -> None:
     run_script("command", tmp_path, tmp_path / "cache")
-    for note in (tmp_path / "cache").rglob("program-*.json"):
-        note.write_text("{")
+    for file in (tmp_path / "cache").rglob("program-*.bin"):
+        file.write_bytes(file.read_bytes()[:-1])
     assert run_script("command", tmp_path, tmp_path / "cache").startswith("True False")
     for kernel in (tmp_path / "cache").rglob("*.nbc"):
         kernel.write_bytes(kernel.read_bytes()[:100])

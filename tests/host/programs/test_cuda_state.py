@@ -60,8 +60,10 @@ def test_a_superstep_takes_few_launches_and_one_readback() -> None:
     assert device.taken() == ["dense_signal", "pull", "apply_messages"]
     assert step == (Activity(299, 597), 300, ())
     (step,) = run.execute("push", 2, step.activity, (), 1)
-    assert device.taken() == ["push", "apply_messages"]
-    assert device.memory.readbacks == 3
+    assert device.taken() == ["list_frontier", "chain"]
+    (step,) = run.execute("push", 3, step.activity, (), 1)
+    assert device.taken() == ["chain"]
+    assert device.memory.readbacks == 4
 
 
 @pytest.mark.parametrize("direction", ["push", "pull"])
@@ -89,18 +91,19 @@ def test_launches_for_long_rows_and_partitions() -> None:
 
 
 @EMULATED
-def test_pushes_are_launched_in_batches_and_end_with_the_frontier() -> None:
+def test_pushes_to_partitions_are_launched_in_batches_and_end_with_the_frontier() -> None:
     device = Recording()
-    run = begin(path(6), HOPS, device)
+    graph = gp.Graph.from_edgelist(np.arange(5), np.arange(1, 6), num_vertices=128)
+    run = begin(graph, HOPS, device, partitions=2)
     activity = run.initialise()
     device.taken()
     three = run.execute("push", 1, activity, (), 3)
     assert [step.activity for step in three] == [Activity(1, 2)] * 3
-    assert device.taken() == ["push", "apply_messages"] * 3
+    assert device.taken() == ["push", "push", "apply_messages"] * 3
     rest = run.execute("push", 4, three[-1].activity, (), 10)
     assert [(*step.activity, step.applied) for step in rest] == [(1, 2, 2), (1, 1, 2), (0, 0, 1)][-len(rest) :]
     assert len(rest) == 3
-    assert device.taken() == ["push", "apply_messages"] * 10
+    assert device.taken() == ["push", "push", "apply_messages"] * 10
     assert device.memory.readbacks == 3
 
 
@@ -115,13 +118,14 @@ def test_a_batch_continues_while_the_rule_would_push() -> None:
 @EMULATED
 def test_supersteps_with_many_active_edges_are_launched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     device = Recording()
-    monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 9)
-    run = begin(path(6), LABELS, device)
-    activity = run.initialise()
-    device.taken()
-    assert activity.active_edges == 10
-    assert len(run.execute("push", 1, activity, (), 5)) == 1
-    assert device.taken() == ["push", "apply_messages"]
+    monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._BATCH_EDGES", 253)
+    for partitions in (1, 2):
+        run = begin(path(128), LABELS, device, partitions)
+        activity = run.initialise()
+        device.taken()
+        assert activity.active_edges == 254
+        assert len(run.execute("push", 1, activity, (), 5)) == 1
+        assert device.taken() == [*["push"] * partitions, "apply_messages"]
 
 
 @EMULATED_DEVICES

@@ -17,10 +17,11 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FencedError, StoreError
 from gpu_pregel.host.stores import sqlite_database, sqlite_file
 from gpu_pregel.host.stores.schema import MIGRATIONS
+from tests.devices import EXHAUSTIVE
 from tests.stores import begin_durable, check_damaged_copies, everything
 
 _NOBODY = 65534
-_DAMAGES = int(os.environ.get("GPU_PREGEL_DAMAGES", "100"))
+_DAMAGES = 500 if EXHAUSTIVE else 100
 """Number of damaged copies to test; set it higher for a long run."""
 
 

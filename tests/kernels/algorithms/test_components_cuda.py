@@ -8,29 +8,82 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpu_pregel as gp
+from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.kernels.algorithms import components_cuda as kernels
+from tests.counts import count_lines
 from tests.devices import EMULATED
 
 
 @EMULATED
-@pytest.mark.parametrize("lane", [0, 30, 31])
-def test_a_warp_links_a_medium_row_once(lane: int) -> None:
-    """Whichever lane has it: a ballot of lane 31 is not a negative number."""
-    device: Any = EmulatedDevice()
-    device.counts = {}
-    length = kernels.WARP_EDGES
-    n = 64 + length
+@pytest.mark.parametrize("length", [1, kernels.THREAD_EDGES, kernels.THREAD_EDGES + 1, kernels.WARP_EDGES, 600, 1300])
+@pytest.mark.parametrize("row", [0, 31, 255, 2559])
+def test_each_edge_is_linked_once(row: int, length: int) -> None:
+    """By a thread, a warp or the block, whichever lane has the row: a ballot of lane 31 is not a negative number."""
+    device, n = EmulatedDevice(), 2560
     indptr = np.zeros(n + 1, np.int64)
-    indptr[lane + 1 :] = length
-    indices = device.upload(np.arange(64, n, dtype=np.uint32))
-    labels = device.upload(np.arange(n, dtype=np.uint32))
-    device.launch(kernels.link_rest, n, device.upload(indptr), indices, False, device.full(1, n, np.uint32), labels)
-    ((compiled, counts),) = device.counts.values()
-    neighbours = [
+    indptr[row + 1 :] = length
+    indices = device.upload((np.arange(length) + (row < 1000) * 1000).astype(np.uint32))
+    labels, largest = device.upload(np.arange(n, dtype=np.uint32)), device.empty(1, np.uint32)
+    given = (device.upload(indptr), indices, False, largest, labels)
+
+    def link() -> None:
+        device.launch(kernels.link, n, *given)
+
+    # The first neighbour is read once more, unless it is smaller: then it is the parent already. A block reads all.
+    is_linked = row == 2559 and length <= kernels.WARP_EDGES
+    assert count_lines(device, link, "link", "indices[") == length + 1 - is_linked
+
+
+@EMULATED
+@pytest.mark.parametrize(("graph", "limit"), [("kronecker", 125), ("uniform", 150), ("grid", 290)])
+def test_bytes_per_vertex(graph: str, limit: int) -> None:
+    """Of 2^14 vertices, in three launches and without a readback."""
+    built = gp.grid(128) if graph == "grid" else getattr(gp, graph)(14)
+    device: Any = get_device("emulated")
+    before = (device.launches, device.memory.readbacks)
+    device.counts = {}
+    try:
+        components = gp.connected_components(built, device="emulated")
+        found = device.counts
+    finally:
+        device.counts = None
+    assert (device.launches, device.memory.readbacks) == (before[0] + 3, before[1])
+    sectors = sum(int(counts.sectors.sum()) for _, counts in found.values())
+    assert 32 * sectors < limit * built.num_vertices
+    assert (components.to_numpy() == gp.connected_components(built, device="cpu").labels).all()
+
+
+@EMULATED
+def test_the_sampled_vertex_is_in_the_component_with_the_most_edges() -> None:
+    """Of a clique of 30 vertices beside 200 pairs."""
+    clique = [(u, v) for u in range(400, 430) for v in range(400, u)]
+    src, dst = np.array([*((2 * k, 2 * k + 1) for k in range(200)), *clique]).T
+    graph = gp.Graph.from_edgelist(src, dst)
+    device: Any = EmulatedDevice()
+    edges = graph._csr_on(device, 0)
+    labels, largest = (device.empty(size, np.uint32) for size in (430, 1))
+    device.launch(kernels.initialise, 430, *edges, labels, largest)
+    assert largest.get().tolist() == [400]
+
+
+@EMULATED
+def test_rows_of_the_chosen_component_are_not_read_to_their_end() -> None:
+    """Two hubs with the same leaves, all of which have vertex 0 as their parent when linking begins."""
+    leaves = np.arange(2, 1002)
+    graph = gp.Graph.from_edgelist(np.repeat([0, 1], 1000), np.tile(leaves, 2))
+    device: Any = EmulatedDevice()
+    edges = graph._csr_on(device, 0)
+    labels = device.empty(1002, np.uint32)
+    device.counts = {}
+    for _, kernel, size, *arguments in kernels.phases(1002, *edges, True, labels, device.empty):
+        device.launch(kernel, size, *arguments)
+    compiled, counts = device.counts["link"]
+    reads = sum(
         loads
         for site, loads in zip(compiled.sites, counts.executions.tolist(), strict=True)
-        if site.kind == "load" and "indices[first + k]" in linecache.getline(site.file, site.line)
-    ]
-    # The first neighbour was linked before.
-    assert neighbours == [length - 1]
+        if site.kind == "load" and "indices[" in linecache.getline(site.file, site.line)
+    )
+    # Hub 1 compares itself with its first neighbour, and links that one.
+    assert reads == 2

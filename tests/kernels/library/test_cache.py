@@ -206,14 +206,15 @@ def test_entries_just_written_are_kept_beyond_the_limit(
 
 def test_clearing_the_cache_keeps_other_files(folder: Path, write: Callable[[str, int, float], None]) -> None:
     write("kernel", 100, 0)
-    cache.save_note(f"program-{64 * 'a'}", "{}")
+    cache.save_value(f"program-{64 * 'a'}", {"delta": 1})
     (folder / f"push-{64 * 'b'}.nbi.tmp.0123456789abcdef").write_bytes(bytes(10))
     for name in ("notes.txt", "kernel.nbi", "program-short.json"):
         (folder / name).write_text("of the user")
-    assert cache.load_note(f"program-{64 * 'a'}") == "{}"
-    assert cache.clear_cache() == 112
+    assert cache.load_value(f"program-{64 * 'a'}") == {"delta": 1}
+    saved = (folder / f"program-{64 * 'a'}.bin").stat().st_size
+    assert cache.clear_cache() == 110 + saved
     assert {file.name for file in folder.iterdir()} == {"notes.txt", "kernel.nbi", "program-short.json"}
-    assert cache.load_note(f"program-{64 * 'a'}") is None
+    assert cache.load_value(f"program-{64 * 'a'}") is None
 
 
 def test_files_deleted_by_another_process_are_no_error(
@@ -293,8 +294,8 @@ def test_entries_of_another_user_are_used(folder: Path, monkeypatch: pytest.Monk
     assert times_compiled(1) == 1
     monkeypatch.setattr(os, "utime", refuse)
     assert times_compiled(1) == 0
-    cache.save_note(f"program-{64 * 'a'}", "{}")
-    assert cache.load_note(f"program-{64 * 'a'}") == "{}"
+    cache.save_value(f"program-{64 * 'a'}", {"delta": 1})
+    assert cache.load_value(f"program-{64 * 'a'}") == {"delta": 1}
 
 
 def test_without_a_home_there_is_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,14 @@ import numba
 import numpy as np
 import pytest
 
+from gpu_pregel.kernels.library import atomics, fingerprint
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
 
 def digest(*things: Any, with_package: bool = False) -> str:
-    fingerprint = Fingerprint(with_package=with_package)
-    fingerprint.add(*things)
-    return fingerprint.hexdigest()
+    found = Fingerprint(with_package=with_package)
+    found.add(*things)
+    return found.hexdigest()
 
 
 def defined(source: str, **names: Any) -> Any:
@@ -84,16 +85,16 @@ def test_closures_and_module_attributes_are_included() -> None:
 
 
 def test_recursive_functions_and_names() -> None:
-    fingerprint = Fingerprint()
-    fingerprint.add(defined("def f(ctx):\n    return 1 if ctx.in_degree == 0 else f(ctx)"))
-    assert {"in_degree", "f"} <= fingerprint.names
-    assert fingerprint.is_complete
+    found = Fingerprint()
+    found.add(defined("def f(ctx):\n    return 1 if ctx.in_degree == 0 else f(ctx)"))
+    assert {"in_degree", "f"} <= found.names
+    assert found.is_complete
 
 
 def test_an_unknown_object_makes_the_fingerprint_incomplete() -> None:
-    fingerprint = Fingerprint()
-    fingerprint.add(defined("f = lambda x: thing(x)", thing=object()))
-    assert not fingerprint.is_complete
+    found = Fingerprint()
+    found.add(defined("f = lambda x: thing(x)", thing=object()))
+    assert not found.is_complete
 
 
 def test_functions_of_the_package_are_included_on_request() -> None:
@@ -154,4 +155,21 @@ def test_modules_that_contain_each_other() -> None:
     function = defined("f = lambda: c.inner.outer.inner.K", c=outer)
     before = digest(function, with_package=True)
     inner.K = 3  # type: ignore[attr-defined]
+    assert digest(function, with_package=True) != before
+
+
+def test_a_module_that_replaces_itself_when_imported_is_the_same_module() -> None:
+    """After ``import numba.types``, numba.types is another module than before."""
+    one, two, other = (
+        defined("f = lambda x: types.int64(x)", types=ModuleType(name))
+        for name in ("numba.core.types", "numba.types", "numba.cuda")
+    )
+    assert digest(one) == digest(two) != digest(other)
+
+
+def test_overloads_are_part_of_the_functions_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = defined("f = lambda a: atomics.add(a, 0, 1)", atomics=atomics)
+    before = digest(function, with_package=True)
+    assert digest(function, with_package=True) == before
+    monkeypatch.setattr(fingerprint, "_overloads", lambda: b"another source")
     assert digest(function, with_package=True) != before

@@ -16,7 +16,7 @@ from gpu_pregel.errors import EmulationError
 from gpu_pregel.host.emulator.compile.intrinsic_calls import HOOKS
 from gpu_pregel.host.emulator.machine import runtime
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray
-from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel, Site
+from gpu_pregel.host.emulator.machine.compiled_kernel import BLOCK_FENCE, CompiledKernel, Site
 from gpu_pregel.host.emulator.machine.regions import Region
 
 Value = str | int
@@ -92,8 +92,9 @@ class Code:
     def swap(self, address: Value, expected: Value, desired: Value, size: int = 4) -> str:
         return self.call("emu_cas", address, size, expected, desired, self.site("atomic"))
 
-    def fence(self) -> str:
-        return self.call("emu_fence", 1, self.site("fence"))
+    def fence(self, level: int = 1) -> str:
+        """Level 0 orders accesses within the block."""
+        return self.call("emu_fence", level, self.site("fence" if level else BLOCK_FENCE))
 
     def shared(self, offset: Value = 0) -> str:
         return self.call("emu_shared", offset)

@@ -314,7 +314,7 @@ def test_a_spin_loop_that_does_not_terminate(memory: EmulatedMemory) -> None:
 def test_invalid_hook_arguments(memory: EmulatedMemory) -> None:
     unknown_sync, unknown_atomic, small_atomic = Code(), Code(), Code()
     unknown_sync.sync(16)
-    unknown_atomic.atomic(11, unknown_atomic.argument(0), 0)
+    unknown_atomic.atomic(13, unknown_atomic.argument(0), 0)
     small_atomic.atomic(at.ADD, small_atomic.argument(0), 0, 2)
     a = memory.zeros(1, np.int32)
     with expect_fault("unknown kind of synchronisation (16)"):

@@ -10,7 +10,7 @@ import pytest
 
 from gpu_pregel.host.emulator.machine import layout as at
 from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
-from tests.host.emulator.machine.ir_kernels import Code, LoadedKernel, launch
+from tests.host.emulator.machine.ir_kernels import Code, LoadedKernel, expect_fault, launch
 
 FULL = 0xFFFFFFFF
 SEEDS = range(4)
@@ -277,8 +277,11 @@ def test_a_thread_sees_its_own_stores_and_atomics_in_order(memory: EmulatedMemor
     np.testing.assert_array_equal(a.get().reshape(64, 6), np.tile(np.arange(6) + 117, (64, 1)))
 
 
-def _message_kernel(fence: bool) -> LoadedKernel:
-    """Build pairs of blocks: one writes a number and sets a flag, the other waits for the flag and reads the number."""
+def _message_kernel(before: bool, after: bool) -> LoadedKernel:
+    """Build pairs of blocks: one writes a number and sets a flag, the other waits for the flag and reads the number.
+
+    There may be a fence ``before`` the flag is set, and another ``after`` it has been read.
+    """
     code = Code()
     pair = code.element(code.argument(0), code.binary("lshr", code.block(), 1))
     flag = code.element(code.argument(1), code.binary("lshr", code.block(), 1))
@@ -286,27 +289,34 @@ def _message_kernel(fence: bool) -> LoadedKernel:
     first = code.compare("eq", code.binary("and", code.block(), 1), 0)
     with code.when(first):
         code.store(pair, 77)
-        if fence:
+        if before:
             code.fence()
         code.atomic(at.XCHG, flag, 1)
     with code.when(second):
         with code.until() as condition:
-            condition.append(code.compare("eq", code.atomic(at.ADD, flag, 0), 1))
+            condition.append(code.compare("eq", code.atomic(at.ATOMIC_LOAD, flag, 0), 1))
+        if after:
+            code.fence()
         code.store(code.element(code.argument(2), code.binary("lshr", code.block(), 1)), code.load(pair))
     return LoadedKernel(code)
 
 
-def _received_numbers(memory: EmulatedMemory, kernel: LoadedKernel, seed: int) -> list[int]:
+def _received_numbers(memory: EmulatedMemory, kernel: LoadedKernel, seed: int, racy: tuple[int, ...]) -> list[int]:
     numbers, flags, seen = memory.zeros(16, np.int32), memory.zeros(16, np.int32), memory.empty(16, np.int32)
-    launch(kernel, numbers, flags, seen, grid=32, block=1, racy=(0,), seed=seed, cooperative=True)
+    launch(kernel, numbers, flags, seen, grid=32, block=1, racy=racy, seed=seed, cooperative=True)
     result: list[int] = seen.get().tolist()
     return result
 
 
-def test_stores_may_become_visible_late_without_a_fence(memory: EmulatedMemory) -> None:
-    fenced, bare = _message_kernel(fence=True), _message_kernel(fence=False)
-    assert all(_received_numbers(memory, fenced, seed) == [77] * 16 for seed in SEEDS)
-    assert any(0 in _received_numbers(memory, bare, seed) for seed in SEEDS)
+def test_messages_need_a_fence_on_both_sides(memory: EmulatedMemory) -> None:
+    fenced = _message_kernel(before=True, after=True)
+    assert all(_received_numbers(memory, fenced, seed, ()) == [77] * 16 for seed in SEEDS)
+    for before, after in ((False, False), (True, False), (False, True)):
+        kernel = _message_kernel(before, after)
+        assert any(0 in _received_numbers(memory, kernel, seed, racy=(0,)) for seed in SEEDS)
+        for seed in SEEDS:
+            with expect_fault("data race", "a["):
+                _received_numbers(memory, kernel, seed, ())
 
 
 @pytest.mark.parametrize("seed", SEEDS)

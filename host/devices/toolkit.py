@@ -1,0 +1,65 @@
+"""NVIDIA's compilers and the packages that contain them: which versions work together, and what to install."""
+
+from __future__ import annotations
+
+import re
+
+from gpu_pregel.errors import DeviceError
+from gpu_pregel.host.devices.lowering import KernelIR, compile_ir, nvvm_versions
+
+MIN_DRIVER = (12, 0)
+"""The first CUDA version of a driver for which there are packages."""
+
+
+def install_command(cuda_version: tuple[int, int]) -> str:
+    """Return the install command for a driver that supports CUDA up to this version."""
+    return f"pip install gpu-pregel[cuda{13 if cuda_version >= (13, 0) else 12}]"
+
+
+def check_driver(cuda_version: tuple[int, int]) -> None:
+    """Raise ``DeviceError`` if the driver is too old for all packages."""
+    if cuda_version < MIN_DRIVER:
+        raise DeviceError(
+            f"the NVIDIA driver supports CUDA up to {_text(cuda_version)}; at least {_text(MIN_DRIVER)} is required: "
+            f"install a newer driver (525 or later)"
+        )
+
+
+def check_toolkit(driver: tuple[int, int], libnvvm: tuple[int, int], linker: tuple[int, int]) -> None:
+    """Check that libNVVM, nvJitLink and the driver work together, given the version of CUDA that each belongs to.
+
+    The linker reads only code of its own version of libNVVM, and the driver loads code of its own major version.
+
+    Raises
+    ------
+    DeviceError
+        They do not; the message names the versions and what to install.
+    """
+    if linker[0] != driver[0]:
+        raise DeviceError(
+            f"the installed packages are for CUDA {linker[0]}, but the driver is for CUDA {driver[0]} "
+            f"({_text(driver)}): {install_command(driver)}, in a new environment"
+        )
+    if libnvvm != linker:
+        package = "nvidia-nvvm" if linker[0] >= 13 else "nvidia-cuda-nvcc-cu12"
+        raise DeviceError(
+            f"libNVVM is of CUDA {_text(libnvvm)}, but nvJitLink of CUDA {_text(linker)}, which cannot link its code: "
+            f"pip install '{package}=={_text(linker)}.*'"
+        )
+
+
+def libnvvm_version() -> tuple[int, int]:
+    """Return the version of CUDA that libNVVM belongs to, which it writes into the code that it generates."""
+    *ir_version, layout = nvvm_versions()
+    numbers = ", ".join(f"i32 {number}" for number in ir_version)
+    module = f'target triple = "nvptx64-nvidia-cuda"\ntarget datalayout = "{layout}"\n'
+    module += f"define void @f() {{\n  ret void\n}}\n!nvvmir.version = !{{!0}}\n!0 = !{{{numbers}}}\n"
+    text = compile_ir(KernelIR((module,), "f"), (8, 0), lto=False).decode()
+    found = re.search(r"release (\d+)\.(\d+)", text)
+    if found is None:
+        raise DeviceError(f"libNVVM does not name its version in {text[:200]!r}")
+    return int(found[1]), int(found[2])
+
+
+def _text(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,153 @@
+"""A program's functions with guards: what one raises is recorded, and its kernel continues in all threads.
+
+Only functions that may raise are guarded, in programs that have one. Their ``ctx`` carries the array of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numba
+import numpy as np
+
+from gpu_pregel.kernels.library.attempts_cuda import attempt
+from gpu_pregel.kernels.library.jit_cuda import device
+from gpu_pregel.kernels.programs.failures_cuda import NO_VERTEX, record, record_edge, role_bits
+from gpu_pregel.kernels.programs.fields import Fields, Functions, VertexContext, generated, make_cast, packing
+
+_PLAIN = (
+    "    plain = VertexContext(ctx.vertex, ctx.superstep, ctx.num_vertices, ctx.out_degree, ctx.in_degree, "
+    "ctx.aggregated, ctx.parameters)\n"
+)
+_APPLYING = frozenset({"apply", "active", "aggregator"})
+"""Functions whose failure ends the update of their vertex; the results of others are zero."""
+
+
+def with_guards(functions: Functions, raising: Collection[str]) -> Functions:
+    """Return the functions with guards around those roles that may raise; unchanged if there is none."""
+    if not raising:
+        return functions
+
+    def guard(function: Any, role: str, arguments: str, number: int = 0) -> Any:
+        bits = role_bits(role, number) if role in raising else None
+        return None if function is None else _guarded(function, role, arguments, bits)
+
+    guarded = replace(
+        functions,
+        records=True,
+        init=guard(functions.init, "init", "ctx"),
+        initially_active=guard(functions.initially_active, "initially_active", "ctx"),
+        send=guard(functions.send, "message", "value, weight, ctx" if functions.per_edge else "value, ctx"),
+        apply=guard(functions.apply, "apply", "old, message, ctx"),
+        receives=guard(functions.receives, "receives", "value, ctx"),
+        is_active=guard(functions.is_active, "active", "old, new, ctx"),
+        aggregators=tuple(
+            (name, guard(function, "aggregator", "old, new, ctx", k), *rest)
+            for k, (name, function, *rest) in enumerate(functions.aggregators)
+        ),
+    )
+    return _with_failing_messages(guarded) if "combine" in raising else guarded
+
+
+def _guarded(function: Any, role: str, arguments: str, bits: Any) -> Any:
+    """Return a function that takes the kernel's ``ctx`` and passes the program's to ``function``.
+
+    ``bits`` stand for the role; None if the function cannot raise.
+    """
+    passed = arguments.replace("ctx", "plain")
+    source = f"def guarded({arguments}):\n{_PLAIN}"
+    if bits is not None:
+        source += f"    result, status = attempt(function, ({passed},))\n    if status != 0:\n"
+        source += "        record(ctx.failures, ctx.vertex, bits, status)\n"
+        source += "        raise RuntimeError\n" if role in _APPLYING else ""
+        source += "    return result\n"
+    else:
+        source += f"    return function({passed})\n"
+    names = {"attempt": attempt, "record": record, "bits": bits, "VertexContext": VertexContext}
+    return generated(device, "guarded", source, function=function, **names)
+
+
+def _with_failing_messages(functions: Functions) -> Functions:
+    """Return functions whose messages have one more field: the status with which ``combine`` failed, or 0.
+
+    ``combine`` is called where no ``ctx`` is at hand; the vertex that takes the message records the failure.
+    """
+    plain = functions.message
+    count = len(plain.dtypes)
+    message = Fields((*plain.dtypes, np.dtype(np.uint8)), True)
+    parts = functions.identity if plain.is_tuple else (functions.identity,)
+    pack, packed_names = packing(plain)
+    fields = ", ".join(f"x[{k}]" for k in range(count)) if plain.is_tuple else "x"
+    names: dict[str, Any] = {
+        "attempt": attempt,
+        "cast": make_cast(device, plain),
+        "record": record,
+        "bits": role_bits("combine"),
+        "status_of": numba.uint8,
+        **packed_names,
+    }
+    arguments = "value, weight, ctx" if functions.per_edge else "value, ctx"
+    send = f"def send({arguments}):\n    x = cast(function({arguments}))\n    return ({fields}, status_of(0))\n"
+    combine = (
+        f"def combine(a, b):\n    result, status = attempt(function, ({pack('a')}, {pack('b')}))\n"
+        f"    x = cast(result)\n    return ({fields}, status_of(max(status, a[{count}], b[{count}])))\n"
+    )
+    apply = (
+        f"def apply(old, message, ctx):\n    status = message[{count}]\n    if status != 0:\n"
+        f"        record(ctx.failures, ctx.vertex, bits, status)\n        raise RuntimeError\n"
+        f"    return function(old, {pack('message')}, ctx)\n"
+    )
+    return replace(
+        functions,
+        message=message,
+        identity=(*parts, np.uint8(0)),
+        send=generated(device, "send", send, function=functions.send, **names),
+        combine=generated(device, "combine", combine, function=functions.combine, **names),
+        apply=generated(device, "apply", apply, function=functions.apply, **names),
+    )
+
+
+def make_update_or_fail(functions: Functions, update: Any) -> Any:
+    """``update_or_fail(values, v, message, ctx, sums)``: as ``update``, and whether it failed and changed nothing."""
+
+    def always_updates(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+        is_active, sums = update(values, v, message, ctx, sums)
+        return is_active, sums, False
+
+    def may_fail(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+        (is_active, new_sums), status = attempt(update, (values, v, message, ctx, sums))
+        if status != 0:
+            return False, sums, True
+        return is_active, new_sums, False
+
+    return device(may_fail if functions.records else always_updates)
+
+
+def with_plain_call(function: Any, count: int) -> Any:
+    """Return a function of ``count`` arguments that passes them on to one that may have defaults or take any number."""
+    names = ", ".join(f"a{k}" for k in range(count))
+    return generated(device, "call", f"def call({names}):\n    return function({names})\n", function=function)
+
+
+def guard_body(called: Any, count: int, ends: int) -> Any:
+    """Return a function of an operator's body, or ``receives``, that records in one more array what it raises.
+
+    ``called`` takes ``count`` arguments, the first ``ends`` of which are vertices; its result is then 0.
+    """
+    names = ", ".join(f"a{k}" for k in range(count))
+    source = (
+        f"def guarded({names}, failures):\n    result, status = attempt(called, ({names},))\n"
+        f"    if status != 0:\n        record_edge(failures, a0, {'a1' if ends == 2 else 'none'}, status)\n"
+        f"    return result\n"
+    )
+    given: dict[str, Any] = {"attempt": attempt, "record_edge": record_edge, "none": NO_VERTEX}
+    return generated(device, "guarded", source, called=called, **given)
+
+
+def ignore_record(called: Any, count: int) -> Any:
+    """Return a function that takes the record too, and cannot raise."""
+    names = ", ".join(f"a{k}" for k in range(count))
+    source = f"def unguarded({names}, failures):\n    return called({names})\n"
+    return generated(device, "unguarded", source, called=called)

@@ -1,0 +1,53 @@
+"""Every kernel over edges on graphs whose edges have positions beyond 31 and 32 bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from tests.conformance.test_operators_cuda import check_each_edge, with_hubs
+from tests.devices import EMULATED
+from tests.far_edges import FAR, move_edges
+from tests.programs import DISTANCES, LABELS
+
+pytestmark = EMULATED
+
+
+def _graph() -> gp.Graph:
+    """Return a graph with short, medium and long rows, in which vertex 0 is a hub of two pieces."""
+    src, dst, _ = gp.kronecker(8, 8).to_edgelist()
+    hub = np.arange(1, 1_200)
+    src, dst = np.append(src, 0 * hub), np.append(dst, hub)
+    return gp.Graph.from_edgelist(src, dst, np.arange(len(src)) % 5 + 0.5, num_vertices=1_200)
+
+
+@pytest.mark.parametrize("first", FAR.values(), ids=FAR)
+@pytest.mark.parametrize("program", [LABELS, DISTANCES], ids=["per source", "per edge"])
+def test_vertex_programs(program: gp.VertexProgram, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = _graph()
+    expected = gp.run(graph, program, device="cpu").to_numpy().tobytes()
+    move_edges(monkeypatch, first)
+    for mode, partitions in (("push", 1), ("push", 2), ("pull", 1), ("pull", 2)):
+        chosen: Any = mode
+        found = gp.run(graph, program, device="emulated", mode=chosen, partitions=partitions)
+        assert found.to_numpy().tobytes() == expected
+
+
+@pytest.mark.parametrize("first", FAR.values(), ids=FAR)
+def test_operators(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    move_edges(monkeypatch, first)
+    check_each_edge(with_hubs(directed=False), "emulated:3")
+
+
+@pytest.mark.parametrize("first", FAR.values(), ids=FAR)
+@pytest.mark.parametrize("directed", [False, True])
+def test_components(directed: bool, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directed graph has no component whose rows are skipped."""
+    src, dst, _ = _graph().to_edgelist()
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=1_200, directed=directed)
+    expected = gp.connected_components(graph, device="cpu").to_numpy()
+    move_edges(monkeypatch, first)
+    np.testing.assert_array_equal(gp.connected_components(graph, device="emulated").to_numpy(), expected)

@@ -1,0 +1,174 @@
+"""A stand-in for a GPU: the real ``CudaDevice`` and its real launch parameters, over a fake CuPy and the emulator.
+
+Only what needs a driver is replaced: CuPy, the query for GPUs and, of cuda-core, ``Device``, ``Stream``, ``launch`` and
+the loading of machine code. A launch is decoded from the bytes that cuda-core would pass to the driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu_pregel.host import devices
+from gpu_pregel.host.devices import gpus
+from gpu_pregel.host.devices.gpus import Gpu, Gpus
+from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
+from tests.host.devices import fake_cupy
+from tests.host.devices.fake_cupy import CUDARuntimeError, FakeCupy, Stream
+
+H100 = Gpu(0, "NVIDIA H100 (a stand-in)", (9, 0), 80 << 30)
+_ARRAY_WORDS = ("meminfo", "parent", "size", "itemsize", "pointer", "length", "stride")
+"""Numba-CUDA's layout of an array parameter."""
+
+
+def why_no_standin() -> str | None:
+    """Return which packages the stand-in needs in addition, or None if it can be used."""
+    missing = [name for name in ("numba_cuda", "cupy", "cuda") if find_spec(name) is None]
+    return f"{', '.join(missing)} not installed: pip install gpu-pregel[test-cuda]" if missing else None
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """What the stand-in loads instead of machine code."""
+
+    kernel: Any
+    cc: tuple[int, int]
+
+
+def launch_config(grid: int, block: int, is_cooperative: bool = False) -> Any:
+    """Return a launch's shape; for cooperative launches cuda-core asks the driver whether the GPU supports them."""
+    from cuda.core import LaunchConfig
+
+    config = LaunchConfig(grid=grid, block=block)
+    return SimpleNamespace(grid=config.grid, block=config.block, is_cooperative=is_cooperative)
+
+
+class StandinGpu:
+    """One GPU that executes launches on the emulated device, in the order of their stream."""
+
+    def __init__(self, link: Callable[[Any], None] | None = None) -> None:
+        from gpu_pregel.host.devices.emulated import EmulatedDevice
+
+        with pytest.MonkeyPatch.context() as patch:
+            self._own_streams(patch, {}, None)
+            self.cupy = FakeCupy()
+            self._streams, self._null = Stream.every, Stream.null
+        self.cupy.memory.free = 1 << 34
+        self.machine = EmulatedDevice(2)
+        self.launches = 0
+        self._link = link
+        self._current = threading.local()
+        self._devices: dict[tuple[str, int], Any] = {}
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Make this the only GPU of the process, until its pending work has run."""
+        from gpu_pregel.host.devices import cupy_calls, launches
+
+        with pytest.MonkeyPatch.context() as patch:
+            self._own_streams(patch, self._streams, self._null)
+            patch.setattr(gpus, "_query", lambda: Gpus((H100,), (13, 0)))
+            patch.setattr(cupy_calls, "cupy", self.cupy)
+            patch.setattr(devices, "_has_gpu", devices._has_gpu.__wrapped__)
+            patch.setattr(devices, "_devices", self._devices)
+            patch.setattr(launches, "Device", self._device)
+            patch.setattr(launches, "LaunchConfig", launch_config)
+            patch.setattr(launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
+            patch.setattr(launches, "load", self._load)
+            patch.setattr(launches, "launch", self._launch)
+            try:
+                yield
+                for stream in list(self._streams.values()):
+                    if stream.failure is None:
+                        stream.synchronize()
+            finally:
+                # CUDA keeps the error of a failed kernel until its process ends: the next test gets a new GPU.
+                for stream in list(self._streams.values()):
+                    if stream.failure is not None:
+                        self._devices.clear()
+                        stream.failure, stream.work = None, type(stream.work)(stream)
+
+    @staticmethod
+    def _own_streams(patch: pytest.MonkeyPatch, streams: dict[int, Stream], null: Stream | None) -> None:
+        patch.setattr(Stream, "every", streams)
+        patch.setattr(Stream, "null", null, raising=False)
+
+    def _device(self, number: int) -> Any:
+        properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
+        return SimpleNamespace(set_current=lambda: self._enter(number), properties=properties)
+
+    def _enter(self, number: int) -> None:
+        assert number == H100.number
+        self._current.device = number
+
+    def _load(self, kernel: Any, cc: tuple[int, int]) -> LoadedKernel:
+        assert cc == H100.compute_capability
+        if self._link is not None:
+            self._link(kernel)
+        return LoadedKernel(kernel, cc)
+
+    def _launch(self, stream: Stream, config: Any, loaded: LoadedKernel, *parameters: Any) -> None:
+        """Decode a launch as the driver does, and append it to the stream."""
+        kernel = loaded.kernel
+        if getattr(self._current, "device", None) != H100.number:
+            raise CUDARuntimeError("CUDA_ERROR_INVALID_CONTEXT: the thread has no current device")
+        assert fake_cupy.stack[-1] is stream
+        if config.grid[0] > 0x7FFFFFFF or config.block != (kernel.block, 1, 1) or config.grid[1:] != (1, 1):
+            raise CUDARuntimeError(f"CUDA_ERROR_INVALID_VALUE: {config}")
+        if config.is_cooperative and config.grid[0] > MULTIPROCESSORS:
+            raise CUDARuntimeError(f"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: {config}")
+        assert config.is_cooperative == kernel.cooperative
+        arguments = PassedParameters(parameters).arguments(kernel.signature)
+        self.launches += 1
+        stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))
+
+
+class PassedParameters:
+    """The bytes of a launch's parameters, decoded by the types that the kernel's code has for them."""
+
+    def __init__(self, parameters: Sequence[Any]) -> None:
+        from cuda.core._kernel_arg_handler import ParamHolder
+
+        self._holder = ParamHolder(tuple(parameters))  # raises for arguments that cuda-core cannot pass
+        self._places: Iterator[int] = iter((ctypes.c_uint64 * len(parameters)).from_address(self._holder.ptr))
+
+    def arguments(self, signature: Sequence[Any]) -> list[Any]:
+        """Return the arguments for the emulated device; there are exactly as many parameters as the kernel has."""
+        arguments = [self._next(kind) for kind in signature]
+        assert next(self._places, None) is None, "more parameters than the kernel has"
+        return arguments
+
+    def _next(self, kind: Any) -> Any:
+        from numba.cuda import types
+
+        if isinstance(kind, types.Array):
+            return self._next_array(np.dtype(str(kind.dtype)))
+        if isinstance(kind, types.BaseTuple):
+            return tuple(map(self._next, kind))
+        return self._read(np.dtype("bool" if isinstance(kind, types.Boolean) else str(kind)))
+
+    def _next_array(self, dtype: np.dtype[Any]) -> Any:
+        from gpu_pregel.host.emulator.machine.arrays import Allocation, DeviceArray, EmulatedMemory
+
+        words = {name: int(self._read(np.dtype(np.int64))) for name in _ARRAY_WORDS}
+        size = words["size"]
+        expected = {"meminfo": 0, "parent": 0, "itemsize": dtype.itemsize, "length": size, "stride": dtype.itemsize}
+        assert expected.items() <= words.items(), words
+        nbytes = size * dtype.itemsize
+        block, offset = fake_cupy.find_block(words["pointer"], nbytes) if size else (Allocation(0), 0)
+        return DeviceArray(EmulatedMemory(), block, offset, (size,), dtype)
+
+    def _read(self, dtype: np.dtype[Any]) -> Any:
+        place = next(self._places, None)
+        assert place is not None, "fewer parameters than the kernel has"
+        return np.frombuffer(ctypes.string_at(place, dtype.itemsize), dtype)[0]

@@ -1,0 +1,135 @@
+"""The work of the CUDA kernels of vertex programs, in accesses: each edge once, wherever its row lies."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.emulator.machine.arrays import EmulatedMemory
+from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.programs.factory import compile_for_device, make_state
+from gpu_pregel.host.programs.state import Activity
+from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from tests.counts import Accesses, count
+from tests.devices import EMULATED
+from tests.programs import DISTANCES, LABELS, SEARCH
+
+pytestmark = EMULATED
+N = 13 * BLOCK
+PROGRAMS = {"labels": LABELS, "search": SEARCH, "distances": DISTANCES}
+DEVICE = EmulatedDevice(0, EmulatedMemory())
+ROWS = {"short": (4, 16), "medium": (64, HUB_EDGES), "hub": (2 * HUB_EDGES + 100, 3 * HUB_EDGES)}
+"""Two lengths of rows of each class; those of hubs have as many pieces."""
+
+
+@functools.cache
+def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dict[str, Accesses]:
+    """Count a superstep in which one row of that length is sent from, or all vertices are and one row is received."""
+    others = np.arange(length) + (40 if row < 40 else 0)
+    src, dst = np.full(length, row), others
+    if mode == "pull":
+        src, dst = dst, src
+    weights = np.ones(length) if program == "distances" else None
+    graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
+    declared = PROGRAMS[program]
+    state: Any = make_state(DEVICE, graph, compile_for_device(DEVICE, graph, declared), always=False)
+    flags = np.full(n, mode == "pull")
+    flags[row] = True
+    values = np.where(flags & (mode == "push"), 0, -1) if program == "search" else np.arange(1, n + 1)
+    state.attach([values.astype(declared.value)], pack_bits(flags))
+
+    def superstep() -> None:
+        if mode == "push":
+            state._push(0, 0)
+        else:
+            state._pull(0, Activity(n, length))
+        if program == "labels":
+            state._apply(1, 0, dense=mode == "pull", edge_limit=1 << 62)
+
+    return count(DEVICE, superstep)
+
+
+def kernel_of(program: str, mode: str) -> str:
+    return "push" if mode == "push" else "pull" if program == "labels" else "pull_along"
+
+
+# Loads, stores and atomics of an edge: its index and weight, the sender's or the receiver's value, the receiver's bit
+# of the frontier; its inbox and mark.
+PER_EDGE = {
+    ("labels", "push"): (1, 0, 2),
+    ("labels", "pull"): (2, 0, 0),
+    ("distances", "push"): (3, 0, 2),
+    ("distances", "pull"): (3, 0, 0),
+    ("search", "push"): (3, 1, 1),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("program", "mode"), PER_EDGE)
+def test_each_edge_is_read_once(program: str, mode: str, row: str) -> None:
+    (few, many), kernel = ROWS[row], kernel_of(program, mode)
+    added = work(program, mode, many)[kernel] - work(program, mode, few)[kernel]
+    assert added[:3] == tuple((many - few) * each for each in PER_EDGE[program, mode])
+    # Neighbouring lanes read neighbouring edges: 8 of 4 bytes in a sector, each of three arrays of up to 8 bytes.
+    assert added.sectors <= (many - few) * 0.8
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("program", "mode"), PER_EDGE)
+def test_the_place_of_a_row_does_not_matter(program: str, mode: str, row: str) -> None:
+    """The first and the last lane, and the last vertex."""
+    (few, _), kernel = ROWS[row], kernel_of(program, mode)
+    counts = [work(program, mode, few, place)[kernel][:3] for place in (31, 0, N - 1)]
+    assert counts == counts[:1] * 3
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_rows_are_left_when_their_message_is_final(row: str) -> None:
+    """Any message will do: a warp reads the first 32 edges, of which each is an index and a value."""
+    few, many = (work("search", "pull", length)["pull_along"].loads for length in ROWS[row])
+    assert many - few == (2 * (16 - 4) if row == "short" else 0)
+    if row == "medium":
+        assert few - work("search", "pull", 16)["pull_along"].loads == 2 * (32 - 16)
+
+
+@pytest.mark.parametrize(("program", "mode"), [*PER_EDGE, ("search", "pull")])
+def test_work_grows_with_the_vertices(program: str, mode: str) -> None:
+    """Every block does the same, so that what is read for each of them, or by each of them, is read once."""
+    one, two, three = (work(program, mode, 16, n=N * times) for times in (1, 2, 3))
+    for kernel in one:
+        assert three[kernel] - two[kernel] == two[kernel] - one[kernel]
+
+
+def test_what_a_vertex_costs() -> None:
+    """A pull reads the bounds of rows; an apply inboxes, and it writes words of two bitmaps, and three sums a block."""
+    one, two = (work("labels", "pull", 16, n=N * times) for times in (1, 2))
+    added, blocks = {kernel: two[kernel] - one[kernel] for kernel in one}, N // BLOCK
+    assert added["dense_signal"][:3] == (2 * N, N, 0)
+    assert added["pull"][:3] == (2 * N, N, 0)
+    assert added["apply_messages"][:3] == (N + 3 * blocks, N // 16 + 3 * blocks, blocks)
+
+
+def test_pieces_of_a_hub_are_combined_once() -> None:
+    two, four = (work("labels", "pull", length)["dense_slot"] for length in (2 * HUB_EDGES, 3 * HUB_EDGES + 1))
+    assert (four - two)[:3] == (2, 0, 0)
+    # One warp: the bounds of the pieces, the vertex and its inbox; one lane writes.
+    assert (two.loads, two.stores) == (2 + 2 * 32 + 2, 1)
+
+
+@pytest.mark.parametrize("length", [4, 64])
+def test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices(length: int) -> None:
+    """Of the one sender the bounds of its row and its value."""
+    loads = {program: work(program, "push", length)["push"].loads for program in ("labels", "search")}
+    assert loads == {"labels": N // 32 + 3 + length, "search": N // 32 + 3 + 3 * length}
+
+
+def test_an_apply_after_a_push_reads_only_inboxes_with_messages() -> None:
+    """For each warp it reads a word of marks and writes a word of two bitmaps, for each block three sums."""
+    one, two = (work("labels", "push", 16, n=N * times)["apply_messages"] for times in (1, 2))
+    assert (two - one).sectors <= 3 * (N // 32) + 4 * (N // BLOCK)

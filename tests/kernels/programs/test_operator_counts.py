@@ -1,0 +1,93 @@
+"""The work of the CUDA kernels of operators, in accesses: each edge once, wherever its row lies."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel import atomics
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
+from tests.counts import Accesses, count
+from tests.devices import EMULATED
+
+pytestmark = EMULATED
+N = 13 * BLOCK
+ROWS = {"short": (4, 16), "medium": (64, HUB_EDGES), "hub": (2 * HUB_EDGES + 100, 3 * HUB_EDGES)}
+Mode = Literal["push", "pull"]
+
+
+def visit(u: int, v: int, weight: float, marks: Any, hops: int) -> bool:
+    atomics.store(marks, v, hops)
+    return True
+
+
+def is_new(v: int, marks: Any, hops: int) -> bool:
+    return bool(atomics.load(marks, v) < hops)
+
+
+@functools.cache
+def work(mode: Mode, length: int, row: int = 31, n: int = N, hops: int = 1) -> dict[str, Accesses]:
+    """Count an operator on a star whose row of that length is read, in a push or in a pull."""
+    device: Any = get_device("emulated")
+    others = np.arange(length) + (40 if row < 40 else 0)
+    src, dst = np.full(length, row), others
+    if mode == "pull":
+        src, dst = dst, src
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=n, directed=True)
+    frontier = gp.Frontier(graph, device="emulated")
+    marks = frontier.upload(np.zeros(n, np.int32))
+    return count(device, lambda: gp.process_edges(visit, frontier, [marks, hops], receives=is_new, mode=mode))
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_push_reads_each_edge_once(row: str) -> None:
+    """Its index and the receiver's mark, which it sets; of each vertex found the degree, the queue's entry, a bit."""
+    few, many = ROWS[row]
+    added, edges = work("push", many)["push"] - work("push", few)["push"], many - few
+    assert added[:2] == (2 * edges, edges)
+    # A warp appends at least 32 vertices at a time, and adds up their edges.
+    assert 3 * edges <= added.atomics <= 3 * edges + edges // 32
+    assert added.sectors <= 0.75 * edges
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_pull_leaves_rows_that_do_not_receive_any_more(row: str) -> None:
+    """After one edge, as all vertices are active, and each piece of a hub for itself."""
+    few, many = (work("pull", length)["pull"] for length in ROWS[row])
+    assert few == many
+    one = work("pull", 1)["pull"]
+    # The mark is read when the row begins and after the edge, for which it is set.
+    assert (few - one).atomics == (3 * 3 if row == "hub" else 0)
+
+
+@pytest.mark.parametrize("mode", ["push", "pull"])
+@pytest.mark.parametrize("row", ROWS)
+def test_the_place_of_a_row_does_not_matter(mode: Mode, row: str) -> None:
+    few, _ = ROWS[row]
+    counts = [work(mode, few, place)[mode][:3] for place in (31, 0, N - 1)]
+    assert counts == counts[:1] * 3
+
+
+@pytest.mark.parametrize("mode", ["push", "pull"])
+def test_work_grows_with_the_vertices(mode: Mode) -> None:
+    one, two, three = (work(mode, 16, n=N * times) for times in (1, 2, 3))
+    for kernel in one:
+        assert three[kernel] - two[kernel] == two[kernel] - one[kernel]
+
+
+def test_a_pull_reads_no_rows_where_nobody_receives() -> None:
+    """Only the marks, by which the body decides."""
+    assert work("pull", 16, hops=0)["pull"][:3] == (0, 0, N)
+
+
+def test_the_words_of_a_set_are_counted_once() -> None:
+    """Each word is read once, and the degree of each of its vertices."""
+    frontier, device = gp.Frontier(gp.grid(100), device="emulated"), get_device("emulated")
+    found = count(device, lambda: frontier.chosen([5, 77]))  # type: ignore[arg-type]
+    assert found["count_words"].loads == -(-frontier.graph.num_vertices // 32) + 2
