@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ from tests.mutants.faults import FAULTS
 COPIED = ("conftest.py", "examples", "gpu_pregel", "host", "kernels", "pyproject.toml", "tests")
 TIMEOUT = 300
 """Seconds that a test may take; longer is as good as a failure."""
+TOO_LONG = 124
+FOUND = {1: "found", 2: "found at import", -signal.SIGABRT: "aborted", -signal.SIGSEGV: "crashed", TOO_LONG: "too long"}
+"""The exit statuses of pytest that mean that a fault was found; others say that the named test was not run."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,9 +97,9 @@ def plant_all(trees: list[Path], faults: list[Fault]) -> list[Fault]:
             begin = time.monotonic()
             with planted(fault, tree):
                 status, _ = run_tests(tree, fault.test.split(), "-n", "0", "-x", timeout=TIMEOUT)
-            found = {0: "NOT FOUND", 1: "found", 2: "found"}.get(status, f"found, exit status {status}")
+            found = FOUND.get(status, f"NOT FOUND, exit status {status}")
             print(f"{found:9} {time.monotonic() - begin:4.0f} s  {fault.name}", flush=True)
-            return status != 0
+            return status in FOUND
         finally:
             free.put(tree)
 
@@ -118,9 +122,11 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
 
 def run_tests(tree: Path, tests: list[str], *options: str, timeout: float | None) -> tuple[int, str]:
     """Run pytest in a copy of the code; return its exit status, 124 if it took too long, and its summary."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", *options, *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "--tb=no", *options, *tests]
     data = os.environ.get("GPU_PREGEL_DATA", str(ROOT.parent / "shared" / "data"))
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "GPU_PREGEL_DATA": data}
+    # Plugins of other packages take longer to import than most tests run.
+    only = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = {**os.environ, **only, "PYTHONPATH": str(tree), "GPU_PREGEL_DATA": data}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -129,7 +135,7 @@ def run_tests(tree: Path, tests: list[str], *options: str, timeout: float | None
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return 124, ""
+        return TOO_LONG, ""
     return process.returncode, output
 
 
