@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import agents, build, cc, programs, read, scaling, simulate, startup, traffic
+from benchmarks import agents, build, cc, gpu, programs, read, roofline, scaling, simulate, startup, traffic
 from benchmarks import all as all_algorithms
 from gpu_pregel.host.devices.threads import available_threads
 
@@ -20,6 +20,8 @@ SUBCOMMANDS = {
     "scaling": scaling,
     "startup": startup,
     "traffic": traffic,
+    "gpu": gpu,
+    "roofline": roofline,
     "simulate": simulate,
     "agents": agents,
 }

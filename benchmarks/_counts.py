@@ -39,5 +39,6 @@ def count_run(work: Any) -> KernelCounts:
         row = {"kernel": name, "launches": counts.launches, "bytes": SECTOR * int(counts.sectors.sum())}
         for kind in ("load", "store", "atomic"):
             row[f"{kind}s"], row[f"{kind}_bytes"], _ = counts.of_kind(kind, compiled.sites)
+        row["shared"] = counts.shared
         result.kernels.append(row)
     return result

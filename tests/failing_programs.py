@@ -39,7 +39,9 @@ PROGRAM = gp.VertexProgram(
     # A repeated call that lacks the message does not fail.
     apply=lambda value, incoming, ctx: min(value, incoming) + (failing(ctx, APPLY) if incoming < 1 << 40 else 0),
     active=lambda old, new, ctx: failing(ctx, ACTIVE) != 0 or old != new,
-    aggregators={"sum": gp.Aggregator("sum", lambda old, new, ctx: new - old + failing(ctx, AGGREGATOR))},
+    aggregators={
+        "sum": gp.Aggregator("sum", lambda old, new, ctx: new - old + (failing(ctx, AGGREGATOR) if old != new else 0))
+    },
 )
 
 

@@ -149,7 +149,10 @@ class SimulatedDevice(EmulatedDevice):
         entry, declared = self._loaded[kernel]
         words, regions = flatten(declared, arguments)
         for region in regions:
-            assert isinstance(region.allocation, _SimulatedAllocation)
+            if not isinstance(region.allocation, _SimulatedAllocation):
+                raise SimulationError(
+                    f"{region.name} is not in the simulator's memory: use a graph that was on no emulated device before"
+                )
             region.allocation.launch()
         self.launches += 1
         blocks = -(-size // kernel.items)

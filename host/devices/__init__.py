@@ -137,6 +137,9 @@ def _create(kind: str, number: int) -> Device:
 
         return CudaDevice(number)
     require("numba_cuda", "device 'emulated'", "gpu-pregel[emulated]")
+    from gpu_pregel.host.devices.toolkit import check_numba_cuda
+
+    check_numba_cuda("pip install gpu-pregel[emulated]")
     from gpu_pregel.host.devices.emulated import EmulatedDevice
 
     return EmulatedDevice(number)

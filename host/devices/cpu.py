@@ -22,6 +22,7 @@ class HostMemory:
     """The memory of a device whose arrays are NumPy arrays."""
 
     is_host = True
+    gpu = None
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
         """Return an uninitialised array."""

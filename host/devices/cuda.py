@@ -19,7 +19,13 @@ from gpu_pregel.errors import ArgumentTypeError, DeviceError, GpuPregelError, Mi
 from gpu_pregel.host.devices.gpus import Gpu, gpus
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import Tick
-from gpu_pregel.host.devices.toolkit import check_driver, check_toolkit, install_command, libnvvm_version
+from gpu_pregel.host.devices.toolkit import (
+    check_driver,
+    check_numba_cuda,
+    check_toolkit,
+    install_command,
+    libnvvm_version,
+)
 from gpu_pregel.host.devices.uploads import Uploads
 
 MIN_COMPUTE_CAPABILITY = (7, 0)
@@ -63,10 +69,10 @@ def find_gpu(number: int) -> Gpu:
         capability, minimum = (".".join(map(str, version)) for version in versions)
         raise DeviceError(f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required")
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
+    install = install_command(all_gpus.cuda_version, gpu.compute_capability)
     if missing:
-        raise MissingPackageError(
-            f"{name}: {' and '.join(missing)} not installed; {install_command(all_gpus.cuda_version)}"
-        )
+        raise MissingPackageError(f"{name}: {' and '.join(missing)} not installed; {install}")
+    check_numba_cuda(install)
     return gpu
 
 
@@ -123,7 +129,7 @@ class CudaDevice:
         except GpuPregelError:
             raise
         except Exception as error:  # a library is missing or too new for the driver; packages differ in their errors
-            install = install_command(gpus().cuda_version)
+            install = install_command(gpus().cuda_version, self.gpu.compute_capability)
             raise DeviceError(
                 f"device {self.name!r} cannot be used: {error}; install packages that match the driver: {install}"
             ) from error
@@ -337,7 +343,7 @@ class _Loan:
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
     from gpu_pregel.host.devices.launches import Launcher, linker_version
 
-    check_toolkit(gpus().cuda_version, libnvvm_version(), linker_version())
+    check_toolkit(gpus().cuda_version, gpu.compute_capability, libnvvm_version(), linker_version())
     return Launcher(gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
 
 

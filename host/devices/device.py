@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from gpu_pregel.host.devices.gpus import Gpu
 from gpu_pregel.host.devices.threads import Tick
 
 
@@ -20,6 +21,8 @@ class Device(Protocol):
         Number of CPU threads; None on other devices.
     is_host : bool
         Whether its arrays are NumPy arrays.
+    gpu : Gpu or None
+        The GPU, also of the emulated device; None on other devices.
     """
 
     @property
@@ -28,6 +31,8 @@ class Device(Protocol):
     def threads(self) -> int | None: ...  # noqa: D102
     @property
     def is_host(self) -> bool: ...  # noqa: D102
+    @property
+    def gpu(self) -> Gpu | None: ...  # noqa: D102
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of this device's kernels of a family, such as "components"."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, source_digest, stored
+from gpu_pregel.host.devices.gpus import H100
 from gpu_pregel.host.devices.memory import format_bytes, require_memory
 from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, compile_kernel, load_kernel, processor
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
@@ -73,6 +74,7 @@ class EmulatedDevice:
 
     is_host = False
     threads = None
+    gpu = H100
 
     def __init__(self, seed: int = 0, memory: EmulatedMemory = _memory) -> None:
         self.name = "emulated" if seed == 0 else f"emulated:{seed}"

@@ -11,8 +11,8 @@ from gpu_pregel.errors import DeviceError
 
 _DRIVER = "libcuda.so.1"
 _NO_DEVICE = 100
-_MAJOR, _MINOR = 75, 76
-"""Driver attributes for the two parts of the compute capability."""
+_MAJOR, _MINOR, _L2_BYTES = 75, 76, 38
+"""Driver attributes for the two parts of the compute capability and the size of the L2 cache."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class Gpu:
     name: str
     compute_capability: tuple[int, int]
     memory: int
+    l2_bytes: int = 50 << 20
+
+
+H100 = Gpu(0, "NVIDIA H100", (9, 0), 80 << 30)
+"""The GPU whose figures the emulated device has."""
 
 
 @dataclass(frozen=True)
@@ -98,4 +103,5 @@ def _describe(driver: Any, number: int) -> Gpu:
             _number(driver, "cuDeviceGetAttribute", _MINOR, device),
         ),
         memory=_number(driver, "cuDeviceTotalMem_v2", device, kind=ctypes.c_size_t),
+        l2_bytes=_number(driver, "cuDeviceGetAttribute", _L2_BYTES, device),
     )

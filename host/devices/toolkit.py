@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 
-from gpu_pregel.errors import DeviceError
+from gpu_pregel.errors import DeviceError, MissingPackageError
 from gpu_pregel.host.devices.lowering import KernelIR, compile_ir, nvvm_versions
 
+NUMBA_CUDA = (0, 30, 4), (0, 31)
+"""The first version of numba-cuda that works, and the first that has not been tried, as in pyproject.toml."""
+MIN_CAPABILITY_OF_13 = (7, 5)
+"""The first compute capability that CUDA 13's compilers support."""
 MIN_DRIVER = (12, 0)
 """The first CUDA version of a driver for which there are packages."""
 
 
-def install_command(cuda_version: tuple[int, int]) -> str:
-    """Return the install command for a driver that supports CUDA up to this version."""
-    return f"pip install gpu-pregel[cuda{13 if cuda_version >= (13, 0) else 12}]"
+def install_command(cuda_version: tuple[int, int], cc: tuple[int, int]) -> str:
+    """Return the install command for a driver that supports CUDA up to this version, and for a compute capability."""
+    return f"pip install gpu-pregel[cuda{_packages_for(cuda_version, cc)}]"
+
+
+def _packages_for(cuda_version: tuple[int, int], cc: tuple[int, int]) -> int:
+    """Return the major version of CUDA whose packages a driver and a GPU need."""
+    return 13 if cuda_version >= (13, 0) and cc >= MIN_CAPABILITY_OF_13 else 12
+
+
+def check_numba_cuda(install: str) -> None:
+    """Raise ``MissingPackageError`` unless the version of numba-cuda is one that compiles our kernels.
+
+    Earlier versions cannot be imported beside the newest Numba; later ones have not been tried (``tests/versions.py``).
+    """
+    found = version("numba-cuda")
+    if not NUMBA_CUDA[0] <= tuple(map(int, re.findall(r"\d+", found)[:3])) < NUMBA_CUDA[1]:
+        first, limit = (".".join(map(str, one)) for one in NUMBA_CUDA)
+        raise MissingPackageError(
+            f"numba-cuda {found} is installed; at least {first}, below {limit} is needed: {install}"
+        )
 
 
 def check_driver(cuda_version: tuple[int, int]) -> None:
@@ -25,20 +48,23 @@ def check_driver(cuda_version: tuple[int, int]) -> None:
         )
 
 
-def check_toolkit(driver: tuple[int, int], libnvvm: tuple[int, int], linker: tuple[int, int]) -> None:
+def check_toolkit(
+    driver: tuple[int, int], cc: tuple[int, int], libnvvm: tuple[int, int], linker: tuple[int, int]
+) -> None:
     """Check that libNVVM, nvJitLink and the driver work together, given the version of CUDA that each belongs to.
 
-    The linker reads only code of its own version of libNVVM, and the driver loads code of its own major version.
+    The linker reads only code of its own version of libNVVM, and the packages must be those for the driver and for the
+    compute capability of the GPU.
 
     Raises
     ------
     DeviceError
         They do not; the message names the versions and what to install.
     """
-    if linker[0] != driver[0]:
+    if linker[0] != _packages_for(driver, cc):
         raise DeviceError(
-            f"the installed packages are for CUDA {linker[0]}, but the driver is for CUDA {driver[0]} "
-            f"({_text(driver)}): {install_command(driver)}, in a new environment"
+            f"the installed packages are for CUDA {linker[0]}, but the driver is for CUDA {_text(driver)} and the GPU "
+            f"has compute capability {_text(cc)}: {install_command(driver, cc)}, in a new environment"
         )
     if libnvvm != linker:
         package = "nvidia-nvvm" if linker[0] >= 13 else "nvidia-cuda-nvcc-cu12"

@@ -9,6 +9,7 @@ from gpu_pregel.host.devices.threads import thread_count
 from gpu_pregel.host.graphs import csr as host_csr
 from gpu_pregel.host.graphs.csr import CSR
 from gpu_pregel.host.graphs.csr_graph import CSRGraph
+from gpu_pregel.host.graphs.device_csr import build_on_device
 from gpu_pregel.host.graphs.edge_arrays import as_integers, as_weights, private
 from gpu_pregel.host.graphs.id_columns import check_ids
 from gpu_pregel.host.graphs.numbering import number_vertices, remove_unused
@@ -63,6 +64,12 @@ class GraphConstructors(CSRGraph):
         progress : bool, default False
             Show a progress bar on stderr.
 
+        Notes
+        -----
+        If all arrays are in the memory of one GPU, the edges are sorted there, and only the CSR is copied to the host.
+        Edge lists with ``vertices``, or with ids that are no vertex numbers or beyond twice the number of edges, are
+        copied to the host and built there.
+
         Raises
         ------
         GraphError
@@ -85,6 +92,20 @@ class GraphConstructors(CSRGraph):
         check_choice("duplicates", duplicates, ("keep", "drop"))
         check_choice("self_loops", self_loops, ("keep", "drop"))
         workers = thread_count(threads)
+        if vertices is None:
+            built = build_on_device(
+                *(src, dst, weight),
+                num_vertices=num_vertices,
+                renumber=renumber,
+                symmetric=not directed,
+                drop_duplicates=duplicates == "drop",
+                drop_self_loops=self_loops == "drop",
+                threads=workers,
+            )
+            if built is not None:
+                graph = cls(built.csr, directed=directed, ids=built.ids)
+                graph._keep_on_device(built.there, shared=True)
+                return graph
         numbering = number_vertices(
             *(src, dst), vertices=vertices, num_vertices=num_vertices, renumber=renumber, threads=workers
         )

@@ -72,13 +72,18 @@ def number_vertices(
     if n is not None or renumber is False:
         _check_numbers(columns, n, smallest, largest)
         return Numbering(*_as_numbers(columns), largest + 1 if n is None else n)
-    if smallest >= 0 and largest < min(max(_DENSE, sum(map(len, columns.values()))), MAX_VERTICES):
+    if smallest >= 0 and largest < number_limit(sum(map(len, columns.values()))):
         used = np.zeros(largest + 1, bool)
         used[columns.get("vertices", [])] = True
         return Numbering(*_as_numbers(columns), largest + 1, None, used)
     if largest - smallest > _LARGEST_KEY or (smallest < 0 and largest > np.iinfo(np.int64).max):
         return _number_others(columns, n, renumber, threads)
     return _number_by_hash(columns, smallest, largest, threads)
+
+
+def number_limit(count: int) -> int:
+    """Return the limit below which ``count`` ids are taken as vertex numbers at first."""
+    return min(max(_DENSE, count), MAX_VERTICES)
 
 
 def _kind(column: Any) -> str:

@@ -20,6 +20,7 @@ from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
 from gpu_pregel.host.programs.device_failures import explaining_failures
+from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.frontier import frontier_words
@@ -247,7 +248,10 @@ def run(
     opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given))
     with announce_compilation(shown=progress), opened as checkpoints:
         compiled = compile_for_device(target, graph, program, check=check)
-        directions = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=deterministic)
+        costs = direction_costs(target.gpu, compiled, graph)
+        directions = make_direction_rule(
+            *(program, compiled, graph.num_edges), mode=mode, deterministic=deterministic, costs=costs
+        )
         state = make_state(
             *(target, graph, compiled),
             always=program.active == "always",

@@ -22,8 +22,8 @@ FEW_EDGES = 4
 """Edges that one thread links of a long row whose other end may be known; most vertices join the largest component."""
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
-SAMPLE_STEPS = 3
-"""Steps from the end of a sampled edge towards the root of its tree."""
+SAMPLE_STEPS = 64
+"""Most steps from the end of a sampled edge towards the root of its tree; on all but grids, a few reach it."""
 
 _VERTICES = types.uint32[::1]
 
@@ -68,14 +68,17 @@ def _link(labels: Any, p: Any, q: Any) -> Any:
 def _sample(indptr: Any, indices: Any) -> Any:
     """Return a vertex that is likely to be in the component with the most edges; all lanes of a warp must call this.
 
-    Each lane walks from the end of an edge to the smallest neighbour, a few times. Most walks end in the same vertex.
+    Each lane walks from the end of an edge to the smallest neighbour, and so on. Most walks end in the same vertex.
     """
     lane = lane_number()
     v = indices[np.uint64(indptr[np.uint32(0)]) + mix(np.uint64(lane)) % np.uint64(len(indices))]
-    for _ in range(SAMPLE_STEPS):
-        begin = np.uint64(indptr[v])
+    step, is_root = 0, False
+    while step < SAMPLE_STEPS and cuda.ballot_sync(ALL, not is_root) != 0:
+        begin, child = np.uint64(indptr[v]), v
         if begin < np.uint64(indptr[v + np.uint32(1)]):
             v = min(v, indices[begin])
+        is_root = v == child
+        step += 1
     count = np.uint32(0)
     for other in range(WARP):
         if shuffle(v, other) == v:

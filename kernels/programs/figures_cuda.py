@@ -27,6 +27,8 @@ DONE, FINISHED, ROWS, FAILURE, ROW = 0, 1, 2, 3, 4
 the record of a function that raised, and the first row."""
 FIGURES = 3
 """Figures of a row before its aggregates: active vertices, active edges, vertices that applied."""
+WARP_FIGURES = FIGURES * WARPS
+"""Figures of the warps of a block."""
 NO_LIMIT = np.int64(0x7FFFFFFFFFFFFFFF)
 """The ``edge_limit`` of kernels after which the direction cannot change."""
 
@@ -115,26 +117,33 @@ def _make_folding(aggregators: tuple[Any, ...]) -> _Folding:
 
 
 @device
-def _sum_block(figures: Any, active: Any, edges: Any, applied: Any) -> None:
-    """Sum the figures of the block's warps into ``figures``; ``active`` and ``applied`` count for lane 0 only."""
-    if np.uint32(cuda.threadIdx.x) < np.uint32(FIGURES):
-        figures[np.uint32(cuda.threadIdx.x)] = 0
-    cuda.syncthreads()
+def _sum_block(sums: Any, active: Any, edges: Any, applied: Any) -> None:
+    """Write the figures of each of the block's warps to ``sums``; ``active`` and ``applied`` count for lane 0 only."""
     edges = sum_of_warp(edges)
     if lane_number() == np.uint32(0):
-        fetch_and_add(figures, 0, active)
-        fetch_and_add(figures, 1, edges)
-        fetch_and_add(figures, 2, applied)
+        place = np.uint32((np.uint32(cuda.threadIdx.x) >> np.uint32(5)) * np.uint32(FIGURES))
+        sums[place] = active
+        sums[np.uint32(place + np.uint32(1))] = edges
+        sums[np.uint32(place + np.uint32(2))] = applied
 
 
 @device
-def _finish_block(figures: Any, counts: Any, control: Any) -> Any:
+def _figure(sums: Any, k: Any) -> Any:
+    """Return figure ``k`` of all warps."""
+    figure = np.int64(0)
+    for place in range(k, WARP_FIGURES, FIGURES):
+        figure += sums[np.uint32(place)]
+    return figure
+
+
+@device
+def _finish_block(sums: Any, counts: Any, control: Any) -> Any:
     """Write the block's figures to memory; return whether this block is the last one to do so."""
     is_last = cuda.shared.array(1, types.uint32)
     thread, block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x), np.uint32(cuda.gridDim.x)
     cuda.syncthreads()
     if thread < np.uint32(FIGURES):
-        counts[block * np.uint32(FIGURES) + thread] = figures[thread]
+        counts[block * np.uint32(FIGURES) + thread] = _figure(sums, thread)
     cuda.syncthreads()
     if thread == np.uint32(0):
         # Release what the block has written up to the barrier; acquire what the blocks before it released.
@@ -146,16 +155,17 @@ def _finish_block(figures: Any, counts: Any, control: Any) -> Any:
 
 
 @device
-def _sum_blocks(figures: Any, counts: Any) -> None:
-    """Sum the figures of all blocks into ``figures``."""
-    thread, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.gridDim.x)
-    if thread < np.uint32(FIGURES):
-        figures[thread] = 0
-    cuda.syncthreads()
-    place = thread
-    while place < np.uint32(blocks * np.uint32(FIGURES)):
-        fetch_and_add(figures, place % np.uint32(FIGURES), counts[place])
-        place = np.uint32(place + np.uint32(BLOCK))
+def _sum_blocks(sums: Any, counts: Any) -> None:
+    """Write the figures of all blocks to ``sums``, in which each warp sums its share of the blocks."""
+    block, blocks = np.uint32(cuda.threadIdx.x), np.uint32(cuda.gridDim.x)
+    active, edges, applied = np.int64(0), np.int64(0), np.int64(0)
+    while block < blocks:
+        place = np.uint32(block * np.uint32(FIGURES))
+        active += counts[place]
+        edges += counts[np.uint32(place + np.uint32(1))]
+        applied += counts[np.uint32(place + np.uint32(2))]
+        block = np.uint32(block + np.uint32(BLOCK))
+    _sum_block(sums, sum_of_warp(active), edges, sum_of_warp(applied))
 
 
 @functools.lru_cache(maxsize=8)
@@ -185,7 +195,7 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         partials: Any,
         control: Any,
     ) -> None:
-        figures = cuda.shared.array(FIGURES, types.int64)
+        figures = cuda.shared.array(WARP_FIGURES, types.int64)
         thread = np.uint32(cuda.threadIdx.x)
         _sum_block(figures, active, edges, applied)
         sums = over_warp(sums)
@@ -200,13 +210,15 @@ def make_finish(aggregators: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         cuda.syncthreads()
         if thread == np.uint32(0):
             place = np.uint32(ROW + row * width)
-            for k in range(FIGURES):
-                control[place + np.uint32(k)] = figures[np.uint32(k)]
+            active, edges = _figure(figures, 0), _figure(figures, 1)
+            control[place] = active
+            control[place + np.uint32(1)] = edges
+            control[place + np.uint32(2)] = _figure(figures, 2)
             if has_aggregates:
                 publish(control, np.uint32(place + np.uint32(FIGURES)), totals, seen, total_of(partials))
             control[np.uint32(ROWS)] += 1
             control[np.uint32(FINISHED)] = 0
-            is_last = figures[0] == 0 or figures[1] > edge_limit
+            is_last = active == 0 or edges > edge_limit
             control[np.uint32(DONE)] = is_last or control[np.uint32(FAILURE)] != 0
 
     return folding.start, folding.fold, finish

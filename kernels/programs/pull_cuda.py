@@ -135,7 +135,8 @@ def _make_pull_edges(functions: Functions, arrays: ArrayTypes) -> Kernel:
     ) -> None:
         state = (weights, out_degrees, in_degrees, superstep, seen, values, frontier, all_active)
         n = len(out_degrees)
-        pull_rows(rows, begins, ends, hub_begins, hub_ends, indices, state, receivers, n, accumulate, inbox, pieces)
+        bounds = (begins, ends, hub_begins, hub_ends)
+        pull_rows(rows, *bounds, indices, state, receivers, n, accumulate, inbox, pieces)
 
     return pull_along
 
@@ -173,22 +174,24 @@ def _make_pull_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -
         row = np.uint32(warp * np.uint32(WARP) + lane)
         piece = np.uint32(warp - row_warps)
         is_row = warp < row_warps and row < count
-        begin = offset(0)
-        length = np.uint32(0)
-        if is_row:
+        is_piece = warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins))
+        begin, length, quota = offset(0), np.uint32(0), np.uint32(1)
+        wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)
+        if wanted and is_row:
             begin, length = row_range(begins, ends, row)
-        elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
+        elif wanted:
             begin, length = piece_range(hub_begins, hub_ends, piece)
-        if length > np.uint32(0) and not wants(receivers, rows, row, piece, is_row, n):
-            length = np.uint32(0)
-        message = combine_rows(indices, state, begin, length)
-        if is_row:
+            # The warp has no other row.
+            quota = np.uint32(WARP)
+        message = combine_rows(indices, state, begin, length, quota)
+        # A row that takes no messages has none in its inbox.
+        if is_row and wanted:
             if len(rows):
                 row = rows[row]
             if accumulate:
                 message = combined(cast(get(inbox, row)), message)
             put(inbox, row, message)
-        elif warp >= row_warps and lane == np.uint32(0) and piece < np.uint32(len(hub_begins)):
+        elif is_piece:
             put(pieces, piece, message)
 
     return pull_rows
@@ -216,21 +219,53 @@ def _make_wants(functions: Functions) -> Any:
 
 
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
-    """``combine_rows(indices, state, begin, length)``: the combined message of each lane's row.
+    """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
 
-    The warp's lanes walk the edges of all 32 rows side by side.
+    Where any message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have found
+    none, and so on.
+    """
+    identity, offset = functions.identity, arrays.offset
+    _, is_final = _make_is_final(functions)
+    combine_parts = _make_combine_parts(functions, arrays, message_of)
+
+    @device
+    def at_once(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
+        return combine_parts(indices, state, begin, length, sum_up_to(length), identity)
+
+    @device
+    def by_quota(indices: Any, state: Any, begin: Any, length: Any, quota: Any) -> Any:
+        message = identity
+        part = min(length, quota)
+        upto = sum_up_to(part)
+        while shuffle(upto, 31) > np.uint32(0):
+            message = combine_parts(indices, state, begin, part, upto, message)
+            begin, length = offset(begin + offset(part)), np.uint32(length - part)
+            quota = np.uint32(quota + ((quota + np.uint32(3)) >> np.uint32(2)))
+            part = np.uint32(0)
+            if not is_final(message):
+                part = min(length, quota)
+            upto = sum_up_to(part)
+        return message
+
+    # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
+    return by_quota if functions.takes_any else at_once
+
+
+def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
+    """``combine_parts(indices, state, begin, length, upto, message)``: add edges of each lane's row to its message.
+
+    The warp's lanes walk the ``length`` edges of all 32 rows side by side; ``upto`` is the sum of the lengths up to
+    this lane's.
     """
     identity, offset = functions.identity, arrays.offset
     combined, up_to = _make_combining(functions)
     can_exit, is_final = _make_is_final(functions)
 
     @device
-    def combine_rows(indices: Any, state: Any, begin: Any, length: Any) -> Any:
+    def combine_parts(indices: Any, state: Any, begin: Any, length: Any, upto: Any, message: Any) -> Any:
         lane = lane_number()
-        upto = sum_up_to(length)
         total = shuffle(upto, 31)
         start = np.uint32(upto - length)
-        message = identity
         base = np.uint32(0)
         while base < total:
             position = np.uint32(base + lane)
@@ -257,7 +292,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
             base = np.uint32(base + np.uint32(WARP))
         return message
 
-    return combine_rows
+    return combine_parts
 
 
 def _make_is_final(functions: Functions) -> tuple[bool, Any]:

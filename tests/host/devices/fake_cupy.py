@@ -167,7 +167,7 @@ class Block:
     """Memory of a GPU; memory of a pool returns to the stream that allocated it, which fills it with garbage."""
 
     def __init__(self, allocation: Allocation, device: int, stream: Stream | None = None, pool: Any = None) -> None:
-        self.size = allocation.nbytes
+        self.size, self.device_id = allocation.nbytes, device
         # CuPy allocates nothing for an array without elements.
         self.ptr = allocation.address if self.size else 0
         # CuPy's memory ends with its last reference. Python's collector ends a cycle's objects earlier, and some are
@@ -222,11 +222,11 @@ class ndarray:  # noqa: N801 (CuPy's name)
     ndim = 1
     flags = SimpleNamespace(c_contiguous=True)
 
-    def __init__(self, shape: Any, dtype: Any, memptr: MemoryPointer, device: int = 1) -> None:
+    def __init__(self, shape: Any, dtype: Any, memptr: MemoryPointer) -> None:
         self.size = int(np.prod(shape))
         self.shape, self.dtype, self.data = (self.size,), np.dtype(dtype), memptr
         self.nbytes = self.size * self.dtype.itemsize
-        self.device = Device(device)
+        self.device = Device(memptr.mem.device_id)
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __getitem__(self, part: slice) -> ndarray:
         start, stop, _ = part.indices(self.size)
         place = self.data.ptr - self.data.mem.ptr + start * self.dtype.itemsize
-        return ndarray(max(0, stop - start), self.dtype, MemoryPointer(self.data.mem, place), self.device.id)
+        return ndarray(max(0, stop - start), self.dtype, MemoryPointer(self.data.mem, place))
 
     def __setitem__(self, place: int, value: Any) -> None:
         current_stream().work.append(partial(self.memory.__setitem__, place, value))
@@ -251,8 +251,10 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def view(self, dtype: Any = None) -> ndarray:
         """Return another array of the same memory, as elements of a dtype of the same size if one is given."""
         other = self[:]
-        other.dtype = self.dtype if dtype is None else np.dtype(dtype)
         other.flags = self.flags
+        if dtype is not None:
+            assert np.dtype(dtype).itemsize == self.dtype.itemsize
+            other.dtype = np.dtype(dtype)
         return other
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -357,6 +359,5 @@ class FakeCupy:
     def empty(self, shape: int, dtype: Any) -> Any:
         """Return an array with arbitrary contents."""
         assert [type(one) for one in stack[-2:]] == [Device, Stream], "allocation without a current device and stream"
-        device = stack[-2].id
-        block = self.memory.take(shape * np.dtype(dtype).itemsize, device)
-        return ndarray(shape, dtype, MemoryPointer(block, 0), device)
+        block = self.memory.take(shape * np.dtype(dtype).itemsize, stack[-2].id)
+        return ndarray(shape, dtype, MemoryPointer(block, 0))

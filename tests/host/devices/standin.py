@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -23,8 +23,10 @@ from gpu_pregel.host import devices
 from gpu_pregel.host.devices import gpus
 from gpu_pregel.host.devices.gpus import Gpu, Gpus
 from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
+from tests.devices import EXHAUSTIVE
 from tests.host.devices import fake_cupy
 from tests.host.devices.fake_cupy import CUDARuntimeError, FakeCupy, Stream
+from tests.kernels.chips import CHIPS
 
 H100 = Gpu(0, "NVIDIA H100 (a stand-in)", (9, 0), 80 << 30)
 _ARRAY_WORDS = ("meminfo", "parent", "size", "itemsize", "pointer", "length", "stride")
@@ -56,7 +58,7 @@ def launch_config(grid: int, block: int, is_cooperative: bool = False) -> Any:
 class StandinGpu:
     """One GPU that executes launches on the emulated device, in the order of their stream."""
 
-    def __init__(self, link: Callable[[Any], None] | None = None) -> None:
+    def __init__(self) -> None:
         from gpu_pregel.host.devices.emulated import EmulatedDevice
 
         with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +68,6 @@ class StandinGpu:
         self.cupy.memory.free = 1 << 34
         self.machine = EmulatedDevice(2)
         self.launches = 0
-        self._link = link
         self._current = threading.local()
         self._devices: dict[tuple[str, int], Any] = {}
 
@@ -112,9 +113,13 @@ class StandinGpu:
         self._current.device = number
 
     def _load(self, kernel: Any, cc: tuple[int, int]) -> LoadedKernel:
+        """Link a kernel, as the device does before it loads the code."""
+        from gpu_pregel.host.devices import launches
+
         assert cc == H100.compute_capability
-        if self._link is not None:
-            self._link(kernel)
+        for chip in _chips_for(kernel):
+            code, entry = launches.link(kernel, chip)
+            assert f".text.{entry}\0".encode() in code.code
         return LoadedKernel(kernel, cc)
 
     def _launch(self, stream: Stream, config: Any, loaded: LoadedKernel, *parameters: Any) -> None:
@@ -131,6 +136,14 @@ class StandinGpu:
         arguments = PassedParameters(parameters).arguments(kernel.signature)
         self.launches += 1
         stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))
+
+
+def _chips_for(kernel: Any) -> list[tuple[int, int]]:
+    """Return the chips to link a kernel for: by default one that depends on the kernel's content."""
+    from gpu_pregel.host.devices.compiled_kernels import kernel_digest
+
+    chips = list(CHIPS.values())
+    return chips if EXHAUSTIVE else [chips[int((kernel_digest(kernel) or "0")[:8], 16) % len(chips)]]
 
 
 class PassedParameters:

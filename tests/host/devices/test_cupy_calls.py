@@ -117,6 +117,8 @@ def test_attributes_of_a_real_array() -> None:
     assert cupy_calls.pointer(part) == 0x1010
     assert (part.size, part.nbytes, part.dtype, part.ndim, part.flags.c_contiguous) == (3, 12, np.uint32, 1, True)
     assert not array[::2].flags.c_contiguous
+    signed = array.view(np.int64)
+    assert (signed.size, signed.dtype, cupy_calls.pointer(signed)) == (8, np.int64, 0x1000)
     assert re.match(r"\d+\.\d+", cupy_calls.version())
 
 

@@ -48,7 +48,7 @@ class FakeDriver:
         return 0
 
     def cuDeviceGetAttribute(self, value: Any, attribute: int, device: int) -> int:  # noqa: N802
-        value._obj.value = {75: 9, 76: device - 40}[attribute]
+        value._obj.value = {75: 9, 76: device - 40, 38: 60 << 20}[attribute]
         return 0
 
     def cuDeviceTotalMem_v2(self, size: Any, device: int) -> int:  # noqa: N802
@@ -76,7 +76,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], None]]:
 
 def test_gpus_are_read_from_the_driver(driver: Callable[[Any], None]) -> None:
     driver(FakeDriver())
-    first, second = Gpu(0, "NVIDIA H40", (9, 0), 80 << 30), Gpu(1, "NVIDIA H41", (9, 1), 80 << 30)
+    first, second = (Gpu(k, f"NVIDIA H4{k}", (9, k), 80 << 30, 60 << 20) for k in range(2))
     assert gpus.gpus() == Gpus((first, second), (13, 1))
 
 

@@ -37,7 +37,7 @@ def test_each_edge_is_linked_once(row: int, length: int) -> None:
 
 
 @EMULATED
-@pytest.mark.parametrize(("graph", "limit"), [("kronecker", 125), ("uniform", 150), ("grid", 290)])
+@pytest.mark.parametrize(("graph", "limit"), [("kronecker", 130), ("uniform", 175), ("grid", 280)])
 def test_bytes_per_vertex(graph: str, limit: int) -> None:
     """Of 2^14 vertices, in three launches and without a readback."""
     built = gp.grid(128) if graph == "grid" else getattr(gp, graph)(14)
