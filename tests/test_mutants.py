@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.mutants.__main__ import main
-from tests.mutants.faults import FAULTS
+from tests.mutants.faults import FAULTS, QUICK
 
 
 def test_all_faults_can_be_planted() -> None:
     assert [problem for fault in FAULTS if (problem := fault.problem())] == []
     assert len(FAULTS) >= 150
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
+    assert {fault.name for fault in FAULTS} > QUICK
     assert len({(fault.file, fault.old, fault.new) for fault in FAULTS}) == len(FAULTS)
 
 

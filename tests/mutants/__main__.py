@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import Queue
 
 from tests.mutants.fault import ROOT, Fault
-from tests.mutants.faults import FAULTS
+from tests.mutants.faults import FAULTS, QUICK
 
 COPIED = ("conftest.py", "examples", "gpu_pregel", "host", "kernels", "pyproject.toml", "tests")
 TIMEOUT = 300
@@ -63,7 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def is_chosen(fault: Fault, words: list[str], *, quick: bool) -> bool:
     """Whether a fault is among those asked for."""
-    return (fault.quick or not quick) and (not words or any(word in f"{fault.name} {fault.file}" for word in words))
+    return (fault.name in QUICK or not quick) and (
+        not words or any(word in f"{fault.name} {fault.file}" for word in words)
+    )
 
 
 def copy_tree(target: Path) -> Path:
@@ -80,7 +82,7 @@ def copy_tree(target: Path) -> Path:
 
 def failures_without_faults(tree: Path, faults: list[Fault]) -> str:
     """Run the tests of all faults on the code as it is; return pytest's summary if any fails or is skipped."""
-    tests = sorted({test for fault in faults for test in fault.test.split()})
+    tests = sorted({test for fault in faults for test in fault.tests})
     status, output = run_tests(tree, tests, "-n", "auto", timeout=None)
     return "" if status == 0 and "SKIPPED" not in output else output
 
@@ -96,7 +98,7 @@ def plant_all(trees: list[Path], faults: list[Fault]) -> list[Fault]:
         try:
             begin = time.monotonic()
             with planted(fault, tree):
-                status, _ = run_tests(tree, fault.test.split(), "-n", "0", "-x", timeout=TIMEOUT)
+                status, _ = run_tests(tree, fault.tests, "-n", "0", "-x", timeout=TIMEOUT)
             found = FOUND.get(status, f"NOT FOUND, exit status {status}")
             print(f"{found:9} {time.monotonic() - begin:4.0f} s  {fault.name}", flush=True)
             return status in FOUND
@@ -122,7 +124,19 @@ def planted(fault: Fault, tree: Path) -> Iterator[None]:
 
 def run_tests(tree: Path, tests: list[str], *options: str, timeout: float | None) -> tuple[int, str]:
     """Run pytest in a copy of the code; return its exit status, 124 if it took too long, and its summary."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "-p", "no:cacheprovider", "--tb=no", *options, *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "xdist",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        *options,
+        *tests,
+    ]
     data = os.environ.get("GPU_PREGEL_DATA", str(ROOT.parent / "shared" / "data"))
     # Plugins of other packages take longer to import than most tests run.
     only = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +22,10 @@ class Fault:
     old, new : str
         ``old`` occurs exactly once in the file.
     test : str
-        The test that fails, as pytest names it: ``FILE::FUNCTION`` or ``FILE::FUNCTION[PARAMETERS]``; several are separated by spaces.
+        The test that fails, as pytest names it: ``FILE::FUNCTION`` or ``FILE::FUNCTION[PARAMETERS]``, which may contain
+        spaces; or several of them, one of which fails, separated by spaces.
     equivalent : str, optional
         Why no test can find it. It is not planted.
-    quick : bool
-        Whether CI plants it.
     """
 
     name: str
@@ -34,7 +34,11 @@ class Fault:
     new: str
     test: str = ""
     equivalent: str = ""
-    quick: bool = False
+
+    @property
+    def tests(self) -> list[str]:
+        """The names in ``test``."""
+        return re.split(r"\s+(?=tests/)", self.test) if self.test else []
 
     def problem(self, root: Path = ROOT) -> str | None:
         """Return why the fault cannot be planted in this state of the code, or None."""
@@ -47,10 +51,15 @@ class Fault:
             compile(text.replace(self.old, self.new), self.file, "exec")
         except SyntaxError as error:
             return f"{self.name}: {error}"
-        if not self.test:
-            return None if self.equivalent else f"{self.name}: no test is named, and no reason why there is none"
-        for test in self.test.split():
+        if bool(self.tests) == bool(self.equivalent):
+            return f"{self.name}: name either a test or the reason why there is none"
+        for test in self.tests:
             file, _, function = test.partition("::")
             if f"def {function.partition('[')[0]}(" not in (root / file).read_text():
                 return f"{self.name}: there is no {test}"
         return None
+
+
+def faults_in(file: str, *rows: tuple[str, ...]) -> tuple[Fault, ...]:
+    """Return the faults of a file from rows of ``(name, old, new, test)`` or ``(name, old, new, "", equivalent)``."""
+    return tuple(Fault(row[0], file, *row[1:]) for row in rows)
