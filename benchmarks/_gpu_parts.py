@@ -63,7 +63,7 @@ class Settings:
     counted: str = "kron:14"
     verified: int = 1 << 22
     weighted: int = 1 << 22
-    tests: tuple[str, ...] = ("-m", "gpu")
+    tests: tuple[str, ...] = ("--gpu", "real", "-m", "gpu")
 
 
 Save = Callable[[dict[str, Any]], None]
@@ -323,11 +323,11 @@ def parts_of(settings: Settings) -> dict[str, tuple[Callable[[Settings, Save], N
     graphs = {f"algorithms {spec}": (GraphPart(spec), 150.0) for spec in settings.graphs}
     return {
         "device": (describe, 60.0),
-        "tests": (run_tests, 240.0),
-        "sanitizer": (sanitize, 90.0),
-        "bytes": (count_bytes, 120.0),
+        "tests": (run_tests, 200.0),
         **dict(list(graphs.items())[:1]),
+        "bytes": (count_bytes, 120.0),
         "cugraph": (compare_cugraph, 90.0),
+        "sanitizer": (sanitize, 90.0),
         **dict(list(graphs.items())[1:]),
     }
 

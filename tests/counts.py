@@ -10,12 +10,13 @@ from gpu_pregel.host.devices.emulated import EmulatedDevice
 
 
 class Accesses(NamedTuple):
-    """Accesses by threads of all launches of a kernel, and the 32-byte sectors that its warps touch."""
+    """Accesses by threads of all launches of a kernel, and the 32-byte sectors and the operations of its warps."""
 
     loads: int
     stores: int
     atomics: int
     sectors: int
+    warp_operations: int
 
     def __sub__(self, other: Accesses) -> Accesses:
         return Accesses(*(one - two for one, two in zip(self, other, strict=True)))
@@ -26,7 +27,7 @@ def count(device: EmulatedDevice, work: Callable[[], Any]) -> dict[str, Accesses
     found = {}
     for name, (compiled, counts) in _counted(device, work).items():
         loads, stores, atomics = (counts.of_kind(kind, compiled.sites)[0] for kind in ("load", "store", "atomic"))
-        found[name] = Accesses(loads, stores, atomics, int(counts.sectors.sum()))
+        found[name] = Accesses(loads, stores, atomics, int(counts.sectors.sum()), counts.warp_operations)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,21 +34,20 @@ def test_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(gpu, "execute", run_here)
     output = tmp_path / "report.json"
-    parts = ["device", "sanitizer", "bytes", "algorithms kron:5", "algorithms grid:4", "cugraph"]
-    assert main(["gpu", "--graphs", "kron:5,grid:4", "--parts", ", ".join(parts), "-o", str(output)]) == 0
+    parts = ["device", "sanitizer", "bytes", "algorithms grid:4", "cugraph"]
+    assert main(["gpu", "--graphs", "grid:4", "--parts", ", ".join(parts), "-o", str(output)]) == 0
     report = json.loads(output.read_text())
     assert list(report["parts"]) == parts
     assert report["parts"]["device"]["copy_bytes_per_second"] > 0
     for name in ("sanitizer", "bytes", "cugraph"):
         assert "not" in report["parts"][name]["skipped"]
-    for name, vertices in (("kron:5", 32), ("grid:4", 16)):
-        part = report["parts"][f"algorithms {name}"]
-        assert part["vertices"] == vertices
-        assert list(part["algorithms"]) == ["components", "bfs", "pagerank", "sssp", "triangles"]
-        for one in part["algorithms"].values():
-            assert one["correct"] is True
-            assert len(one["trials"]) == 2
-            assert one["copy_share"] > 0
+    part = report["parts"]["algorithms grid:4"]
+    assert part["vertices"] == 16
+    assert list(part["algorithms"]) == ["components", "bfs", "pagerank", "sssp", "triangles"]
+    for one in part["algorithms"].values():
+        assert one["correct"] is True
+        assert len(one["trials"]) == 2
+        assert one["copy_share"] > 0
     page = output.with_suffix(".html").read_text()
     assert "as on the CPU" in page
     assert "<svg" in page
@@ -73,7 +73,7 @@ def test_without_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     [
         ([], "give the report's file: -o REPORT.json"),
         (["-o", "x", "--graphs", "kron:5,road"], "'road' is not a graph"),
-        (["-o", "x", "--parts", "device,speed"], "unknown part 'speed': use device, tests, sanitizer, bytes"),
+        (["-o", "x", "--parts", "device,speed"], "unknown part 'speed': use device, tests, algorithms kron:20, bytes"),
     ],
 )
 def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,15 +94,23 @@ def write_script(path: Path, body: str) -> None:
     path.chmod(0o755)
 
 
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] not in "ZX"
+    except OSError:
+        return False
+
+
 def test_a_part_that_hangs_or_fails_loses_nothing(child: Path, tmp_path: Path) -> None:
     """What a part saved is kept, and everything it started ends with it."""
-    write_script(child, f"echo '{{\"a\": 1}}' > $4\nsleep 60 & echo $! > {tmp_path}/pid\nwait")
-    found = execute("tests", Settings(), 0.5)
+    write_script(child, f"echo '{{\"a\": 1}}' > $4\nsleep 600 & echo $! > {tmp_path}/pid\nwait")
+    found = execute("tests", Settings(), 3)
     assert (found["a"], found["timed_out"]) == (1, True)
-    assert 0.5 <= found["seconds"] < 30
+    assert 3 <= found["seconds"] < 60
     pid = int((tmp_path / "pid").read_text())
-    state = Path(f"/proc/{pid}/stat")
-    assert not state.exists() or state.read_text().split()[2] in "ZX"
+    # A killed process ends soon, but not at once.
+    while is_running(pid):
+        time.sleep(0.01)
     write_script(child, "echo '{\"a\": 2}' > $4\necho CUDA_ERROR_LAUNCH_FAILED >&2\nexit 7")
     found = execute("tests", Settings(), 20)
     assert found["error"] == "the process ended with status 7: CUDA_ERROR_LAUNCH_FAILED"
@@ -152,16 +160,16 @@ def table(*rows: tuple[str, ...]) -> str:
 
 def test_bytes_of_the_profiler() -> None:
     """Sectors are summed by kernel; of two names in one another, the longer is meant."""
-    counted = {"push": {"bytes": 100}, "push_sum": {"bytes": 200}}
+    counted = {"push": {"bytes": 100}, "push_long_name": {"bytes": 200}}
     rows = [
         ("0", "_ZN4numba4pushB2v1", "1,000", "10", "1", "2", "500", "50"),
-        ("1", "_ZN4numba8push_sumB2v1", "7", "0", "0", "0", "4", "3"),
+        ("1", "_ZN4numba14push_long_nameB2v1", "7", "0", "0", "0", "4", "3"),
         ("2", "_ZN4numba4pushB2v1", "1", "0", "0", "0", "1", "0"),
         ("3", "cupy_fill", "9", "9", "9", "9", "9", "9"),
     ]
     assert compare_bytes(table(*rows), counted) == [
         {"kernel": "push", "launches": 2, "warps": 32 * 1014, "l2": 32 * 501, "memory": 32 * 50, "counted": 100},
-        {"kernel": "push_sum", "launches": 1, "warps": 32 * 7, "l2": 32 * 4, "memory": 32 * 3, "counted": 200},
+        {"kernel": "push_long_name", "launches": 1, "warps": 32 * 7, "l2": 32 * 4, "memory": 32 * 3, "counted": 200},
     ]
     with pytest.raises(ValueError, match="ncu printed no table: it may lack the permission"):
         compare_bytes("==ERROR== ERR_NVGPUCTRPERM", counted)

@@ -276,8 +276,9 @@ def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: An
             part = identity
             wanted = position < total
             if can_exit:
-                # Stop reading rows whose message can no longer change.
-                finished = np.uint32(cuda.ballot_sync(ALL, is_final(message) or upto <= base))
+                # Stop reading rows whose message can no longer change; some lanes have no row.
+                is_finished = is_final(message) or upto <= base or length == np.uint32(0)
+                finished = np.uint32(cuda.ballot_sync(ALL, is_finished))
                 wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)
                 if finished == ALL:
                     total = base

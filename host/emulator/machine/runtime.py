@@ -77,6 +77,8 @@ class AccessCounts:
         Per site: accesses by threads, their bytes, and the 32-byte sectors that warps touched.
     shared, local : int
         Accesses to shared memory and to local memory.
+    warp_operations : int
+        Shuffles, votes, matches and barriers of warps, each counted once for all lanes of its mask.
     launches : int
     """
 
@@ -86,6 +88,7 @@ class AccessCounts:
     sectors: Words = field(init=False)
     shared: int = 0
     local: int = 0
+    warp_operations: int = 0
     launches: int = 0
 
     def __post_init__(self) -> None:
@@ -294,4 +297,5 @@ def _end_counts(counts: AccessCounts, counted: tuple[Words, np.ndarray[Any, Any]
     counts.sectors += table[:, at.TOUCHED]
     counts.shared += int(_STATE[at.SHARED_COUNT])
     counts.local += int(_STATE[at.LOCAL_COUNT])
+    counts.warp_operations += int(_STATE[at.WARP_OPERATIONS])
     counts.launches += 1

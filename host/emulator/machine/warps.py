@@ -181,6 +181,7 @@ def _complete(state: int, warp: int, kind: int, mask: int, me: int, site: int) -
     elif kind != at.WARP_SYNC:
         _vote_of_lanes(warp, kind, mask)
     _order(warp, mask)
+    set_word(state, at.WARP_OPERATIONS, word(state, at.WARP_OPERATIONS) + 1)
     if word(state, at.PLACE_COUNT):
         pass_on_clocks(state, _fiber(warp, 0), mask, 32)
     set_word(warp, at.WAITING, word(warp, at.WAITING) & ~mask)

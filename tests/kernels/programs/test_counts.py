@@ -23,6 +23,8 @@ from tests.programs import DISTANCES, LABELS, SEARCH
 pytestmark = EMULATED
 N = 13 * BLOCK
 PROGRAMS = {"labels": LABELS, "search": SEARCH, "distances": DISTANCES}
+ALL_PROGRAMS = {**PROGRAMS, "smallest labels": LABELS}
+"""In the last, every label is 0, the smallest possible."""
 DEVICE = EmulatedDevice(0, EmulatedMemory())
 ROWS = {"short": (4, 16), "medium": (64, HUB_EDGES), "hub": (2 * HUB_EDGES + 100, 3 * HUB_EDGES)}
 """Two lengths of rows of each class; those of hubs have as many pieces."""
@@ -37,11 +39,13 @@ def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dic
         src, dst = dst, src
     weights = np.ones(length) if program == "distances" else None
     graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=n, directed=True)
-    declared = PROGRAMS[program]
+    declared = ALL_PROGRAMS[program]
     state: Any = make_state(DEVICE, graph, compile_for_device(DEVICE, graph, declared), always=False)
     flags = np.full(n, mode == "pull")
     flags[row] = True
     values = np.where(flags & (mode == "push"), 0, -1) if program == "search" else np.arange(1, n + 1)
+    if program == "smallest labels":
+        values = np.zeros(n)
     state.attach([values.astype(declared.value)], pack_bits(flags))
 
     def superstep() -> None:
@@ -56,7 +60,7 @@ def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dic
 
 
 def kernel_of(program: str, mode: str) -> str:
-    return "push" if mode == "push" else "pull" if program == "labels" else "pull_along"
+    return "push" if mode == "push" else "pull" if "labels" in program else "pull_along"
 
 
 # Loads, stores and atomics of an edge: its index and weight, the sender's or the receiver's value, the receiver's bit
@@ -85,17 +89,61 @@ def test_each_edge_is_read_once(program: str, mode: str, row: str) -> None:
 def test_the_place_of_a_row_does_not_matter(program: str, mode: str, row: str) -> None:
     """The first and the last lane, and the last vertex."""
     (few, _), kernel = ROWS[row], kernel_of(program, mode)
-    counts = [work(program, mode, few, place)[kernel][:3] for place in (31, 0, N - 1)]
+    counts = [work(program, mode, few, place)[kernel]._replace(sectors=0) for place in (31, 0, N - 1)]
     assert counts == counts[:1] * 3
+
+
+# Shuffles and ballots for 32 edges: a search for the rows of all lanes (5), the place of an edge there (1) and, in a
+# push, the message or its sender (1); in a pull, where a row begins (1), a scan (5) and its end (1), both of numbers
+# of 64 bits in two parts, and a ballot of the rows whose message is final (1).
+PER_STEP = {
+    ("labels", "push"): 7,
+    ("labels", "pull"): 14,
+    ("distances", "push"): 7,
+    ("distances", "pull"): 20,
+    ("search", "push"): 7,
+}
+
+
+def steps(length: int) -> int:
+    """Return how often warps read 32 edges of a row: rows of hubs are divided into pieces."""
+    return sum(-(-min(HUB_EDGES, length - begin) // 32) for begin in range(0, length, HUB_EDGES))
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize(("program", "mode"), PER_STEP)
+def test_warp_operations_of_edges(program: str, mode: str, row: str) -> None:
+    (few, many), kernel = ROWS[row], kernel_of(program, mode)
+    added = work(program, mode, many)[kernel] - work(program, mode, few)[kernel]
+    assert added.warp_operations == (steps(many) - steps(few)) * PER_STEP[program, mode]
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_warp_operations_of_a_push(program: str, row: str) -> None:
+    """A ballot for 8 words; for the active one its data (4), the sum of its rows (6), and that of each piece."""
+    length = ROWS[row][0]
+    pieces = -(-length // HUB_EDGES) if row == "hub" else 0
+    expected = N // BLOCK + 4 + 6 * (1 + pieces) + 7 * steps(length)
+    assert work(program, "push", length)["push"].warp_operations == expected
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_rows_are_left_when_their_message_is_final(row: str) -> None:
-    """Any message will do: a warp reads the first 32 edges, of which each is an index and a value."""
-    few, many = (work("search", "pull", length)["pull_along"].loads for length in ROWS[row])
-    assert many - few == (2 * (16 - 4) if row == "short" else 0)
+    """Any message will do: a warp reads one edge of a row, or 32 of a piece of a hub, and shuffles for no others."""
+    few, many = (work("search", "pull", length)["pull_along"] for length in ROWS[row])
+    assert few == many
+    assert row == "hub" or few == work("search", "pull", 16)["pull_along"]
+
+
+@pytest.mark.parametrize("row", ["medium", "hub"])
+def test_rows_are_left_when_their_message_is_the_smallest(row: str) -> None:
+    """After 32 edges, of which each is an index and a message; then follows one ballot, which tells all lanes."""
+    few, many = (work("smallest labels", "pull", length)["pull"] for length in ROWS[row])
+    assert few == many
     if row == "medium":
-        assert few - work("search", "pull", 16)["pull_along"].loads == 2 * (32 - 16)
+        added = few - work("smallest labels", "pull", 16)["pull"]
+        assert (added.loads, added.warp_operations) == (2 * (32 - 16), PER_STEP["labels", "pull"])
 
 
 @pytest.mark.parametrize(("program", "mode"), [*PER_EDGE, ("search", "pull")])
@@ -112,6 +160,8 @@ def test_what_a_vertex_costs() -> None:
     added, blocks = {kernel: two[kernel] - one[kernel] for kernel in one}, N // BLOCK
     assert added["dense_signal"][:3] == (2 * N, N, 0)
     assert added["pull"][:3] == (2 * N, N, 0)
+    # The sum of the lengths of a warp's rows.
+    assert added["pull"].warp_operations == 6 * N // 32
     assert added["apply_messages"][:3] == (N + 3 * blocks, N // 16 + 3 * blocks, blocks)
 
 
@@ -130,6 +180,6 @@ def test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices(length: int) -> No
 
 
 def test_an_apply_after_a_push_reads_only_inboxes_with_messages() -> None:
-    """For each warp it reads a word of marks and writes a word of two bitmaps, for each block three sums."""
+    """For each warp it reads a word of marks and writes a word of two bitmaps; of each block three sums, read later."""
     one, two = (work("labels", "push", 16, n=N * times)["apply_messages"] for times in (1, 2))
-    assert (two - one).sectors <= 3 * (N // 32) + 4 * (N // BLOCK)
+    assert (two - one).sectors <= 3 * (N // 32) + 5 * (N // BLOCK)

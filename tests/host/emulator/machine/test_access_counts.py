@@ -71,9 +71,14 @@ def test_counts_by_kind(memory: EmulatedMemory) -> None:
     code.store(mine, code.load(mine))
     code.atomic(at.ADD, code.argument(1), 1, 8)
     code.store(code.element(code.shared(), code.thread()), 1)
-    counts = runtime.AccessCounts(4)
+    code.sync(at.BALLOT, 0xFFFFFFFF, 1)
+    code.sync(at.WARP_SYNC, 0xFFFFFFFF)
+    code.barrier()
+    counts = runtime.AccessCounts(7)
     launch(code, memory.zeros(32, np.int32), memory.zeros(1, np.int64), shared_bytes=128, counts=counts)
     assert counts.of_kind("load", code.sites) == (32, 128, 4)
     assert counts.of_kind("store", code.sites) == (32, 128, 4)
     assert counts.of_kind("atomic", code.sites) == (32, 256, 1)
     assert counts.shared == 32
+    # Once for all lanes; a barrier of a block is none.
+    assert counts.warp_operations == 2
