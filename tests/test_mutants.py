@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutants.__main__ import main
+from tests.mutants.__main__ import main, run_tests
+from tests.mutants.fault import ROOT
 from tests.mutants.faults import FAULTS, QUICK
 
 
@@ -14,6 +15,12 @@ def test_all_faults_can_be_planted() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
     assert {fault.name for fault in FAULTS} > QUICK
     assert len({(fault.file, fault.old, fault.new) for fault in FAULTS}) == len(FAULTS)
+
+
+def test_their_tests_exist() -> None:
+    names = sorted({name for fault in FAULTS for name in fault.tests})
+    status, output = run_tests(ROOT, names, "--collect-only", "-n", "0", timeout=None)
+    assert status == 0, output[-1000:]
 
 
 def test_quick_faults_are_found(capfd: pytest.CaptureFixture[str]) -> None:

@@ -27,8 +27,8 @@ from tests.mutants.fault import ROOT, Fault
 from tests.mutants.faults import FAULTS, QUICK
 
 COPIED = ("conftest.py", "examples", "gpu_pregel", "host", "kernels", "pyproject.toml", "tests")
-TIMEOUT = 300
-"""Seconds that a test may take; longer is as good as a failure."""
+TEST_SECONDS, TIMEOUT = 100, 400
+"""The time limit of a test with a fault, and of the process that runs it; longer is as good as a failure."""
 TOO_LONG = 124
 FOUND = {1: "found", 2: "found at import", -signal.SIGABRT: "aborted", -signal.SIGSEGV: "crashed", TOO_LONG: "too long"}
 """The exit statuses of pytest that mean that a fault was found; others say that the named test was not run."""
@@ -98,7 +98,8 @@ def plant_all(trees: list[Path], faults: list[Fault]) -> list[Fault]:
         try:
             begin = time.monotonic()
             with planted(fault, tree):
-                status, _ = run_tests(tree, fault.tests, "-n", "0", "-x", timeout=TIMEOUT)
+                limits = ("--time-limit", str(TEST_SECONDS))
+                status, _ = run_tests(tree, fault.tests, "-n", "0", "-x", *limits, timeout=TIMEOUT)
             found = FOUND.get(status, f"NOT FOUND, exit status {status}")
             print(f"{found:9} {time.monotonic() - begin:4.0f} s  {fault.name}", flush=True)
             return status in FOUND

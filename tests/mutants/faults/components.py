@@ -11,7 +11,7 @@ _CHAINS = f"{_MEMORY}test_compress_flattens_long_chains[0]"
 _FAR = "tests/conformance/test_far_edges.py::test_components"
 _LEFT = f"{_COUNTED}test_rows_of_the_chosen_component_are_not_read_to_their_end"
 _SAMPLED = f"{_COUNTED}test_the_sampled_vertex_is_in_the_component_with_the_most_edges"
-_SHAPES = "tests/conformance/test_shapes.py::test_grids[emulated]"
+_LABELS = f"{_FAR}[False-31 bits]"
 _BYTES = f"{_COUNTED}test_bytes_per_vertex"
 
 FAULTS = faults_in(
@@ -28,7 +28,7 @@ FAULTS = faults_in(
         "compress does not shorten paths",
         "        fetch_and_umin(labels, child, grandparent)\n",
         "",
-        f"{_BYTES}[grid-290]",
+        f"{_BYTES}[grid-280]",
     ),
     ("compress goes up one step", "    while parent != grandparent:", "    if parent != grandparent:", _CHAINS),
     (
@@ -38,10 +38,10 @@ FAULTS = faults_in(
         f"{_MEMORY}test_a_block_of_long_rows[129-0]",
     ),
     (
-        "a ballot of medium rows is a signed number",
+        "the first ballot of medium rows is a signed number",
         "medium = np.uint32(cuda.ballot_sync(ALL, length > np.uint64(0) and length <= np.uint64(WARP_EDGES)))",
         "medium = cuda.ballot_sync(ALL, length > np.uint64(0) and length <= np.uint64(WARP_EDGES))",
-        f"{_ONCE}[31-352]",
+        f"{_BYTES}[kronecker-130]",
     ),
     (
         "long rows are read before all are listed",
@@ -53,35 +53,35 @@ FAULTS = faults_in(
         "the root of the largest tree is read before it is written",
         "    cuda.syncthreads()\n    giant",
         "    giant",
-        _SHAPES,
+        _LABELS,
     ),
     (
         "trees are joined by a plain store",
         "parent = compare_and_swap(labels, high, high, low)",
         "labels[high] = low",
-        _SHAPES,
+        f"{_BYTES}[grid-280]",
     ),
-    ("a failed swap counts as a link", "        if parent == high or parent == low:", "        if True:", _SHAPES),
+    ("a failed swap counts as a link", "        if parent == high or parent == low:", "        if True:", _LABELS),
     (
         "the larger root becomes the parent",
         "        high = max(p, q)\n        low = min(p, q)\n",
         "        high = min(p, q)\n        low = max(p, q)\n",
-        _SHAPES,
+        _LABELS,
     ),
     (
         "find returns the parent",
         "    return parent\n\n\n@device\ndef _link",
         "    return labels[v]\n\n\n@device\ndef _link",
-        _SHAPES,
+        _LABELS,
     ),
     (
         "find writes parents plainly",
         "            store_relaxed(labels, v, above)\n",
         "            labels[v] = above\n",
-        _SHAPES,
+        _LABELS,
     ),
-    ("find does not shorten paths", "            store_relaxed(labels, v, above)\n", "", f"{_BYTES}[grid-290]"),
-    ("link does not shorten paths", "        store_relaxed(labels, high, p)\n", "", f"{_BYTES}[grid-290]"),
+    ("find does not shorten paths", "            store_relaxed(labels, v, above)\n", "", f"{_BYTES}[grid-280]"),
+    ("link does not shorten paths", "        store_relaxed(labels, high, p)\n", "", f"{_BYTES}[grid-280]"),
     ("rows of the largest component are read", "if both_ways and root == _find(labels, giant):", "if False:", _LEFT),
     (
         "rows are read after joining the largest component",
@@ -93,7 +93,7 @@ FAULTS = faults_in(
         "medium rows are read after joining the largest component",
         "if both_ways and k < last and _find",
         "if False and _find",
-        f"{_BYTES}[kronecker-125]",
+        f"{_BYTES}[kronecker-130]",
     ),
     (
         "edges that leave the largest component are lost in directed graphs",
@@ -155,20 +155,26 @@ FAULTS = faults_in(
         "first neighbours become parents even if larger",
         "parent = min(u, indices[np.uint64(begin)])",
         "parent = indices[np.uint64(begin)]",
-        _SHAPES,
+        _LABELS,
     ),
     (
         "the last lane takes its own begin as its row's end",
         "        end = indptr[min(np.uint32(u + np.uint32(1)), n)]\n",
         "        end = begin\n",
-        _SHAPES,
+        _LABELS,
     ),
-    ("indptr is read beyond its end", "begin = indptr[min(u, n)]", "begin = indptr[u]", _SHAPES),
+    ("indptr is read beyond its end", "begin = indptr[min(u, n)]", "begin = indptr[u]", _LABELS),
     ("the rarest vertex is sampled", "if other_count > count or", "if other_count < count or", _SAMPLED),
     (
         "samples do not walk to their roots",
         "            v = min(v, indices[begin])\n",
         "            v = min(v, v)\n",
         _SAMPLED,
+    ),
+    (
+        "a ballot of medium rows is a signed number",
+        "    medium = np.uint32(cuda.ballot_sync(ALL, length > np.uint64(0) and length <= np.uint64(WARP_EDGES)))\n    while medium != np.uint32(0):\n        owner = np.uint32(cuda.ffs(medium) - 1)\n        medium &= np.uint32(medium - np.uint32(1))\n",
+        "    medium = np.int64(cuda.ballot_sync(ALL, length > np.uint64(0) and length <= np.uint64(WARP_EDGES)))\n    while medium != 0:\n        owner = np.uint32(cuda.ffs(medium) - 1)\n        medium &= medium - 1\n",
+        f"{_ONCE}[31-352]",
     ),
 )

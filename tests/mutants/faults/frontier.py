@@ -146,6 +146,12 @@ _FRONTIER_CUDA = faults_in(
         "            degree = np.int64(degrees[np.uint32(np.uint32(base + owner) * np.uint32(WARP) + lane)])\n            if (shuffle(word, owner) >> lane) & np.uint32(1) != np.uint32(0):\n",
         "tests/kernels/programs/test_operator_counts.py::test_the_words_of_a_set_are_counted_once",
     ),
+    (
+        "no barrier after a buffer is emptied",
+        "        i = np.uint32(i + np.uint32(WARP))\n    cuda.syncwarp()\n",
+        "        i = np.uint32(i + np.uint32(WARP))\n",
+        "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
+    ),
 )
 _VERTICES_CUDA = faults_in(
     "kernels/programs/vertices_cuda.py",

@@ -101,31 +101,25 @@ _PORTABLE = faults_in(
         "atomic loads are plain",
         "return lambda array, index: atomics_cuda.load_relaxed(array, index)",
         "return lambda array, index: array[index]",
-        _UPDATES,
+        "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
     ),
     (
         "atomic stores are plain",
         "return lambda array, index, value: atomics_cuda.store_relaxed(array, index, value)",
         "def plain(array, index, value):\n        array[index] = value\n    return plain",
-        _UPDATES,
+        "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
     ),
     (
         "floats are swapped with what a plain load found",
         "number(value), atomics_cuda.load_relaxed(array, index)",
         "number(value), array[index]",
-        _UPDATES,
+        "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
     ),
     (
         "minima and maxima are signed",
         "operation = signed if number.signed else unsigned",
         "operation = signed",
         f"{_ATOMICS}[32 bits]",
-    ),
-    (
-        "a swap compares the number before its conversion",
-        "old = bits(number(expected))",
-        "old = bits(expected)",
-        f"{_ATOMICS}[64 bits]",
     ),
 )
 FAULTS = (*_ATOMICS_FAULTS, *_BITS, *_WARPS, *_PORTABLE)

@@ -54,7 +54,7 @@ _OPERATORS_CUDA = faults_in(
         "a pull's quota is always the largest",
         "quota = max(1, min(MAX_QUOTA, self._graph.num_edges // max(1, active.edges)))",
         "quota = MAX_QUOTA",
-        _EACH,
+        "tests/kernels/programs/test_operator_counts.py::test_a_pull_leaves_rows_that_do_not_receive_any_more[short]",
     ),
     (
         "a pull's quota does not depend on the frontier",
@@ -72,7 +72,7 @@ _OPERATORS_CUDA = faults_in(
         "a queue is not enlarged",
         "        if len(storage.queue) < active.count:\n            storage.reserve(self._capacity(active.count))\n",
         "",
-        "tests/conformance/test_operators.py::test_a_queue_has_the_vertices_of_its_bitmap[emulated]",
+        f"{_CUDA}test_frontiers_do_not_change_when_their_storage_is_used_again",
     ),
     (
         "a union has room for one set only",
@@ -81,7 +81,12 @@ _OPERATORS_CUDA = faults_in(
         _LISTED,
     ),
     ("other degrees are not counted by a pull", "(degrees is not rows.degrees,)", "(False,)", _EACH),
-    ("sums have too few partial sums", "if kept is None or len(kept.partials) < warps:", "if kept is None:", _EACH),
+    (
+        "sums have too few partial sums",
+        "if kept is None or len(kept.partials) < warps:",
+        "if kept is None:",
+        f"{_CUDA}test_a_thread_sums_over_several_vertices",
+    ),
     (
         "storage is cleared by its queue where words are fewer",
         "queued * _QUEUE_COST < len(storage.words)",

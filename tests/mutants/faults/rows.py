@@ -219,12 +219,6 @@ _PULL = faults_in(
         f"{_HUBS}[8]",
     ),
     (
-        "pieces after the first 32 are left out",
-        "            while piece < firsts",
-        "            if piece < firsts",
-        f"{_SHAPES}test_stars[emulated-40000 pull 1]",
-    ),
-    (
         "only some pieces of a hub are combined",
         "and lane == np.uint32(WARP - 1):",
         "and lane == np.uint32(0):",
