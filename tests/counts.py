@@ -31,6 +31,13 @@ def count(device: EmulatedDevice, work: Callable[[], Any]) -> dict[str, Accesses
     return found
 
 
+def count_launches(device: EmulatedDevice, work: Callable[[], Any]) -> tuple[dict[str, int], int]:
+    """Call ``work``, which uses the device; return the launches of each kernel, and the number of readbacks."""
+    before = device.memory.readbacks
+    launches = {name: counts.launches for name, (_, counts) in _counted(device, work).items()}
+    return launches, device.memory.readbacks - before
+
+
 def count_lines(device: EmulatedDevice, work: Callable[[], Any], kernel: str, text: str) -> int:
     """Call ``work`` and return the loads of a kernel in source lines that contain a text."""
     compiled, counts = _counted(device, work)[kernel]

@@ -43,7 +43,7 @@ def link_kernels() -> str:
                 raise
             unknown.add(f"(without sm_{chip[0]}{chip[1]}: {type(error).__name__})")
             continue
-        assert f".text.{entry}".encode() in code.code
+        assert f".text.{entry}".encode() in code
     return " ".join(sorted(unknown))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
@@ -91,7 +92,9 @@ def add_dependencies(
         levels = everything.full(-1, np.int32)
         frontiers = [everything.chosen([source])]
         process_vertices(_start, frontiers[0], [levels, paths])
+        others = Advance("discovering vertices", everything.device, n - 1)
         while frontier := process_edges(_discover, frontiers[-1], [levels, len(frontiers)], receives=_is_unseen):
+            others.take(len(frontier))
             process_vertices(_count_paths, frontier, [len(frontiers), *back, levels, paths])
             frontiers.append(frontier)
         results = (dependencies, extra, scores, edges, with_edges)
@@ -195,11 +198,15 @@ def add_weighted_dependencies(
         distances = everything.full(np.inf, np.float64)
         first = frontier = everything.chosen([source])
         process_vertices(_start_weighted, first, [distances, paths])
+        rounds = Advance("shortening paths", everything.device, n)
         while frontier:
+            rounds.take()
             frontier = process_edges(_relax, frontier, [distances])
         process_vertices(_count_predecessors, everything, [*back, distances, left])
         frontiers = [first]
+        others = Advance("ordering vertices", everything.device, n - 1)
         while frontier := process_edges(_release, frontiers[-1], [distances, left]):
+            others.take(len(frontier))
             process_vertices(_count_weighted_paths, frontier, [*back, distances, paths])
             frontiers.append(frontier)
         results = (dependencies, extra, scores, edges, with_edges)

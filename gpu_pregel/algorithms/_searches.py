@@ -15,6 +15,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -166,7 +167,9 @@ def _by_operators(everyone: Frontier, sources: Array, transpose: bool, by_source
         np.bitwise_or.at(bits, batch, np.uint64(1) << np.arange(len(batch), dtype=np.uint64))
         seen, visit, found = everyone.upload(bits), everyone.upload(bits), everyone.full(0, np.uint64)
         frontier, distance = everyone.chosen(batch), 0
+        levels = Advance("searching levels", everyone.device, everyone.graph.num_vertices - 1)
         while frontier := process_edges(_spread, frontier, [seen, visit, found], transpose=transpose):
+            levels.take()
             distance += 1
             arrays = [seen, visit, found, figures, distance, (unit + distance // 2) // distance]
             if by_source:
@@ -181,7 +184,9 @@ def _hops_by_operators(everyone: Frontier, sources: Array, transpose: bool, limi
     frontier = everyone.chosen(sources)
     hops = everyone.upload(np.where(frontier.flags(), 0, -1).astype(np.int32))
     distance = 0
+    visits = Advance("searching levels", everyone.device, everyone.graph.num_vertices)
     while frontier and distance != limit:
+        visits.take(len(frontier))
         distance += 1
         frontier = process_edges(_visit, frontier, [hops, distance], receives=_is_new, transpose=transpose)
     return everyone.download(hops)

@@ -22,6 +22,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -200,12 +201,16 @@ def _by_phases(graph: Graph, target: Device, phases: Phases) -> Array:
 def _by_operators(left: Frontier) -> Any:
     degrees, cores = left.upload(left.graph.out_degrees), left.full(-1, np.int32)
     k = 0
+    # Each round removes vertices, or finds the level at which the next one does.
+    advance = Advance("removing vertices", left.device, 2 * len(left))
     while left:
         least = left.full(_NO_DEGREE, np.int64, 1)
         removed = process_vertices(_reach, left, [k, degrees, cores, least], returns="frontier")
         # The smallest degree is the next level, if no vertex has reached this one.
         k = k + 1 if removed else int(left.download(least)[0])
+        advance.take(0 if removed else 1)
         while removed:
+            advance.take(len(removed))
             removed = process_edges(_lower, removed, [k - 1, degrees, cores], receives=_is_left)
         left = process_vertices(_is_left, left, [0, degrees, cores], returns="frontier")
     return cores

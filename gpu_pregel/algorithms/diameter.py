@@ -17,6 +17,7 @@ from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
+from gpu_pregel.host.superstep.advance import Advance
 
 Array = np.ndarray[Any, Any]
 
@@ -238,9 +239,11 @@ class _Search:
 
     def fringes(self) -> None:
         """Search from the vertices of the largest bounds until those of the others are not above the lower bound."""
+        advance = Advance("searching from vertices", self.searches.target, self.graph.num_vertices + 1)
         while self.upper > self.lower:
             heights = self.heights()
             open_ = np.flatnonzero(heights > self.lower)
+            advance.shrink(len(open_))
             batch = open_[np.argsort(-heights[open_], kind="stable")[:_BATCH]]
             self.highs[batch] = self.searches.run(self.order[batch], by_source=True, counted=False)[:, FARTHEST]
             top = int(batch[self.highs[batch].argmax()])

@@ -22,6 +22,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -205,8 +206,11 @@ def _by_operators(graph: Graph, device: DeviceName, order: str, seed: int, progr
     ranks[_vertex_order(graph, order, seed)] = np.arange(n, dtype=np.uint32)
     colors = active.full(0, np.uint32)
     arrays = indptr, indices, active.upload(ranks), colors
+    # The first vertex in the order that has no colour gets one in each round.
+    advance = Advance("coloring vertices", active.device, n)
     while active:
         active = process_vertices(_color, active, arrays, returns="frontier")
+        advance.shrink(len(active))
     return active.download(colors) - np.uint32(1), active.stats(), active.trace()
 
 

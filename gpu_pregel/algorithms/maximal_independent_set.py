@@ -22,6 +22,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -153,8 +154,11 @@ def _by_operators(graph: Graph, device: DeviceName, seed: int, progress: bool) -
     indptr, indices, _ = active.csr()
     keys = active.upload(random_keys(graph.num_vertices, seed))
     states = active.full(_UNDECIDED, np.int32)
+    # The vertex with the smallest key among the undecided ones is decided in each round.
+    advance = Advance("deciding vertices", active.device, len(active))
     while active:
         active = process_vertices(_decide, active, (indptr, indices, keys, states), returns="frontier")
+        advance.shrink(len(active))
     return active.download(states) == _IN, active.stats(), active.trace()
 
 

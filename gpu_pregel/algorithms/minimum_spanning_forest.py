@@ -23,6 +23,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import Result
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.kernels.library import atomics
 
 if TYPE_CHECKING:
@@ -188,13 +189,17 @@ def _by_operators(graph: Graph, device: DeviceName, maximum: bool, progress: boo
     labels, parents = (everything.upload(np.arange(n)) for _ in range(2))
     chosen, chosen_keys = everything.full(-1, np.int64), everything.full(0, weights.dtype)
     rows = indptr, indices, keys, labels
+    # Each edge of the forest makes one tree of two.
+    advance = Advance("joining trees", everything.device, n)
     while True:
         lightest, pairs = everything.full(heaviest, weights.dtype), everything.full(_NO_EDGE, np.int64)
         process_vertices(_find_lightest, everything, (*rows, lightest))
         process_vertices(_find_first, everything, (*rows, lightest, pairs))
         hooks = labels, parents, lightest, pairs, chosen, chosen_keys
-        if not process_vertices(_hook, everything, hooks):
+        joined = process_vertices(_hook, everything, hooks)
+        if not joined:
             break
+        advance.take(int(joined))
         process_vertices(_flatten, everything, (labels, parents))
     edges, edge_keys, roots = map(everything.download, (chosen, chosen_keys, labels))
     taken = np.flatnonzero(edges >= 0)

@@ -25,6 +25,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -268,8 +269,14 @@ def _by_operators(near: Frontier, sources: Array, delta: float) -> Any:
     host[sources] = 0
     distances = near.upload(host)
     far, limit = near.chosen([]), width
+    n = near.graph.num_vertices
+    # Each bucket settles a vertex; within it, paths have less than n edges.
+    buckets = Advance("settling vertices", near.device, n)
     while True:
+        buckets.take()
+        rounds = Advance("shortening paths", near.device, n)
         while near:
+            rounds.take()
             improved = process_edges(relax, near, [distances])
             near = process_vertices(_is_near, improved, [limit, distances], returns="frontier")
             far = far | process_vertices(_is_far, improved, [limit, distances], returns="frontier")

@@ -19,6 +19,7 @@ from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -179,16 +180,22 @@ def _by_operators(graph: Graph, device: DeviceName, progress: bool) -> tuple[Any
     labels = live.full(_NONE, np.int64)
     colors = live.upload(np.arange(n))
     rows = indptr, indices, in_indptr, in_indices, labels, colors
+    # Each round finds at least the component of the smallest vertex that is left.
+    components = Advance("finding components", live.device, n + 1)
     while live:
         before = n + 1
         while len(live) < before:
             before = len(live)
             live = process_vertices(_has_both, live, rows, returns="frontier")
+        components.shrink(len(live))
+        passes, members = (Advance(work, live.device, len(live)) for work in ("passing colors on", "adding vertices"))
         front = live
         while front:
+            passes.take()
             front = process_edges(_lower, front, (colors, labels), receives=_is_live)
         front = process_vertices(_is_root, live, (colors, labels), returns="frontier")
         while front:
+            members.take(len(front))
             front = process_edges(_join, front, (colors, labels), receives=_is_live, transpose=True)
     found = live.download(labels).astype(np.uint32)
     return found, live.stats(), live.trace()

@@ -18,6 +18,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges
+from gpu_pregel.host.superstep.advance import Advance
 from gpu_pregel.host.superstep.phases import Phases
 from gpu_pregel.kernels.library import atomics
 
@@ -136,7 +137,9 @@ def _by_operators(graph: Graph, target: Device, progress: bool) -> tuple[Any, ..
     waiting = frontier.upload(graph.in_degrees)
     found = frontier.upload(np.where(graph.in_degrees == 0, 0, -1))
     level = 0
+    removed = Advance("ordering vertices", target, graph.num_vertices)
     while frontier:
+        removed.take(len(frontier))
         level += 1
         frontier = process_edges(_remove, frontier, [waiting, found, level])
     levels = frontier.download(found)

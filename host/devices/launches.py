@@ -1,7 +1,7 @@
-"""Compiles kernels for the current GPU and launches them; imported only when a GPU is used.
+"""What launches of kernels on a GPU have in common: compiling, linking and parameters; imported only for a GPU.
 
-Numba-CUDA compiles a kernel in the same way as on machines without a GPU; cuda-core links, loads and launches it.
-Numba's own launch inspects all arrays at every launch and takes ten times as long.
+Numba-CUDA compiles a kernel in the same way as on machines without a GPU, and nvJitLink links it. ``core_launches`` and
+``driver_launches`` load and launch it. Numba's own launch inspects all arrays and takes ten times as long.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import operator
 import os
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,6 @@ from typing import Any
 import numba
 import numpy as np
 from cuda.bindings import nvjitlink
-from cuda.core import Device, LaunchConfig, Linker, LinkerOptions, ObjectCode, Stream, launch
 from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
@@ -29,11 +29,8 @@ from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
-_COOPERATIVE = "is_cooperative" if hasattr(LaunchConfig, "is_cooperative") else "cooperative_launch"
-"""The option of a launch whose blocks are all resident; its name depends on the version of cuda-core."""
 
-
-class Launcher:
+class Launcher(ABC):
     """Launches kernels on a stream of one GPU, which the caller must have made current.
 
     Parameters
@@ -51,11 +48,11 @@ class Launcher:
     def __init__(self, number: int, cc: tuple[int, int], stream: int, pointer: Callable[[Any], int]) -> None:
         nvvm.NVVM()  # raises if libNVVM is not installed
         self._cc = cc
-        self._stream = Stream.from_handle(stream)
+        self._stream = stream
         self._number = number
         self._parameters = KernelParameters(pointer)
-        self._loaded: weakref.WeakKeyDictionary[Kernel, _LoadedKernel] = weakref.WeakKeyDictionary()
-        self._by_digest: weakref.WeakValueDictionary[str | None, _LoadedKernel] = weakref.WeakValueDictionary()
+        self._loaded: weakref.WeakKeyDictionary[Kernel, LoadedKernel] = weakref.WeakKeyDictionary()
+        self._by_digest: weakref.WeakValueDictionary[str | None, LoadedKernel] = weakref.WeakValueDictionary()
         self._lock = threading.RLock()
         self._thread = threading.local()
 
@@ -63,46 +60,55 @@ class Launcher:
         """Launch a kernel over ``size`` items without waiting for it; compile the kernel on its first launch."""
         if not hasattr(self._thread, "has_context"):
             # A thread has no context before its first CUDA call.
-            Device(self._number).set_current()
+            self._enter()
             self._thread.has_context = True
         loaded = self._loaded.get(kernel)
         if loaded is None:
             kernel = kernel.resolved(arguments)
             loaded = self._loaded.get(kernel) or self._load(kernel)
-        launch(
-            self._stream, self._config(loaded, size), loaded.code, *self._parameters.flatten(loaded.kinds, arguments)
-        )
-
-    def _config(self, loaded: _LoadedKernel, size: int) -> LaunchConfig:
-        """Return the shape of a launch over ``size`` items."""
         blocks = -(-size // loaded.items)
-        if not loaded.cooperative:
-            return LaunchConfig(grid=blocks, block=loaded.block)
-        blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))
-        return LaunchConfig(grid=blocks, block=loaded.block, **{_COOPERATIVE: True})
+        if loaded.cooperative:
+            blocks = min(blocks, self._multiprocessors())
+        self._start(loaded, blocks, self._parameters.flatten(loaded.kinds, arguments))
 
-    def _load(self, kernel: Kernel) -> _LoadedKernel:
+    @abstractmethod
+    def _enter(self) -> None:
+        """Make the GPU current in this thread."""
+
+    @abstractmethod
+    def _multiprocessors(self) -> int:
+        """Return the number of multiprocessors of the GPU."""
+
+    @abstractmethod
+    def _load_code(self, kernel: Kernel) -> Any:
+        """Link a kernel and load it on the GPU."""
+
+    @abstractmethod
+    def _start(self, loaded: LoadedKernel, blocks: int, parameters: list[Any]) -> None:
+        """Launch a kernel with its parameters on the stream."""
+
+    def _load(self, kernel: Kernel) -> LoadedKernel:
         with self._lock:
             if kernel not in self._loaded:
                 with compiling():
                     self._loaded[kernel] = self._load_equal(kernel)
             return self._loaded[kernel]
 
-    def _load_equal(self, kernel: Kernel) -> _LoadedKernel:
+    def _load_equal(self, kernel: Kernel) -> LoadedKernel:
         """Load a kernel, unless an equal one is loaded."""
         digest = kernel_digest(kernel)
         found = self._by_digest.get(digest)
         if found is None or found.items != kernel.items:
             kinds = tuple(map(parameter_kind, kernel.signature))
             shape = (kernel.block, kernel.items, kernel.cooperative)
-            found = _LoadedKernel(load(kernel, self._cc), kinds, *shape)
+            found = LoadedKernel(self._load_code(kernel), kinds, *shape)
             if digest is not None:
                 self._by_digest[digest] = found
         return found
 
 
 @dataclass(frozen=True, eq=False)
-class _LoadedKernel:
+class LoadedKernel:
     """A kernel loaded on a GPU."""
 
     code: Any
@@ -112,7 +118,7 @@ class _LoadedKernel:
     cooperative: bool
 
 
-def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
+def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[bytes, str]:
     """Return a kernel's machine code for a compute capability, and the name of its function.
 
     The code is linked from LTO-IR. Linking from PTX would add functions for divisions and for shuffles of diverged
@@ -121,12 +127,28 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[Any, str]:
 
     def make() -> tuple[bytes, str]:
         ir = lowered(kernel)
-        code = ObjectCode.from_ltoir(compile_ir(ir, cc, lto=True))
-        options = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True)
-        return bytes(Linker(code, options=options).link("cubin").code), ir.entry
+        return _link_lto(compile_ir(ir, cc, lto=True), cc), ir.entry
 
     code, entry = stored(kernel, f"sm_{cc[0]}{cc[1]}", (*lowering_versions(), *_linker_versions()), make)
-    return ObjectCode.from_cubin(code), entry
+    return code, entry
+
+
+def _link_lto(code: bytes, cc: tuple[int, int]) -> bytes:
+    """Link LTO-IR to machine code."""
+    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-lto"]
+    handle = nvjitlink.create(len(options), options)
+    try:
+        nvjitlink.add_data(handle, nvjitlink.InputType.LTOIR, code, len(code), "kernel")
+        nvjitlink.complete(handle)
+        linked = bytearray(nvjitlink.get_linked_cubin_size(handle))
+        nvjitlink.get_linked_cubin(handle, linked)
+    except nvjitlink.nvJitLinkError as error:
+        log = bytearray(nvjitlink.get_error_log_size(handle))
+        nvjitlink.get_error_log(handle, log)
+        raise RuntimeError(f"nvJitLink failed: {error}: {log.rstrip(bytes(1)).decode(errors='replace')}") from error
+    finally:
+        nvjitlink.destroy(handle)
+    return bytes(linked)
 
 
 def linker_version() -> tuple[int, int]:
@@ -140,12 +162,6 @@ def _linker_versions() -> tuple[object, ...]:
     """Return what identifies libNVVM and nvJitLink: their own version numbers do not tell all releases apart."""
     found = [load_nvidia_dynamic_lib(name).abs_path for name in ("nvvm", "nvJitLink")]
     return tuple((path, os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in found)
-
-
-def load(kernel: Kernel, cc: tuple[int, int]) -> Any:
-    """Return a kernel that cuda-core can launch."""
-    code, entry = link(kernel, cc)
-    return code.get_kernel(entry)
 
 
 def parameter_kind(kind: Any) -> Any:

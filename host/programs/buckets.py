@@ -12,6 +12,7 @@ from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.programs.bodies import check_bucket_number, check_function, kind_of
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_vertices
+from gpu_pregel.host.superstep.advance import stalled
 from gpu_pregel.kernels.library import atomics
 
 _NONE = 2**63 - 1
@@ -107,6 +108,13 @@ class Buckets:
                 self._between(self._far, self._limit - 1, _NONE),
             )
         found = self._process(self._is_at, self._near, [first], "frontier")
+        if not found:
+            raise stalled(
+                found.device.name,
+                f"does not advance in Buckets.pop: it finds number {first:,}, then no vertex with it (unless number "
+                f"depends on more than its arguments)",
+                "number",
+            )
         # The number of a vertex may have grown beyond the window.
         self._far |= self._between(self._near, self._limit - 1, _NONE)
         self._near = self._between(self._near, first, self._limit)

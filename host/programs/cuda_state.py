@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import DeviceError, NotEnoughMemoryError
+from gpu_pregel.errors import NotEnoughMemoryError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.device_graph import DeviceEdges, DeviceGraph, check_vertices
 from gpu_pregel.host.graphs.partitions import Partition
@@ -21,6 +21,7 @@ from gpu_pregel.host.programs.compiler import CompiledProgram
 from gpu_pregel.host.programs.exchange import LOCAL, Exchange, PartitionState, VertexArrays
 from gpu_pregel.host.programs.failures import FailureReport
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
+from gpu_pregel.host.superstep.advance import stalled
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARP, WARPS
 from gpu_pregel.kernels.programs.chain_cuda import STATE_LENGTH, list_frontier
 from gpu_pregel.kernels.programs.combine_cuda import inbox_dtypes
@@ -36,6 +37,8 @@ BATCH = 32
 """Supersteps launched before the host reads their figures."""
 CHAIN = 1 << 10
 """Maximum number of supersteps in one launch; some milliseconds, so that Ctrl-C and progress work."""
+_WIDE_BATCH = 8
+"""The same while the frontier is too large for a chain, which may soon be possible again and takes less time."""
 _BATCH_EDGES = 1 << 16
 """With at most this many active edges launching takes longer than running, so supersteps are launched together."""
 _ALONE_EDGES = 1 << 9
@@ -193,7 +196,8 @@ class CudaState(ProgramState):
         """Run a superstep in which the active vertices send, and up to ``limit`` while a small frontier pushes."""
         if self._n == 0:
             return [SuperstepFigures(Activity(0, 0), 0, self.initial_totals)]
-        if direction == "push" and self._is_small(activity):
+        is_chain = direction == "push" and self._is_small(activity)
+        if is_chain:
             steps = self._chain(superstep, activity, min(limit, CHAIN))
             if steps:
                 return steps
@@ -202,9 +206,9 @@ class CudaState(ProgramState):
             self._pull(superstep - 1, activity)
             self._apply(superstep, 0, dense=True, edge_limit=int(NO_LIMIT))
             return self._read_figures(superstep, 1)
-        is_small = activity.active_edges <= _BATCH_EDGES
-        is_batch = is_small and self._exchange.shares_memory and not self._can_chain
-        batch = min(limit, BATCH) if is_batch else 1
+        batch = 1
+        if activity.active_edges <= _BATCH_EDGES and self._exchange.shares_memory and not is_chain:
+            batch = min(limit, _WIDE_BATCH if self._can_chain else BATCH)
         for k in range(batch):
             self._push(superstep - 1 + k, k)
             self._apply(superstep + k, k, dense=self._always, edge_limit=self._push_limit)
@@ -346,11 +350,8 @@ class CudaState(ProgramState):
         """Raise unless the device has run at least one of the supersteps and stopped where they had to end."""
         ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
         if not 1 <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
-            raise DeviceError(
-                f"device {self._device.name!r} ran {written} supersteps of the {launched} launched from superstep "
-                f"{superstep} on: its kernels are wrong or its memory was overwritten; please report this, with the "
-                f"program and the versions that `gpu-pregel info` prints"
-            )
+            found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
+            raise stalled(self._device.name, found, "the program")
 
     def set_parameters(self, values: tuple[Any, ...]) -> None:
         """Set the values of the program's parameters, which are scalars of the declared dtypes."""

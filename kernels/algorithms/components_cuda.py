@@ -22,8 +22,10 @@ FEW_EDGES = 4
 """Edges that one thread links of a long row whose other end may be known; most vertices join the largest component."""
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
-SAMPLE_STEPS = 64
-"""Most steps from the end of a sampled edge towards the root of its tree; on all but grids, a few reach it."""
+SAMPLE_STEPS = 2
+"""Steps from the end of a sampled edge towards the root of its tree; more of them save no memory traffic later."""
+CANDIDATES = 4
+"""Lanes whose walks' ends may be chosen."""
 
 _VERTICES = types.uint32[::1]
 
@@ -65,31 +67,26 @@ def _link(labels: Any, p: Any, q: Any) -> Any:
 
 
 @device
-def _sample(indptr: Any, indices: Any) -> Any:
+def _sample(indptr: Any, indices: Any, first: Any) -> Any:
     """Return a vertex that is likely to be in the component with the most edges; all lanes of a warp must call this.
 
-    Each lane walks from the end of an edge to the smallest neighbour, and so on. Most walks end in the same vertex.
+    Each lane walks from the end of an edge to the smallest neighbour, and so on; ``first`` is the position of the first
+    edge. Returned is the end of most walks, among the ends of the first lanes' walks.
     """
-    lane = lane_number()
-    v = indices[np.uint64(indptr[np.uint32(0)]) + mix(np.uint64(lane)) % np.uint64(len(indices))]
-    step, is_root = 0, False
-    while step < SAMPLE_STEPS and cuda.ballot_sync(ALL, not is_root) != 0:
-        begin, child = np.uint64(indptr[v]), v
+    lane, count = lane_number(), np.uint64(len(indices))
+    # A fraction of 24 bits times the number of edges, which is much quicker than a remainder.
+    v = indices[first + ((mix(np.uint64(lane)) >> np.uint64(40)) * count >> np.uint64(24))]
+    for _ in range(SAMPLE_STEPS):
+        begin = np.uint64(indptr[v])
         if begin < np.uint64(indptr[v + np.uint32(1)]):
             v = min(v, indices[begin])
-        is_root = v == child
-        step += 1
-    count = np.uint32(0)
-    for other in range(WARP):
-        if shuffle(v, other) == v:
-            count = np.uint32(count + np.uint32(1))
-    distance = np.uint32(WARP // 2)
-    while distance > np.uint32(0):
-        other_v, other_count = shuffle(v, lane ^ distance), shuffle(count, lane ^ distance)
-        if other_count > count or (other_count == count and other_v < v):
-            v, count = other_v, other_count
-        distance = np.uint32(distance >> np.uint32(1))
-    return v
+    best, most = v, 0
+    for k in range(CANDIDATES):
+        other = shuffle(v, k)
+        same = cuda.popc(np.uint32(cuda.ballot_sync(ALL, v == other)))
+        if same > most:
+            best, most = other, same
+    return best
 
 
 @kernel(OFFSETS, _VERTICES, _VERTICES, _VERTICES)
@@ -109,7 +106,7 @@ def initialise(indptr: Any, indices: Any, labels: Any, largest: Any) -> None:
             parent = min(u, indices[np.uint64(begin)])
         labels[u] = parent
     if u < np.uint32(WARP) and len(indices) > 0:
-        giant = _sample(indptr, indices)
+        giant = _sample(indptr, indices, shuffle(np.uint64(begin), 0))
         if lane == np.uint32(0):
             largest[0] = giant
 

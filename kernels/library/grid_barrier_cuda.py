@@ -14,12 +14,13 @@ _SIGN = np.uint64(1 << 63)
 
 
 @device
-def grid_barrier(arrivals: Any, place: Any) -> None:
+def grid_barrier(arrivals: Any, place: Any, pause: Any = 0) -> None:
     """Wait for all threads of the grid; what they wrote before the barrier is visible to all of them after it.
 
     ``arrivals[place]``, an int64, must be written by nothing else; its value does not matter. As in CUDA's cooperative
     groups, the arrivals of all blocks add up to a change of its sign, so that it need not be reset. The fences order
-    the accesses of the whole block, as the block barriers put those of its other threads before or after them.
+    the accesses of the whole block, as the block barriers put those of its other threads before or after them. A block
+    that expects to wait for long looks every ``pause`` nanoseconds.
     """
     cuda.syncthreads()
     if np.uint32(cuda.threadIdx.x) == np.uint32(0):
@@ -29,6 +30,7 @@ def grid_barrier(arrivals: Any, place: Any) -> None:
         cuda.threadfence()
         before = np.int64(fetch_and_add(arrivals, place, arrival))
         while before ^ load_relaxed(arrivals, place) >= np.int64(0):
-            pass
+            if pause > 0:
+                cuda.nanosleep(pause)
         cuda.threadfence()
     cuda.syncthreads()

@@ -41,20 +41,31 @@ def make_take_message(jit: Jit, functions: Functions, *, always: bool) -> Any:
     return jit(take_message)
 
 
-def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *, always: bool) -> Any:
-    """``update(values, v, message, ctx, sums)``: apply a message; whether v is active, and the aggregates with v's."""
+def make_change(jit: Jit, functions: Functions, bits_of_float: Any, *, always: bool) -> Any:
+    """``change(old, message, ctx)``: whether a vertex that applies a message is active, and its new value."""
     apply: Any = functions.apply
     is_active: Any = functions.is_active
-    get, put, cast = (make(jit, functions.value) for make in (make_get, make_put, make_cast))
-    changed = make_changed(jit, functions.value, bits_of_float)
+    cast, changed = make_cast(jit, functions.value), make_changed(jit, functions.value, bits_of_float)
     by_bits = is_active is None
 
-    def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
-        old = get(values, v)
+    def change(old: Any, message: Any, ctx: Any) -> Any:
         new = cast(apply(old, message, ctx))
         active = True
         if not always:
             active = changed(old, new) if by_bits else is_active(old, new, ctx) != 0
+        return active, new
+
+    return jit(change)
+
+
+def make_update(jit: Jit, functions: Functions, fold: Any, bits_of_float: Any, *, always: bool) -> Any:
+    """``update(values, v, message, ctx, sums)``: apply a message; whether v is active, and the aggregates with v's."""
+    get, put = make_get(jit, functions.value), make_put(jit, functions.value)
+    change = make_change(jit, functions, bits_of_float, always=always)
+
+    def update(values: Any, v: Any, message: Any, ctx: Any, sums: Any) -> Any:
+        old = get(values, v)
+        active, new = change(old, message, ctx)
         sums = fold(sums, old, new, ctx)
         # Last, so that a function that raises leaves the old value.
         put(values, v, new)

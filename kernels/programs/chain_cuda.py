@@ -25,6 +25,7 @@ from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW, ROWS, make_fi
 from gpu_pregel.kernels.programs.push_cuda import make_send_rows
 from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges, warp_number
+from gpu_pregel.kernels.programs.warp_chain_cuda import make_warp_chain
 
 ARRIVALS, LISTED, HUB_STEP, DONE_ROWS, SETS, STATE_LENGTH = 0, 16, 17, 18, 32, 64
 """Positions in ``state``, int64: the barrier's word; vertices listed; the superstep in which a hub will send; rows
@@ -32,6 +33,9 @@ written; and two sets of figures."""
 ACTIVE, EDGES, APPLIED, HUBS, RECEIVED, SET, TWO_SETS = 0, 1, 2, 3, 4, 8, 16
 """Positions in a set: the figures of a row, active hubs and vertices with a message. Supersteps use two sets in turn:
 each clears that of the next one, which all threads have read."""
+
+_PAUSE = 200
+"""Nanoseconds between the looks of blocks that wait for the first one: less than it takes for a superstep."""
 
 
 @device
@@ -103,7 +107,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
     ``edge_limit`` edges are active or a hub sends, and leaves the active vertices in both ``queue`` and ``frontier``.
     """
     send, by_swapping = _make_send(functions, arrays)
-    receive = _make_receive(functions)
+    receive, warp_chain = _make_receive(functions), make_warp_chain(functions, arrays)
 
     @kernel(
         *(arrays.offsets, arrays.offsets, arrays.vertices, arrays.weights, arrays.offsets, arrays.offsets),
@@ -136,7 +140,7 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
         state: Any,
         control: Any,
     ) -> None:
-        own = cuda.shared.array(TWO_SETS, types.int64)
+        own, last = cuda.shared.array(TWO_SETS, types.int64), cuda.shared.array(4, types.int64)
         thread, is_first_block = np.uint32(cuda.threadIdx.x), np.uint32(cuda.blockIdx.x) == np.uint32(0)
         is_first = thread == np.uint32(0) and is_first_block
         rows, vertices = (begins, ends, indices, weights), (out_degrees, in_degrees, parameters, values)
@@ -156,11 +160,24 @@ def make_chain(functions: Functions, arrays: ArrayTypes) -> Kernel:
             alone = cuda.gridDim.x == 1 or edges <= alone_limit
             if alone and not is_first_block:
                 # The first block arrives at the barrier after one or more supersteps alone.
-                grid_barrier(state, ARRIVALS)
+                grid_barrier(state, ARRIVALS, _PAUSE)
                 row = state[np.uint32(DONE_ROWS)]
                 at = np.uint32(ROW + (row - 1) * FIGURES)
                 active, edges = control[at], control[np.uint32(at + np.uint32(EDGES))]
                 stops = state[np.uint32(HUB_STEP)] == superstep + row
+            elif alone and max(active, edges) <= WARP:
+                if thread < np.uint32(WARP):
+                    most = min(edge_limit, WARP)
+                    row, active, edges, stops = warp_chain(
+                        rows, vertices, superstep, row, limit, active, most, queue, control
+                    )
+                    if is_first:
+                        last[0], last[1], last[2], last[3] = row, active, edges, stops
+                        control[np.uint32(ROWS)] = state[np.uint32(DONE_ROWS)] = row
+                        if stops:
+                            state[np.uint32(HUB_STEP)] = superstep + row
+                cuda.syncthreads()
+                row, active, edges, stops = last[0], last[1], last[2], last[3] != 0
             else:
                 counters = (alone, own, state)
                 place = np.uint32(np.uint32((own_rows if alone else all_rows) & np.uint32(1)) * np.uint32(SET))

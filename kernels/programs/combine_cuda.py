@@ -52,6 +52,38 @@ def make_deliver(functions: Functions) -> tuple[Any, bool]:
     return device(deliver), by_swapping
 
 
+def make_combine(functions: Functions) -> Any:
+    """``combine(message, other)``: combine two messages in registers, to the same bits as ``deliver`` in an inbox."""
+    function, cast = functions.combine, make_cast(device, functions.message)
+    dtype = functions.message.dtypes[0]
+
+    @device
+    def first(message: Any, other: Any) -> Any:
+        return message if message != identity else other
+
+    @device
+    def smaller(message: Any, other: Any) -> Any:
+        # -0 is less than 0, and NaN changes nothing.
+        is_less = other < message or (other == message and signed(bits_of_float(other)) < 0)
+        return other if is_less else message
+
+    @device
+    def greater(message: Any, other: Any) -> Any:
+        is_greater = other > message or (other == message and signed(bits_of_float(other)) >= 0)
+        return other if is_greater else message
+
+    @device
+    def by_function(message: Any, other: Any) -> Any:
+        return cast(function(message, other))
+
+    identity, signed = functions.identity, numba.from_dtype(np.dtype(f"i{max(4, dtype.itemsize)}"))
+    if functions.takes_any:
+        return first
+    if dtype.kind == "f" and functions.built_in in ("min", "max"):
+        return smaller if functions.built_in == "min" else greater
+    return by_function
+
+
 def _make_is_nothing(functions: Functions) -> Any:
     """``is_nothing(bits)``: whether an inbox element with these bits counts as no message, as it will in ``apply``.
 

@@ -247,8 +247,8 @@ def test_the_device_links_the_same_code(chip: str) -> None:
         assert f".target {chip}\n" in ptx
         assert re.search(rf"\.maxntid {kernel.block}\b", ptx)
         code, entry = launches.link(kernel, CHIPS[chip])
-        assert f".text.{entry}\0".encode() in code.code
-        assert chips.registers_in(code.code) == usage.registers, name
+        assert f".text.{entry}\0".encode() in code
+        assert chips.registers_in(code) == usage.registers, name
 
 
 @pytest.mark.parametrize("chip", CHIPS)

@@ -1,14 +1,17 @@
 """A stand-in for a GPU: the real ``CudaDevice`` and its real launch parameters, over a fake CuPy and the emulator.
 
 Only what needs a driver is replaced: CuPy, the query for GPUs and, of cuda-core, ``Device``, ``Stream``, ``launch`` and
-the loading of machine code. A launch is decoded from the bytes that cuda-core would pass to the driver.
+the loading of machine code. A launch is decoded from the bytes that cuda-core would pass to the driver. Without
+cuda-core, the functions of the driver are replaced (``StandinDriver``).
 """
+
+# ruff: noqa: N802 (the names of the driver's functions)
 
 from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -74,7 +77,7 @@ class StandinGpu:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Make this the only GPU of the process, until its pending work has run."""
-        from gpu_pregel.host.devices import cupy_calls, launches
+        from gpu_pregel.host.devices import core_launches, cupy_calls
 
         with pytest.MonkeyPatch.context() as patch:
             self._own_streams(patch, self._streams, self._null)
@@ -82,11 +85,11 @@ class StandinGpu:
             patch.setattr(cupy_calls, "cupy", self.cupy)
             patch.setattr(devices, "_has_gpu", devices._has_gpu.__wrapped__)
             patch.setattr(devices, "_devices", self._devices)
-            patch.setattr(launches, "Device", self._device)
-            patch.setattr(launches, "LaunchConfig", launch_config)
-            patch.setattr(launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
-            patch.setattr(launches, "load", self._load)
-            patch.setattr(launches, "launch", self._launch)
+            patch.setattr(core_launches, "Device", self._device)
+            patch.setattr(core_launches, "LaunchConfig", launch_config)
+            patch.setattr(core_launches, "Stream", SimpleNamespace(from_handle=self._streams.__getitem__))
+            patch.setattr(core_launches, "load", self._load)
+            patch.setattr(core_launches, "launch", self._launch)
             try:
                 yield
                 for stream in list(self._streams.values()):
@@ -106,9 +109,9 @@ class StandinGpu:
 
     def _device(self, number: int) -> Any:
         properties = SimpleNamespace(multiprocessor_count=MULTIPROCESSORS)
-        return SimpleNamespace(set_current=lambda: self._enter(number), properties=properties)
+        return SimpleNamespace(set_current=lambda: self.enter(number), properties=properties)
 
-    def _enter(self, number: int) -> None:
+    def enter(self, number: int) -> None:
         assert number == H100.number
         self._current.device = number
 
@@ -119,12 +122,15 @@ class StandinGpu:
         assert cc == H100.compute_capability
         for chip in _chips_for(kernel):
             code, entry = launches.link(kernel, chip)
-            assert f".text.{entry}\0".encode() in code.code
+            assert f".text.{entry}\0".encode() in code
         return LoadedKernel(kernel, cc)
 
     def _launch(self, stream: Stream, config: Any, loaded: LoadedKernel, *parameters: Any) -> None:
         """Decode a launch as the driver does, and append it to the stream."""
-        kernel = loaded.kernel
+        self.start(stream, config, loaded.kernel, PassedParameters(parameters))
+
+    def start(self, stream: Stream, config: Any, kernel: Any, parameters: PassedParameters) -> None:
+        """Append a launch to the stream."""
         if getattr(self._current, "device", None) != H100.number:
             raise CUDARuntimeError("CUDA_ERROR_INVALID_CONTEXT: the thread has no current device")
         assert fake_cupy.stack[-1] is stream
@@ -133,7 +139,7 @@ class StandinGpu:
         if config.is_cooperative and config.grid[0] > MULTIPROCESSORS:
             raise CUDARuntimeError(f"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: {config}")
         assert config.is_cooperative == kernel.cooperative
-        arguments = PassedParameters(parameters).arguments(kernel.signature)
+        arguments = parameters.arguments(kernel.signature)
         self.launches += 1
         stream.work.append(partial(self.machine.launch, kernel, config.grid[0] * kernel.items, *arguments))
 
@@ -144,6 +150,67 @@ def _chips_for(kernel: Any) -> list[tuple[int, int]]:
 
     chips = list(CHIPS.values())
     return chips if EXHAUSTIVE else [chips[int((kernel_digest(kernel) or "0")[:8], 16) % len(chips)]]
+
+
+class StandinDriver:
+    """The functions of the driver that ``driver_launches`` calls, on a stand-in."""
+
+    def __init__(self, gpu: StandinGpu, patch: pytest.MonkeyPatch) -> None:
+        from cuda.bindings import driver
+
+        from gpu_pregel.host.devices import core_launches, driver_launches
+
+        self.CUdevice_attribute = driver.CUdevice_attribute
+        self._gpu = gpu
+        self._linked: dict[tuple[bytes, str], Any] = {}
+        self.loaded: list[Any] = []
+        patch.setattr(core_launches, "Stream", SimpleNamespace())
+        patch.setattr(driver_launches, "driver", self)
+        patch.setattr(driver_launches, "link", self._link)
+
+    def _link(self, kernel: Any, cc: tuple[int, int]) -> tuple[bytes, str]:
+        from gpu_pregel.host.devices import launches
+
+        code = launches.link(kernel, cc)
+        self._linked[code] = kernel
+        return code
+
+    def cuDeviceGet(self, number: int) -> tuple[int, int]:
+        return 0, number
+
+    def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[int, int]:
+        return 0, 0xC0 + device
+
+    def cuCtxSetCurrent(self, context: int) -> tuple[int]:
+        self._gpu.enter(context - 0xC0)
+        return (0,)
+
+    def cuDeviceGetAttribute(self, attribute: Any, device: int) -> tuple[int, int]:
+        assert (attribute.name, device) == ("CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT", H100.number)
+        return 0, MULTIPROCESSORS
+
+    def cuLibraryLoadData(self, code: bytes, *options: Any) -> tuple[int, bytes]:
+        assert options == ([], [], 0, [], [], 0)
+        return 0, code
+
+    def cuLibraryGetKernel(self, library: bytes, name: bytes) -> tuple[int, Any]:
+        self.loaded.append(self._linked[library, name.decode()])
+        return 0, self.loaded[-1]
+
+    def cuLaunchKernel(self, kernel: Any, *arguments: Any) -> tuple[int]:
+        *shape, extra = arguments
+        assert extra == 0
+        return self._launch(kernel, False, *shape)
+
+    def cuLaunchCooperativeKernel(self, kernel: Any, *arguments: Any) -> tuple[int]:
+        return self._launch(kernel, True, *arguments)
+
+    def _launch(self, kernel: Any, is_cooperative: bool, *arguments: int) -> tuple[int]:
+        *shape, shared, stream, places = arguments
+        assert shared == 0
+        config = SimpleNamespace(grid=tuple(shape[:3]), block=tuple(shape[3:]), is_cooperative=is_cooperative)
+        self._gpu.start(Stream.every[stream], config, kernel, ParametersAt(places, kernel.signature))
+        return (0,)
 
 
 class PassedParameters:
@@ -185,3 +252,19 @@ class PassedParameters:
         place = next(self._places, None)
         assert place is not None, "fewer parameters than the kernel has"
         return np.frombuffer(ctypes.string_at(place, dtype.itemsize), dtype)[0]
+
+
+class ParametersAt(PassedParameters):
+    """As many parameters as a kernel has, given the address of their addresses."""
+
+    def __init__(self, address: int, signature: Sequence[Any]) -> None:
+        self._places = iter((ctypes.c_uint64 * _count(signature)).from_address(address))
+
+
+def _count(signature: Iterable[Any]) -> int:
+    from numba.cuda import types
+
+    return sum(
+        len(_ARRAY_WORDS) if isinstance(kind, types.Array) else _count(kind) if isinstance(kind, types.BaseTuple) else 1
+        for kind in signature
+    )

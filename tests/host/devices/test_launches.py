@@ -21,12 +21,12 @@ class RecordingLauncher:
     """A launcher for a GPU that does not exist, which records its launches."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from gpu_pregel.host.devices import launches
+        from gpu_pregel.host.devices import core_launches
 
         self.calls: list[tuple[Any, Any, Any, list[Any]]] = []
         self.current: list[int] = []
         self.loaded: list[Any] = []
-        self.launcher = launches.Launcher(3, (9, 0), 0x51, _pointer)
+        self.launcher = core_launches.CoreLauncher(3, (9, 0), 0x51, _pointer)
 
         def launch(stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
             ParamHolder(arguments)  # raises for arguments that cuda-core cannot pass
@@ -34,16 +34,16 @@ class RecordingLauncher:
 
         from cuda.core._kernel_arg_handler import ParamHolder
 
-        monkeypatch.setattr(launches, "launch", launch)
+        monkeypatch.setattr(core_launches, "launch", launch)
         monkeypatch.setattr(
-            launches,
+            core_launches,
             "Device",
             lambda number: SimpleNamespace(
                 set_current=lambda: self.current.append(number), properties=SimpleNamespace(multiprocessor_count=132)
             ),
         )
-        monkeypatch.setattr(launches, "LaunchConfig", launch_config)
-        monkeypatch.setattr(launches, "load", self.load)
+        monkeypatch.setattr(core_launches, "LaunchConfig", launch_config)
+        monkeypatch.setattr(core_launches, "load", self.load)
 
     def load(self, kernel: Any, cc: tuple[int, int]) -> Any:
         """Compile and link for a chip without loading; return the PTX as the kernel."""
@@ -52,8 +52,8 @@ class RecordingLauncher:
 
         assert cc == (9, 0)
         code, entry = launches.link(kernel, cc)
-        assert code.code[:4] == b"\x7fELF"
-        assert f".text.{entry}".encode() in code.code
+        assert code[:4] == b"\x7fELF"
+        assert f".text.{entry}".encode() in code
         self.loaded.append(kernel)
         return to_ptx(kernel.function, kernel.signature, cc, block=kernel.launch_bounds)
 
@@ -181,6 +181,38 @@ def _array_of_numba(array: Any, devicearray: Any) -> Any:
     return devicearray.DeviceNDArray((array.size,), (array.dtype.itemsize,), array.dtype, gpu_data=memory)
 
 
+def test_the_driver_gets_the_bytes_that_cuda_core_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("cuda.core", "emulated")
+    from cuda.core._kernel_arg_handler import ParamHolder
+    from numba.cuda import types
+
+    from gpu_pregel.host.devices import driver_launches
+    from gpu_pregel.host.devices.launches import LoadedKernel, parameter_kind
+
+    launched: list[tuple[Any, ...]] = []
+
+    def launch(code: Any, *arguments: int) -> tuple[int]:
+        *shape, places, _ = arguments
+        addresses = (ctypes.c_uint64 * len(sizes)).from_address(places)
+        launched.append((code, *shape, list(map(ctypes.string_at, addresses, sizes))))
+        return (0,)
+
+    driver = SimpleNamespace(
+        cuDeviceGet=lambda number: (0, number),
+        cuDevicePrimaryCtxRetain=lambda device: (0, 0xC0),
+        cuLaunchKernel=launch,
+    )
+    monkeypatch.setattr(driver_launches, "driver", driver)
+    launcher = driver_launches.DriverLauncher(3, (9, 0), 0x51, _pointer)
+    numbers = ((types.int64, -3), (types.uint32, 7), (types.float32, 1.5), (types.float64, 2.5), (types.boolean, True))
+    given = [1 << 62, *(parameter_kind(kind)(number) for kind, number in numbers)]
+    sizes = [8, 8, 4, 4, 8, 1]
+    holder = ParamHolder(tuple(given))
+    theirs = (ctypes.c_uint64 * len(sizes)).from_address(holder.ptr)
+    launcher._start(LoadedKernel("code", (), 256, 256, False), 5, given)
+    assert launched == [("code", 5, 1, 1, 256, 1, 1, 0, 0x51, list(map(ctypes.string_at, theirs, sizes)))]
+
+
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     needs("numba_cuda", "emulated")
     needs("cupy", "test-cuda")
@@ -233,3 +265,6 @@ def test_the_calls_of_cuda_core_exist() -> None:
     assert (config.grid, config.block, config.is_cooperative) == ((3, 1, 1), (256, 1, 1), False)
     assert callable(core.Device.set_current)
     assert callable(core.ObjectCode.get_kernel)
+    driver = needs("cuda.bindings.driver", "emulated")
+    for name in ("LaunchKernel", "LaunchCooperativeKernel", "LibraryLoadData", "LibraryGetKernel", "CtxSetCurrent"):
+        assert callable(getattr(driver, f"cu{name}"))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gpu_pregel as gp
 from gpu_pregel.errors import DeviceError, EmulationError, NotEnoughMemoryError
 from gpu_pregel.host.devices import get_device, usable_devices
 from tests.host.devices import fake_cupy, standin
@@ -157,3 +158,43 @@ def test_memory_is_allocated_on_the_current_stream(gpu: StandinGpu) -> None:
     with pytest.raises(AssertionError, match="without a current device and stream"):
         gpu.cupy.empty(3, np.uint8)
     assert not fake_cupy.stack
+
+
+def test_without_the_launch_of_cuda_core_the_driver_launches(gpu: StandinGpu) -> None:
+    from numba import cuda
+    from numba.cuda import types
+
+    from gpu_pregel.host.devices.driver_launches import DriverLauncher
+    from gpu_pregel.kernels.library.jit_cuda import kernel
+
+    @kernel(types.uint32[::1], types.int64, cooperative=True)
+    def fill(out: Any, value: int) -> None:
+        for i in range(cuda.grid(1), len(out), cuda.gridsize(1)):
+            out[i] = value
+
+    with gpu.installed(), pytest.MonkeyPatch.context() as patch:
+        driver = standin.StandinDriver(gpu, patch)
+        device: Any = get_device("cuda")
+        assert type(device._launcher) is DriverLauncher
+        labels = device.upload(chain())
+        compress(device, labels)
+        assert device.download(labels).tolist() == [0] * 100
+        many = device.empty(5000, np.uint32)
+        device.launch(fill, 5000, many, 7)
+        device.launch(fill, 100, labels, 8)
+        assert set(device.download(many)) == {7}
+        assert set(device.download(labels)) == {8}
+        assert gp.connected_components(gp.grid(12, holes=0), device="cuda").to_numpy().tolist() == [0] * 144
+    assert [one.name for one in driver.loaded[:2]] == ["compress", "fill"]
+    assert len(driver.loaded) == len(set(driver.loaded))
+
+
+def test_the_error_names_both_reasons_if_neither_can_launch(gpu: StandinGpu) -> None:
+    from cuda.bindings.driver import CUresult
+
+    with gpu.installed(), pytest.MonkeyPatch.context() as patch:
+        driver = standin.StandinDriver(gpu, patch)
+        failed = CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+        patch.setattr(driver, "cuDevicePrimaryCtxRetain", lambda device: failed)
+        with pytest.raises(DeviceError, match=r"cuda-core cannot .*from_handle.*, nor can .*CUDA_ERROR_OUT_OF_MEMORY"):
+            get_device("cuda")

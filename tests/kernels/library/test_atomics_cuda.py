@@ -63,7 +63,7 @@ def test_one_instruction_of_the_scope_of_the_gpu(chip: str) -> None:
     assert found == [f"global.{name}" for name in _NAMES]
     assert not re.search(r"\.sys\b", ptx)
     code, entry = launches.link(every_operation, CHIPS[chip])
-    assert chips.opcodes_in(code.code, entry).count(_RED) == 8
+    assert chips.opcodes_in(code, entry).count(_RED) == 8
 
 
 _NAMES = [

@@ -16,7 +16,7 @@ from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.state import Activity
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
-from tests.counts import Accesses, count
+from tests.counts import Accesses, count, count_launches
 from tests.devices import EMULATED
 from tests.programs import DISTANCES, LABELS, SEARCH
 
@@ -33,6 +33,20 @@ ROWS = {"short": (4, 16), "medium": (64, HUB_EDGES), "hub": (2 * HUB_EDGES + 100
 @functools.cache
 def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dict[str, Accesses]:
     """Count a superstep in which one row of that length is sent from, or all vertices are and one row is received."""
+    state = begin(program, mode, length, row, n)
+
+    def superstep() -> None:
+        if mode == "push":
+            state._push(0, 0)
+        else:
+            state._pull(0, Activity(n, length))
+        if program == "labels":
+            state._apply(1, 0, dense=mode == "pull", edge_limit=1 << 62)
+
+    return count(DEVICE, superstep)
+
+
+def begin(program: str, mode: str, length: int, row: int = 31, n: int = N) -> Any:
     others = np.arange(length) + (40 if row < 40 else 0)
     src, dst = np.full(length, row), others
     if mode == "pull":
@@ -47,16 +61,7 @@ def work(program: str, mode: str, length: int, row: int = 31, n: int = N) -> dic
     if program == "smallest labels":
         values = np.zeros(n)
     state.attach([values.astype(declared.value)], pack_bits(flags))
-
-    def superstep() -> None:
-        if mode == "push":
-            state._push(0, 0)
-        else:
-            state._pull(0, Activity(n, length))
-        if program == "labels":
-            state._apply(1, 0, dense=mode == "pull", edge_limit=1 << 62)
-
-    return count(DEVICE, superstep)
+    return state
 
 
 def kernel_of(program: str, mode: str) -> str:
@@ -183,3 +188,26 @@ def test_an_apply_after_a_push_reads_only_inboxes_with_messages() -> None:
     """For each warp it reads a word of marks and writes a word of two bitmaps; of each block three sums, read later."""
     one, two = (work("labels", "push", 16, n=N * times)["apply_messages"] for times in (1, 2))
     assert (two - one).sectors <= 3 * (N // 32) + 5 * (N // BLOCK)
+
+
+LAUNCHES = [
+    ("push", "short", ["push", "apply_messages"]),
+    ("push", "hub", ["push", "apply_messages"]),
+    ("pull", "short", ["dense_signal", "pull", "apply_messages"]),
+    ("pull", "hub", ["dense_signal", "pull", "dense_slot", "apply_messages"]),
+]
+"""Chains, batches and partitions: tests/host/programs/test_cuda_state.py and test_cuda_chains.py."""
+
+
+@pytest.mark.parametrize(("mode", "row", "kernels"), LAUNCHES)
+def test_launches_of_a_superstep(mode: str, row: str, kernels: list[str]) -> None:
+    """Each kernel once, and one readback; a frontier with many edges, so that a push is no chain."""
+    state = begin("labels", mode, ROWS[row][0])
+    found = count_launches(DEVICE, lambda: state.execute(mode, 1, Activity(N, 1 << 30), (), 1))
+    assert found == (dict.fromkeys(kernels, 1), 1)
+
+
+@pytest.mark.parametrize("program", ["distances", "search"])
+def test_a_message_along_each_edge_needs_no_launch_of_its_own(program: str) -> None:
+    assert list(work(program, "pull", ROWS["short"][0])) == ["pull_along"]
+    assert list(work(program, "pull", ROWS["hub"][0])) == ["pull_along", "dense_slot"]

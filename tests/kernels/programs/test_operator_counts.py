@@ -14,7 +14,7 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
 from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
-from tests.counts import Accesses, count, count_lines
+from tests.counts import Accesses, count, count_launches, count_lines
 from tests.devices import EMULATED
 
 pytestmark = EMULATED
@@ -125,3 +125,24 @@ def test_storage_is_cleared_by_the_shorter_of_queue_and_words() -> None:
 
     assert cleared([5, 77]) == (2, 2 + CONTROL_LENGTH)
     assert cleared(np.arange(100)) == (0, -(-10_000 // 32) + CONTROL_LENGTH)
+
+
+LAUNCHES: dict[str, Any] = {
+    "push": lambda frontier, arrays: gp.process_edges(visit, frontier, arrays, receives=is_new, mode="push"),
+    "pull": lambda frontier, arrays: gp.process_edges(visit, frontier, arrays, receives=is_new, mode="pull"),
+    "filter_words": lambda frontier, arrays: gp.process_vertices(is_new, frontier, arrays, returns="frontier"),
+    "sum_over_vertices": lambda frontier, arrays: gp.process_vertices(is_new, frontier, arrays),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_launches_of_an_operator(name: str) -> None:
+    """The storage of the last result but one is cleared and used again; sums of blocks are added by one more block."""
+    device: Any = get_device("emulated")
+    frontier = gp.Frontier(gp.Graph.from_edgelist([31] * 4, [40, 41, 42, 43], num_vertices=N), device="emulated")
+    marks = frontier.upload(np.zeros(N, np.int32))
+    other = "fold" if name == "sum_over_vertices" else "clear"
+    for hops in range(1, 4):
+        found, readbacks = count_launches(device, lambda hops=hops: LAUNCHES[name](frontier, [marks, hops]))
+        assert readbacks == 1
+        assert (found == {name: 1, other: 1}) or (hops == 1 and found == {name: 1})

@@ -21,12 +21,6 @@ _BLOCKS = faults_in(
         _BARRIER,
     ),
     (
-        "no fence after the barrier of all blocks",
-        "            pass\n        cuda.threadfence()\n",
-        "            pass\n",
-        _BARRIER,
-    ),
-    (
         "the fence before the barrier of all blocks is a block's",
         "        cuda.threadfence()\n        before",
         "        cuda.threadfence_block()\n        before",
@@ -40,6 +34,12 @@ _BLOCKS = faults_in(
         _BARRIER,
     ),
     ("the barrier does not wait", "        while before ^", "        if before ^", _BARRIER),
+    (
+        "no fence after the barrier of all blocks",
+        "                cuda.nanosleep(pause)\n        cuda.threadfence()\n",
+        "                cuda.nanosleep(pause)\n",
+        _BARRIER,
+    ),
 )
 _SUPERSTEPS = faults_in(
     "kernels/programs/chain_cuda.py",
@@ -124,12 +124,6 @@ _SUPERSTEPS = faults_in(
         _HUB,
     ),
     (
-        "the next launch does not know of a hub",
-        "                        state[np.uint32(HUB_STEP)] = superstep + row\n",
-        "                        pass\n",
-        _HUB,
-    ),
-    (
         "the frontier after a launch is written plainly",
         "        fetch_and_or(frontier, v >> np.uint32(5), bit(v))\n",
         "        frontier[v >> np.uint32(5)] |= bit(v)\n",
@@ -153,6 +147,12 @@ _SUPERSTEPS = faults_in(
         "np.uint32(upto - count))\n        while word",
         "upto)\n        while word",
         _ROWS,
+    ),
+    (
+        "the next launch does not know of a hub",
+        "                        if stops:\n                            state",
+        "                        if False:\n                            state",
+        _HUB,
     ),
 )
 FAULTS = (*_BLOCKS, *_SUPERSTEPS)

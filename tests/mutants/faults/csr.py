@@ -28,12 +28,6 @@ _KERNELS = faults_in(
         f"{_TESTS}test_ids[src0-dst0-options0-True]",
     ),
     (
-        "the largest id is that of each tile's first keys",
-        "e = np.uint64(first + np.uint64(k) * np.uint64(BLOCK))\n            if e < np.uint64(len(src)):",
-        "e = np.uint64(first)\n            if e < np.uint64(len(src)):",
-        f"{_TESTS}test_only_the_finished_csr_crosses_the_bus",
-    ),
-    (
         "self-loops are stored twice",
         "                key = (v << bits) | u\n                if u == v:",
         "                key = (v << bits) | u\n                if False:",

@@ -128,12 +128,6 @@ _UPLOADS = faults_in(
         f"{_SCENARIO}[uploaded_in_parts]",
     ),
     (
-        "parts have the size of the source's elements",
-        "step = UPLOAD_BYTES // target.dtype.itemsize",
-        "step = UPLOAD_BYTES // source.dtype.itemsize",
-        f"{_SCENARIO}[uploaded_in_parts]",
-    ),
-    (
         "each upload allocates its buffers",
         "        if not self._buffers:\n",
         "        if True:\n",
@@ -164,7 +158,7 @@ _CALLS = faults_in(
         "a lent array does not keep its owner",
         "array.nbytes, owner, array.device.id",
         "array.nbytes, None, array.device.id",
-        f"{_SCENARIO}[result_used_elsewhere]",
+        _DROPPED,
     ),
     (
         "events are counted in milliseconds",
@@ -186,24 +180,6 @@ _LAUNCHER = faults_in(
         "-(-size // loaded.items)",
         "-(-size // loaded.block)",
         f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
-    ),
-    (
-        "a cooperative launch has more blocks than fit",
-        "blocks = min(blocks, int(Device(self._number).properties.multiprocessor_count))",
-        "blocks = max(1, blocks)",
-        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
-    ),
-    (
-        "blocks that wait for each other are launched plainly",
-        "{_COOPERATIVE: True}",
-        "{_COOPERATIVE: False}",
-        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
-    ),
-    (
-        "a new thread has no context",
-        "            Device(self._number).set_current()\n            self._thread",
-        "            self._thread",
-        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
     (
         "each launch loads its kernel",
@@ -243,4 +219,19 @@ _LAUNCHER = faults_in(
         f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
     ),
 )
-FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER)
+_CORE = faults_in(
+    "host/devices/core_launches.py",
+    (
+        "blocks that wait for each other are launched plainly",
+        "{_COOPERATIVE: True} if",
+        "{_COOPERATIVE: False} if",
+        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
+    ),
+    (
+        "a new thread has no context",
+        "        Device(self._number).set_current()\n",
+        "        pass\n",
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+)
+FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER, *_CORE)

@@ -30,8 +30,8 @@ _PUSH = faults_in(
         "frontier[number]",
         f"{_ROWS}[emulated:1-push-2]",
     ),
-    ("a word beyond the frontier is read", "and k < words:", "and k <= words:", f"{_READ_ONCE}[labels-push-short]"),
-    ("the warps of hubs overlap those of words", _WORDS, "words // np", f"{_READ_ONCE}[labels-push-hub]"),
+    ("a word beyond the frontier is read", "and k < words:", "and k <= words:", f"{_ROWS}[emulated-push-1]"),
+    ("the warps of hubs overlap those of words", _WORDS, "words // np", f"{_ROWS}[emulated-push-1]"),
     (
         "the last piece of a hub is not sent",
         "if piece < np.uint32(len(hub_rows))",
@@ -39,16 +39,10 @@ _PUSH = faults_in(
         f"{_READ_ONCE}[labels-push-hub]",
     ),
     (
-        "inactive hubs send",
-        "busy = np.uint32(get_bit(frontier, u))",
-        "busy = np.uint32(1)",
-        f"{_ROWS}[emulated:1-push-2]",
-    ),
-    (
         "sources are numbered by the lane of their word",
         "np.uint32(WARP) + lane)\n                own_row",
         "np.uint32(WARP) + owner)\n                own_row",
-        f"{_READ_ONCE}[labels-push-short]",
+        f"{_ROWS}[emulated-push-1]",
     ),
     (
         "positions of a push per source have 32 bits",

@@ -137,7 +137,7 @@ _FIGURES = faults_in(
         "a batch goes on after a function has raised",
         "is_last or control[np.uint32(FAILURE)] != 0",
         "is_last",
-        f"{_FAILURES}test_supersteps_before_the_failure_are_kept",
+        f"{_RAISES_IN_APPLY} {_FAILURES}test_the_error_names_function_vertex_and_line[6-emulated]",
     ),
 )
 _VERTICES = faults_in(
@@ -277,7 +277,6 @@ _CUDA_STATE = faults_in(
         "edge_limit=int(NO_LIMIT)",
         f"{_STATE}test_a_batch_continues_while_the_rule_would_push",
     ),
-    ("a batch is longer than the limit of supersteps", "min(limit, BATCH) if", "BATCH if", _BATCHES),
     (
         "a launch runs more supersteps than the limit",
         "min(limit, CHAIN)",
@@ -322,34 +321,28 @@ _CUDA_STATE = faults_in(
         f"{_CHAIN}test_a_hub_sends_in_pieces",
     ),
     (
-        "a queue from before a restart is used",
-        "        self._is_queued = False\n        super().restore",
-        "        super().restore",
-        f"{_CHAIN}test_a_launch_ends_after_its_rows_and_leaves_the_frontier[1024]",
-    ),
-    (
         "supersteps of a launch lack the last",
         "[: control[ROWS]]",
         "[: control[ROWS] - 1]",
         f"{_CHAIN}test_a_launch_ends_after_its_rows_and_leaves_the_frontier[1]",
     ),
     (
-        "the aggregates of senders are restored for apply",
-        'self._restored_aggregates("total", arrays)',
-        'self._restored_aggregates("aggregate", arrays)',
-        _SNAPSHOTS,
-    ),
-    (
         "pulls into several partitions do not accumulate",
         "accumulate = in_place and len(self.partitions) > 1",
         "accumulate = False",
-        "tests/conformance/test_far_edges.py::test_vertex_programs[per source-31 bits]",
+        "tests/conformance/test_shapes.py::test_rows_of_every_length[emulated-pull-2]",
     ),
     (
         "a pull into one partition reads inboxes",
         "accumulate = in_place and len(self.partitions) > 1",
         "accumulate = in_place",
         _COSTS,
+    ),
+    (
+        "a batch is longer than the limit of supersteps",
+        "batch = min(limit, _WIDE_BATCH if self._can_chain else BATCH)",
+        "batch = _WIDE_BATCH if self._can_chain else BATCH",
+        _BATCHES,
     ),
 )
 FAULTS = (*_FIGURES, *_VERTICES, *_FAILING, *_CUDA_STATE)

@@ -1,0 +1,210 @@
+"""Supersteps with so few active edges that each lane of one warp sends along one of them.
+
+Everything stays in registers: the active vertices, their edges and values, and the messages, so that neither inboxes
+nor queues are accessed. Each superstep waits for memory twice: for the ends of the edges, and for the values and rows
+of those vertices, which are loaded together although only those that become active need their rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from gpu_pregel.kernels.library.bits_cuda import bit, bits_of_float
+from gpu_pregel.kernels.library.jit_cuda import WARP, device
+from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
+from gpu_pregel.kernels.programs.apply import make_change
+from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
+from gpu_pregel.kernels.programs.combine_cuda import make_combine
+from gpu_pregel.kernels.programs.fields import (
+    Functions,
+    make_cast,
+    make_context,
+    make_differs,
+    make_get,
+    make_put,
+    make_weight,
+)
+from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges
+
+_NO_VERTEX = np.uint32(0xFFFFFFFF)
+
+
+@device
+def _first_alike(key: Any, count: Any) -> Any:
+    """Return the first of ``count`` lanes with the same key as this lane."""
+    first, k = lane_number(), np.uint32(0)
+    while k < count:
+        if shuffle(key, k) == key:
+            first = min(first, k)
+        k = np.uint32(k + np.uint32(1))
+    return first
+
+
+def _make_spread(offset: Any) -> Any:
+    """``spread(begin, length)``: the lane whose row has this lane's edge, the position of that edge, and all edges.
+
+    Each lane passes a row; the edges of all rows are numbered, and a lane's edge is the one with its number.
+    """
+
+    @device
+    def spread(begin: Any, length: Any) -> Any:
+        lane = lane_number()
+        busy = np.uint32(cuda.ballot_sync(ALL, length != np.uint32(0)))
+        if busy & np.uint32(busy - np.uint32(1)) == np.uint32(0):
+            owner = np.uint32(np.uint32(cuda.ffs(busy) - 1) & np.uint32(WARP - 1))
+            return owner, offset(shuffle(begin, owner) + offset(lane)), shuffle(length, owner)
+        upto = sum_up_to(length)
+        owner = owner_of(lane, upto)
+        before = offset(begin - offset(upto - length))
+        return owner, offset(shuffle(before, owner) + offset(lane)), shuffle(upto, 31)
+
+    return spread
+
+
+def _make_message(functions: Functions, arrays: ArrayTypes) -> Any:
+    """``message_of(source, owner, total, e, weights, state)``: the message along this lane's edge, if it has one.
+
+    ``source`` has the vertex, value and number of edges whose row this lane passed.
+    """
+    send, identity = functions.send, functions.identity
+    cast, context = make_cast(device, functions.message), make_context(device, functions.context)
+    weight_of = make_weight(device, arrays.has_weights)
+
+    @device
+    def signal_along(source: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+        u, value, length = source
+        out_degrees, in_degrees, superstep, parameters = state
+        signal = identity
+        if length > np.uint32(0):
+            ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], parameters)
+            signal = cast(send(value, ctx))
+        return shuffle(signal, owner)
+
+    @device
+    def message_along(source: Any, owner: Any, total: Any, e: Any, weights: Any, state: Any) -> Any:
+        u, value, _ = source
+        out_degrees, in_degrees, superstep, parameters = state
+        u, value, message = shuffle(u, owner), shuffle(value, owner), identity
+        if lane_number() < total:
+            ctx = context(u, superstep, len(out_degrees), out_degrees[u], in_degrees[u], parameters)
+            message = cast(send(value, weight_of(weights, e), ctx))
+        return message
+
+    return message_along if functions.per_edge else signal_along
+
+
+def _make_accepts(functions: Functions) -> Any:
+    receives: Any = functions.receives
+
+    @device
+    def by_value(value: Any, ctx: Any) -> Any:
+        return receives(value, ctx) != 0
+
+    @device
+    def always(value: Any, ctx: Any) -> Any:
+        return True
+
+    return always if receives is None else by_value
+
+
+def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
+    """``warp_chain(rows, vertices, superstep, row, limit, active, most, queue, control)``, which one warp calls.
+
+    Run at least one superstep, from ``row`` on and before ``limit``, and others while at most ``most`` edges are
+    active; at most 32 are at first. Return the next row, the active vertices, which ``queue`` has, their edges and
+    whether a hub is among them.
+    """
+    identity, offset = functions.identity, arrays.offset
+    get, put = make_get(device, functions.value), make_put(device, functions.value)
+    row_range, _ = make_ranges(offset)
+    spread, message_of, accepts = _make_spread(offset), _make_message(functions, arrays), _make_accepts(functions)
+    combine, differs = make_combine(functions), make_differs(device, functions.message)
+    context = make_context(device, functions.context)
+    change = make_change(device, functions, bits_of_float, always=False)
+
+    @device
+    def combine_alike(has_message: Any, key: Any, message: Any, total: Any) -> Any:
+        """Combine the messages to each vertex on the first lane with one; return whether this is such a lane."""
+        first, lane = lane_number(), lane_number()
+        if total > np.uint32(1):
+            first = _first_alike(key, total)
+        combined = combine(identity, message)
+        others = np.uint32(cuda.ballot_sync(ALL, has_message and first != lane))
+        while others != np.uint32(0):
+            k = np.uint32(cuda.ffs(others) - 1)
+            others = np.uint32(others & np.uint32(others - np.uint32(1)))
+            target, one = shuffle(first, k), shuffle(message, k)
+            if target == lane:
+                combined = combine(combined, one)
+        return has_message and first == lane and differs(combined, identity), combined
+
+    @device
+    def warp_chain(
+        rows: Any,
+        vertices: Any,
+        superstep: Any,
+        row: Any,
+        limit: Any,
+        active: Any,
+        most: Any,
+        queue: Any,
+        control: Any,
+    ) -> Any:
+        begins, ends, indices, weights = rows
+        out_degrees, in_degrees, parameters, values = vertices
+        lane = lane_number()
+        u, begin, length = np.uint32(0), offset(0), np.uint32(0)
+        if lane < np.uint32(active):
+            u = queue[lane]
+            begin, length = row_range(begins, ends, u)
+        value = get(values, u)
+        owner, e, total = spread(begin, length)
+        edges, has_hub = np.int64(total), False
+        while True:
+            v = np.uint32(0)
+            if lane < total:
+                v = indices[e]
+            state = (out_degrees, in_degrees, superstep + row - 1, parameters)
+            message = message_of((u, value, length), owner, total, e, weights, state)
+            has_message = lane < total and differs(message, identity)
+            begin, length, out_degree, in_degree = offset(0), np.uint32(0), np.int64(0), np.int64(0)
+            # What the lanes have written in the superstep before is visible to all of them.
+            cuda.syncwarp()
+            if has_message:
+                value, (begin, length) = get(values, v), row_range(begins, ends, v)
+                out_degree, in_degree = np.int64(out_degrees[v]), np.int64(in_degrees[v])
+            cuda.syncwarp()
+            key = v if has_message else _NO_VERTEX
+            has_message, message = combine_alike(has_message, key, message, total)
+            is_active, u = False, v
+            if has_message:
+                ctx = context(v, superstep + row, len(out_degrees), out_degree, in_degree, parameters)
+                has_message = accepts(value, ctx)
+                if has_message:
+                    is_active, value = change(value, message, ctx)
+                    put(values, v, value)
+            if not is_active:
+                length, out_degree = np.uint32(0), np.int64(0)
+            among = np.uint32(cuda.ballot_sync(ALL, is_active))
+            applied = cuda.popc(np.uint32(cuda.ballot_sync(ALL, has_message)))
+            has_hub = np.uint32(cuda.ballot_sync(ALL, out_degree > HUB_EDGES)) != np.uint32(0)
+            owner, e, total = spread(begin, length)
+            edges = shuffle(sum_of_warp(out_degree), 0) if has_hub else np.int64(total)
+            active = np.int64(cuda.popc(among))
+            if lane == np.uint32(0):
+                at = np.uint32(ROW + row * FIGURES)
+                control[at], control[np.uint32(at + np.uint32(1))] = active, edges
+                control[np.uint32(at + np.uint32(2))] = applied
+            row += 1
+            if active == 0 or has_hub or edges > most or row == limit:
+                break
+        if is_active:
+            below = np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))
+            queue[np.uint32(cuda.popc(below))] = u
+        return row, active, edges, has_hub
+
+    return warp_chain
