@@ -74,12 +74,6 @@ FAULTS = faults_in(
         f"{_BYTES}[grid-280]",
     ),
     (
-        "find returns the parent",
-        "    return parent\n\n\n@device\ndef _link",
-        "    return labels[v]\n\n\n@device\ndef _link",
-        f"{_BYTES}[grid-280]",
-    ),
-    (
         "find writes parents plainly",
         "            store_relaxed(labels, v, above)\n",
         "            labels[v] = above\n",

@@ -194,12 +194,6 @@ _WEIGHTS = faults_in(
 _HOST = faults_in(
     "host/graphs/device_csr.py",
     (
-        "the key of unstored edges is one of a stored edge",
-        "(n - 1 if edges.weight is None else n)",
-        "(n - 1)",
-        f"{_TESTS}test_it_equals_that_of_the_host[emulated5]",
-    ),
-    (
         "one more digit is sorted",
         "for shift in range(0, bits, kernels.DIGIT_BITS):",
         "for shift in range(0, bits + kernels.DIGIT_BITS, kernels.DIGIT_BITS):",

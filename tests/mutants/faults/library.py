@@ -17,12 +17,6 @@ _CHAINS = "tests/kernels/algorithms/test_components_memory.py::test_compress_fla
 _ATOMICS_FAULTS = faults_in(
     "kernels/library/atomics_cuda.py",
     ("atomics have the scope of the system", "'syncscope(\"device\") monotonic'", "'monotonic'", f"{_SCOPE}[sm_100]"),
-    (
-        "atomics have the scope of a block",
-        "'syncscope(\"device\") monotonic'",
-        "'syncscope(\"block\") monotonic'",
-        f"{_SCOPE}[sm_90]",
-    ),
     ("an unsigned minimum is signed", '_read_modify_write("umin"', '_read_modify_write("min"', f"{_ATOMICS}[32 bits]"),
     ("an unsigned maximum is signed", '_read_modify_write("umax"', '_read_modify_write("max"', f"{_ATOMICS}[64 bits]"),
     ("relaxed stores have the scope of a block", "st.relaxed.gpu", "st.relaxed.cta", _CHAINS),
@@ -38,7 +32,7 @@ _ATOMICS_FAULTS = faults_in(
         "a swap stores what it expects",
         "builder.cmpxchg(pointer, old, new,",
         "builder.cmpxchg(pointer, old, old,",
-        _UPDATES,
+        f"{_ATOMICS}[32 bits]",
     ),
 )
 _BITS = faults_in(
@@ -47,7 +41,7 @@ _BITS = faults_in(
         "the upper half of each word is read as the lower",
         "(position & np.uint32(31))) & np",
         "(position & np.uint32(15))) & np",
-        _BLOCKS,
+        "tests/conformance/test_shapes.py::test_aggregates_of_every_superstep[emulated-pull]",
     ),
     (
         "the upper half of each word is written as the lower",
@@ -55,7 +49,12 @@ _BITS = faults_in(
         "np.uint32(1) << (position & np.uint32(15))",
         _BLOCKS,
     ),
-    ("words of bitmaps have 16 bits", "bitmap[position >> np.uint32(5)]", "bitmap[position >> np.uint32(4)]", _BLOCKS),
+    (
+        "words of bitmaps have 16 bits",
+        "bitmap[position >> np.uint32(5)]",
+        "bitmap[position >> np.uint32(4)]",
+        "tests/conformance/test_shapes.py::test_numbers_of_vertices_around_block_boundaries[emulated-65-pull]",
+    ),
 )
 _WARPS = faults_in(
     "kernels/library/warps_cuda.py",
@@ -73,23 +72,11 @@ _WARPS = faults_in(
         _ROWS,
     ),
     (
-        "a sum of a warp leaves out neighbours",
-        "        value += shuffle(value, lane + distance)\n        distance = np.uint32(distance >> np.uint32(1))\n",
-        "        value += shuffle(value, lane + distance)\n        distance = np.uint32(distance >> np.uint32(2))\n",
-        _BLOCKS,
-    ),
-    (
         "sums of a warp go to all lanes",
         "value += shuffle(value, lane + distance)",
         "value += shuffle(value, lane ^ distance)",
         "",
         "Lane 0 adds the same partial sums in the same order; the results of other lanes are not used.",
-    ),
-    (
-        "the upper half of a shuffled word is shifted by 31",
-        "builder.trunc(builder.lshr(value, _I64(32)), _I32)",
-        "builder.trunc(builder.lshr(value, _I64(31)), _I32)",
-        _ROWS,
     ),
     ("shuffles from below clamp as those by index", "_CLAMP = {_UP: 0x00,", "_CLAMP = {_UP: 0x1F,", _ROWS),
     ("lanes are numbered within half a warp", "np.uint32(WARP - 1)", "np.uint32(WARP // 2 - 1)", _ROWS),

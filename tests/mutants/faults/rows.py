@@ -84,13 +84,7 @@ _PUSH = faults_in(
         "messages per source reach those who take none",
         "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message)",
         "if True:\n                    is_first = deliver(inbox, sink[0], v, message)",
-        f"{_RECEIVERS}[emulated:1-push-3-per source]",
-    ),
-    (
-        "messages per edge reach those who take none",
-        "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message_along",
-        "if True:\n                    is_first = deliver(inbox, sink[0], v, message_along",
-        f"{_RECEIVERS}[emulated:1-push-3-per edge]",
+        f"{_READ_ONCE}[search-push-short]",
     ),
     (
         "bounds of rows are read by inactive lanes",
@@ -118,12 +112,6 @@ _COMBINE = faults_in(
         "if signed(bits) >= 0:",
         "if True:",
         f"{_COMBINERS}test_extreme_messages[emulated:1-min of float32]",
-    ),
-    (
-        "a lost swap is not repeated",
-        "            if found == old:\n                return old\n",
-        "            return old\n",
-        f"{_COMBINERS}test_messages_are_combined_as_by_numpy[emulated-and of bool]",
     ),
 )
 _PULL = faults_in(
