@@ -7,7 +7,10 @@ must also go wrong where one of the rules that it needs is taken away.
 from __future__ import annotations
 
 import gc
+import time
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -300,6 +303,20 @@ def test_only_dropped_results_make_the_device_wait(device: cuda.CudaDevice) -> N
     for work in (lambda: device.full(SIZE, 1, np.int32), device.available_memory, device.trim):
         work()
         assert device._device.waits == 1
+
+
+def test_threads_that_return_dropped_results_take_turns(device: cuda.CudaDevice) -> None:
+    class Slow(deque[Any]):
+        def __len__(self) -> int:
+            size = super().__len__()
+            time.sleep(0.02)
+            return size
+
+    device._dropped = Slow([device.full(SIZE, 1, np.int32)])
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(device._reclaim) for _ in range(2)]
+    assert [one.result() for one in found] == [None, None]
+    assert not device._dropped
 
 
 def test_tuples_are_handed_out_part_by_part(device: cuda.CudaDevice) -> None:
