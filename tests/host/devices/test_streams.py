@@ -203,6 +203,16 @@ def uploaded_in_parts(device: cuda.CudaDevice) -> Found:
     return (found, waited), ([*range(21), *range(20, -1, -2)], 0)
 
 
+def modified_after_a_copy(device: cuda.CudaDevice) -> Found:
+    """A user modifies an array on a stream that does not block, once its copy has been made."""
+    array, stream = device.upload(np.arange(SIZE, dtype=np.int32)), Stream(non_blocking=True)
+    device._stream.synchronize()
+    copied = device.copy(array, np.uint32)
+    write(stream, array, 9)
+    stream.synchronize()
+    return device.download(copied).tolist(), list(range(SIZE))
+
+
 # Rules, each of which is taken away.
 
 
@@ -272,6 +282,7 @@ SCENARIOS: dict[Callable[[cuda.CudaDevice], Found], tuple[Callable[[pytest.Monke
     result_before_it_is_complete: (without_loans, without_completion),
     released_by_its_owner: (without_completion,),
     uploaded_in_parts: (without_waiting_for_buffers, with_waiting_for_copies),
+    modified_after_a_copy: (without_completion,),
 }
 
 
@@ -291,6 +302,18 @@ def test_a_scenario_without_a_rule(scenario: Any, fault: Any, fake: FakeCupy, mo
     fault(monkeypatch)
     found, expected = scenario(devices.get_device("cuda:1"))
     assert found != expected
+
+
+def test_the_host_fills_one_buffer_while_the_gpu_reads_the_other(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+    array, source = device.empty(12, np.uint32), np.arange(12, dtype=np.uint32)
+    done = device._stream.work.done
+    with device._current():
+        device._uploads.copy(array[:8], source[:8])
+        assert device._stream.work.done == done
+        device._uploads.copy(array[8:], source[8:])
+        assert device._stream.work.done > done
+    assert device.download(array).tolist() == source.tolist()
+    assert fake.pinned.count(16) == 2
 
 
 def test_only_dropped_results_make_the_device_wait(device: cuda.CudaDevice) -> None:
