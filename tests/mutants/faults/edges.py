@@ -44,7 +44,7 @@ _EDGES_CUDA = faults_in(
     ),
     (
         "a push for a sum reaches those who take nothing",
-        "if place < total and receives(indices[e], arrays):",
+        "if place < total and receives(load_once(indices, e), arrays):",
         "if place < total:",
         "tests/conformance/test_operators.py::test_sums_over_edges[emulated-push]",
     ),
@@ -168,7 +168,7 @@ _PULL_EDGES_CUDA = faults_in(
     ),
     (
         "rows of vertices that take nothing are looked up",
-        "if cuda.ballot_sync(ALL, wanted) != 0:",
+        "if np.uint32(cuda.ballot_sync(ALL, wanted)) != np.uint32(0):",
         "if True:",
         f"{_COUNTS}test_a_pull_reads_no_rows_where_nobody_receives",
     ),

@@ -8,7 +8,6 @@ _ROWS = "tests/conformance/test_shapes.py::test_rows_of_every_length[emulated:1-
 _BLOCKS = "tests/conformance/test_shapes.py::test_numbers_of_vertices_around_block_boundaries[emulated-65-push]"
 _ATOMICS = "tests/conformance/test_atomics.py::test_atomics_do_the_same_on_every_device"
 _SCOPE = "tests/kernels/library/test_atomics_cuda.py::test_one_instruction_of_the_scope_of_the_gpu"
-_UPDATES = "tests/conformance/test_atomics.py::test_lost_updates_do_not_occur"
 _BARRIER = (
     "tests/kernels/library/test_grid_barrier.py::test_all_blocks_see_what_the_others_wrote_before_the_barrier[emulated]"
 )
@@ -94,12 +93,6 @@ _PORTABLE = faults_in(
         "atomic stores are plain",
         "return lambda array, index, value: atomics_cuda.store_relaxed(array, index, value)",
         "def plain(array, index, value):\n        array[index] = value\n    return plain",
-        "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
-    ),
-    (
-        "floats are swapped with what a plain load found",
-        "number(value), atomics_cuda.load_relaxed(array, index)",
-        "number(value), array[index]",
         "tests/kernels/test_ptx.py::test_the_kernels_of_operators",
     ),
     (

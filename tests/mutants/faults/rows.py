@@ -8,8 +8,6 @@ _SHAPES = "tests/conformance/test_shapes.py::"
 _ROWS = f"{_SHAPES}test_rows_of_every_length"
 _COUNTS = "tests/kernels/programs/test_counts.py::"
 _READ_ONCE = f"{_COUNTS}test_each_edge_is_read_once"
-_LEFT = f"{_COUNTS}test_rows_are_left_when_their_message_is_final"
-_RECEIVERS = "tests/conformance/test_receivers.py::test_only_receivers_take_messages"
 _SIZES = "tests/kernels/programs/test_sizes_cuda.py::"
 _COMBINERS = "tests/conformance/test_combiners.py::"
 _HUBS = f"{_SIZES}test_more_hubs_than_a_block_has_warps"
@@ -129,18 +127,6 @@ _PULL = faults_in(
         f"{_ROWS}[emulated:1-pull-1]",
     ),
     (
-        "rows are read after any message was found",
-        "    if functions.takes_any:\n        return True, is_a_message",
-        "    if functions.takes_any:\n        return False, never",
-        f"{_LEFT}[hub]",
-    ),
-    (
-        "rows are read after their message is final",
-        "                wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)\n",
-        "",
-        f"{_LEFT}[hub]",
-    ),
-    (
         "pulled rows end one edge early",
         "is_final(message) or upto <= base",
         "is_final(message) or upto <= base + np.uint32(1)",
@@ -193,30 +179,6 @@ _PULL = faults_in(
         "arrays.inbox, arrays.inbox, items=WARPS)",
         "arrays.inbox, arrays.inbox)",
         f"{_HUBS}[9]",
-    ),
-    (
-        "a hub takes a piece of the next",
-        "while piece < firsts[i + np.uint32(1)]:",
-        "while piece <= firsts[i + np.uint32(1)]:",
-        f"{_HUBS}[8]",
-    ),
-    (
-        "only some pieces of a hub are combined",
-        "and lane == np.uint32(WARP - 1):",
-        "and lane == np.uint32(0):",
-        f"{_HUBS}[8]",
-    ),
-    (
-        "all lanes write a hub's message",
-        "if i < np.uint32(len(hubs)) and lane == np.uint32(WARP - 1):\n            put",
-        "if i < np.uint32(len(hubs)):\n            message = shuffle(message, 31)\n            put",
-        f"{_COUNTS}test_pieces_of_a_hub_are_combined_once",
-    ),
-    (
-        "a hub's pieces replace those of other partitions",
-        "combined(cast(get(inbox, hubs[i])), message)",
-        "message",
-        f"{_SHAPES}test_stars[emulated-5000 pull 2]",
     ),
 )
 _RANGES = faults_in(
