@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +109,8 @@ def test_launches_of_an_operator(name: str) -> None:
     frontier = gp.Frontier(gp.Graph.from_edgelist([31] * 4, [40, 41, 42, 43], num_vertices=N), device="emulated")
     marks = frontier.upload(np.zeros(N, np.int32))
     other = "fold" if name == "sum_over_vertices" else "clear"
-    for hops in range(1, 4):
+    for hops in range(1, 5):
         found, readbacks = count_launches(device, functools.partial(LAUNCHES[name], frontier, [marks, hops]))
         assert readbacks == 1
-        assert (found == {name: 1, other: 1}) or (hops == 1 and found == {name: 1})
+        assert found == {name: 1, other: 1} or (hops <= 2 and found == {name: 1})
+        gc.collect()  # frames of the first call's compilation, in cycles of Numba's exceptions, keep storage
