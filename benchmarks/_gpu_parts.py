@@ -102,7 +102,8 @@ def run_tests(settings: Settings, save: Save) -> None:
     if find_spec("pytest") is None:
         return save({"skipped": "pytest is not installed: pip install gpu-pregel[test]"})
     root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--tb=short", "--maxfail=20", *settings.tests]
+    workers = str(min(4, os.cpu_count() or 1))
+    command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--tb=short", "--maxfail=20", *settings.tests]
     lines: list[str] = []
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None

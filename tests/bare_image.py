@@ -11,7 +11,7 @@ import pytest
 
 INSTALLED = (
     *("cloudpickle", "cuda-bindings", "cuda-core", "cupy-cuda12x", "cupy-cuda13x", "hypothesis", "networkx", "numba"),
-    *("numba-cuda", "numpy", "pandas", "pyarrow", "pytest", "pytest-xdist", "scipy", "tqdm"),
+    *("numba-cuda", "numpy", "pyarrow", "pytest", "pytest-xdist", "scipy", "tqdm"),
 )
 """What the image of a GPU machine has; what these packages require is installed too."""
 

@@ -189,6 +189,7 @@ def test_instructions_that_the_simulator_cannot_run(instruction: str, message: s
         ("ld.acquire.gpu.u32 %r4, [%rd1];", "ld.cg.u32"),
         ("ld.volatile.shared.u32 %r4, [%rd1];", "ld.shared.u32"),
         ("ld.global.L1::evict_first.u32 %r4, [%rd1];", "ld.global.u32"),
+        ("ld.global.nc.L1::evict_first.u32 %r4, [%rd1];", "ld.global.u32"),
         ("st.relaxed.gpu.u64 [%rd1], %rd2;", "st.u64"),
         ("fence.acq_rel.gpu;", "membar.gl"),
         ("membar.cta;", "membar.cta"),

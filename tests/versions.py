@@ -2,7 +2,8 @@
 
 ``python -m tests.versions`` installs each version by pip into its own temporary folder, puts a combination of folders
 before the installed packages, lowers kernels of connected components and links them for several chips, and prints a row
-per combination. ``--numba`` tries another version of Numba. NVIDIA's compilers are those installed.
+per combination. ``--numba`` tries another version of Numba. NVIDIA's compilers are those installed; ``--here`` tries
+the packages of an environment as they are, such as one with the extra ``cuda12``.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def main() -> None:
     parser.add_argument("--numba-cuda", nargs="+", metavar="VERSION", default=NUMBA_CUDA)
     options = parser.parse_args()
     if options.here:
-        names = ("numba", "numba-cuda", "cuda-core", "cuda-bindings")
+        names = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "cuda-toolkit")
         print("links with", *(f"{name} {version(name)}" for name in names), link_kernels())
         return
     with tempfile.TemporaryDirectory() as name:

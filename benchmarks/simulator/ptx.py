@@ -245,7 +245,7 @@ class _Rewriter:
 def _without_order(opcode: str) -> str:
     """Remove memory order, scope and eviction priority; ordered loads read from the L2 cache."""
     words = opcode.split(".")
-    kept = [word for word in words if word not in _ORDER_WORDS and "::" not in word]
+    kept = [word for word in words if word not in (*_ORDER_WORDS, "nc") and "::" not in word]
     if words[0] == "ld" and {"relaxed", "acquire", "volatile"} & set(words) and "shared" not in words:
         kept.insert(1 + ("global" in kept), "cg")
     return ".".join(kept)

@@ -6,6 +6,7 @@ has few edges, its vertices look for vertices not yet reached; when it has many,
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,9 @@ from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import to_host
-from gpu_pregel.host.programs.frontier import Frontier
-from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.phases import Phases
-from gpu_pregel.kernels.library import atomics
 
 Array = np.ndarray[Any, Any]
 
@@ -154,66 +152,46 @@ def bfs(
         hops, parents = _CpuSearch(graph, target, phases).run(sources, limit)
         stats, trace = phases.stats(), phases.trace()
     else:
-        levels = _search_levels(graph, sources, limit, device=device, progress=progress)
-        frontier = Frontier(graph, device=device, progress=progress)
-        hops, parents = levels.values, _find_parents(frontier, sources, levels.values)
-        stats = frontier.stats()
-        stats |= {key: stats[key] + levels.stats[key] for key in ("seconds", "compile_seconds")}
-        trace = (*({"phase": "search levels", **row} for row in levels.trace), *frontier.trace())
+        found = _search_levels(graph, sources, limit, device=device, progress=progress)
+        hops, parents = found.values
+        stats = {key: found.stats[key] for key in ("device", "threads", "seconds", "compile_seconds")}
+        trace = tuple({"phase": "search levels", **row} for row in found.trace)
     return Hops(graph, stats, trace, sources=sources, max_hops=max_hops, hops=hops, parents=parents)
 
 
-_LEVELS = VertexProgram(
-    value=np.int32,
-    init=lambda ctx: -1,  # noqa: ARG005
-    message=lambda value, ctx: value + 1,  # noqa: ARG005
-    combine="any",
-    receives=lambda value, ctx: value < 0,  # noqa: ARG005
-    apply=lambda value, incoming, ctx: incoming,  # noqa: ARG005
-)
+@functools.cache
+def _levels(dtype: type[np.signedinteger[Any]]) -> VertexProgram:
+    """Return the program of a search; ``dtype`` is that of the parents.
+
+    A vertex takes one message: the first that reaches it, from the smallest vertex of the level before its own.
+    """
+    return VertexProgram(
+        value={"hops": np.int32, "parents": dtype},
+        init=lambda ctx: (-1, -1),  # noqa: ARG005
+        message=lambda value, ctx: ctx.vertex,  # noqa: ARG005
+        message_type=dtype,
+        combine="min",
+        ascending=True,
+        receives=lambda value, ctx: value.hops < 0,  # noqa: ARG005
+        apply=lambda value, incoming, ctx: (ctx.superstep, incoming),  # noqa: ARG005
+    )
 
 
 def _search_levels(graph: Graph, sources: Array, limit: int, *, device: DeviceName, progress: bool) -> ProgramResult:
-    """Find the hops level by level: ``apply`` changes a vertex once, when the first message reaches it."""
-    hops = np.full(graph.num_vertices, -1, np.int32)
-    hops[sources] = 0
+    """Find hops and parents level by level."""
+    n = graph.num_vertices
+    dtype = np.int32 if n <= _MAX_HOPS else np.int64
+    hops, parents = np.full(n, -1, np.int32), np.full(n, -1, dtype)
+    hops[sources], parents[sources] = 0, sources
     return run(
-        *(graph, _LEVELS),
-        initial=hops,
+        *(graph, _levels(dtype)),
+        initial=(hops, parents),
         frontier=sources,
         device=device,
         max_supersteps=limit + 1,
         on_limit="return",
         progress=progress,
     )
-
-
-def _is_reached(v: Any, hops: Any) -> Any:
-    return hops[v] >= 0
-
-
-def _choose_parent(u: Any, v: Any, weight: Any, hops: Any, parents: Any) -> Any:
-    if hops[v] == hops[u] + 1:
-        atomics.min(parents, v, u)
-    return 0
-
-
-def _mark_unreached(v: Any, hops: Any, parents: Any) -> Any:
-    if hops[v] < 0:
-        parents[v] = -1
-    return 0
-
-
-def _find_parents(everything: Frontier, sources: Array, hops: Any) -> Any:
-    """Return each vertex's smallest neighbour of the level before its own."""
-    n = everything.graph.num_vertices
-    first = np.full(n, n, np.int32 if n <= _MAX_HOPS else np.int64)
-    first[sources] = sources
-    parents = everything.upload(first)
-    reached = process_vertices(_is_reached, everything, [hops], returns="frontier")
-    process_edges(_choose_parent, reached, [hops, parents], returns="sum")
-    process_vertices(_mark_unreached, everything, [hops, parents])
-    return parents
 
 
 class _CpuSearch:

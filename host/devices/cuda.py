@@ -240,7 +240,8 @@ class CudaDevice:
     def _reclaim(self) -> None:
         """Return the memory of arrays that were handed out and dropped to the pool, after all work of the GPU."""
         if self._dropped:
-            dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
+            with self._lock:  # another thread may take some of them
+                dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
             self._cupy.synchronize_device(self._device)
             dropped.clear()
 

@@ -195,6 +195,7 @@ def _compile(
         is_active=one.get("active"),
         aggregators=tuple(aggregators),
         parameters=_parameters(program),
+        ascending=program.ascending,
     )
     if guard is not None:
         functions = guard(functions, checks.argument_types(dtypes))
@@ -240,6 +241,8 @@ def fingerprint_program(program: VertexProgram, *, has_weights: bool, with_packa
     fingerprint.add(program.init, program.message, program.apply, program.initially_active, program.active)
     if program.receives is not None:
         fingerprint.add("receives", program.receives)
+    if program.ascending:
+        fingerprint.add("ascending")
     for combine in (program.combine, *(aggregator.combine for aggregator in program.aggregators.values())):
         fingerprint.add(combine if isinstance(combine, str) else (combine.function, combine.identity))
     for name, aggregator in program.aggregators.items():

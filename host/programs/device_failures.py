@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from gpu_pregel.errors import DeviceError, NotEnoughMemoryError
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
 
 
-@contextmanager
-def explaining_failures(master: Master[Any, Any, Any], journal: Journal | None) -> Iterator[None]:
-    """Add what is saved, and what to do, to the errors of a device."""
-    try:
-        yield
-    except (DeviceError, NotEnoughMemoryError) as error:
-        finished = f"{master.superstep:,} superstep{'s' * (master.superstep != 1)}"
-        raise type(error)(f"{error}\nThe run had finished {finished}; {_what_is_saved(journal)}") from error
+def explain_failure(master: Master[Any, Any, Any], journal: Journal | None) -> str:
+    """Return how far a run has come, what is saved, and how to continue."""
+    finished = f"{master.superstep:,} superstep{'s' * (master.superstep != 1)}"
+    return f"The run had finished {finished}; {_what_is_saved(journal)}"
 
 
 def _what_is_saved(journal: Journal | None) -> str:

@@ -64,8 +64,11 @@ class DirectionCosts:
         sources = 2 * SECTOR * active_edges * n / max(1, self.edges)
         return active_edges * per_edge + sources + 3 * n / 8
 
-    def pull(self, active_edges: int) -> float:
-        """Return the cost of a pull from vertices with ``active_edges`` edges."""
+    def pull(self, active_edges: int, unexplored: int | None = None) -> float:
+        """Return the cost of a pull from vertices with ``active_edges`` edges.
+
+        The receivers have ``unexplored`` edges. Default: all.
+        """
         n, share = self.vertices, active_edges / max(1, self.edges)
         cost = n * (self.row + 2 * self.message + self.value)
         if self.has_signals:
@@ -73,7 +76,8 @@ class DirectionCosts:
             per_edge = self.edge + self._access(n * self.message)
         else:
             per_edge = self.edge + self._access(n / 8) + share * self._access(n * self.value)
-        return cost + self._edges_read(share) * per_edge
+        edges_read = self._edges_read(share)
+        return cost + (edges_read if unexplored is None else min(edges_read, unexplored)) * per_edge
 
     def _edges_read(self, share: float) -> float:
         """Return the edges that a pull reads if any edge comes from an active vertex with probability ``share``."""

@@ -29,20 +29,35 @@ class DirectionRule:
     stored_edges : int
     costs : DirectionCosts or None
         Of the program on its GPU; None elsewhere.
+    search_vertices : int or None
+        The number of vertices if each of them takes one message and sends once, as in a search; else None.
     """
 
     mode: str
     can_push: bool
     stored_edges: int
     costs: DirectionCosts | None = None
+    search_vertices: int | None = None
 
-    def choose(self, activity: Activity) -> str:
-        """Return "push" if few edges are active, else "pull", unless the mode decides."""
+    def choose(self, activity: Activity, sent: int = 0) -> str:
+        """Return "push" if few edges are active, else "pull", unless the mode decides.
+
+        ``sent`` is the number of edges along which vertices have sent in earlier supersteps.
+        """
         if self.mode != "auto":
             return self.mode
         if not self.can_push:
             return "pull"
-        return "push" if activity.active_edges <= self._most_pushed else "pull"
+        edges = activity.active_edges
+        if self.search_vertices is not None and 0 < sent <= self.stored_edges - edges:
+            return "push" if self._is_pushed(edges, self.stored_edges - sent - edges, self.search_vertices) else "pull"
+        return "push" if edges <= self._most_pushed else "pull"
+
+    def _is_pushed(self, edges: int, unexplored: int, vertices: int) -> bool:
+        """Whether a search pushes, as a pull reads only the rows of vertices that it has not reached."""
+        if self.costs is not None:
+            return self.costs.push(edges) < self.costs.pull(edges, unexplored)
+        return edges * PULL_SHARE < min(self.stored_edges, vertices + unexplored)
 
     @cached_property
     def _most_pushed(self) -> int:
@@ -59,6 +74,7 @@ def make_direction_rule(
     compiled: CompiledProgram,
     stored_edges: int,
     *,
+    vertices: int | None = None,
     mode: str,
     deterministic: bool,
     costs: DirectionCosts | None = None,
@@ -67,7 +83,8 @@ def make_direction_rule(
     obstacle = _push_obstacle(program, compiled, deterministic)
     if mode == "push" and obstacle:
         raise ArgumentError(f"mode='push' is not possible: {obstacle}; use mode='pull' or 'auto'")
-    return DirectionRule(mode, obstacle is None, stored_edges, costs)
+    is_search = program.receives is not None and program.takes_first
+    return DirectionRule(mode, obstacle is None, stored_edges, costs, vertices if is_search else None)
 
 
 def _push_obstacle(program: VertexProgram, compiled: CompiledProgram, deterministic: bool) -> str | None:

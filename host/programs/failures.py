@@ -37,10 +37,11 @@ class FailureReport:
     def error_of(
         self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[Any, ...]
     ) -> VertexError:
-        """Return the error for a function that raised in a superstep.
+        """Return the error for a function that raised in a superstep; a message is sent in the one before.
 
         The kernels leave what the function was called with: value and inbox of the vertex, and the aggregates.
         """
+        called = superstep - (failure.role == "message")
         role, vertex = failure.role, self._graph.to_ids(np.array([failure.vertex])).tolist()[0]
         function = _function_of(self._program.declaration, role)
         try:
@@ -48,13 +49,13 @@ class FailureReport:
         except VertexError as error:
             return error
         except Exception as error:
-            failed = VertexError(role, vertex, superstep, _text(error), line_of(function, error.__traceback__))
+            failed = VertexError(role, vertex, called, _text(error), line_of(function, error.__traceback__))
             failed.__cause__ = error
             return failed
         problem = f"{failure.exception} in compiled code"
         if role != "combine":
             problem += ", but not in Python, where integers are exact and floats have 64 bits"
-        return VertexError(role, vertex, superstep, problem, line_of(function))
+        return VertexError(role, vertex, called, problem, line_of(function))
 
     def _repeat(
         self, failure: FunctionFailure, superstep: int, state: ProgramState, parameters: tuple[Any, ...]

@@ -17,6 +17,7 @@ from gpu_pregel.host.arguments import check_choice, check_flag
 from gpu_pregel.host.programs.bodies import Bodies, check_function, kind_of
 from gpu_pregel.host.programs.directions import MODES, PULL_SHARE, Mode
 from gpu_pregel.host.programs.frontier import Frontier
+from gpu_pregel.host.superstep.failures import explaining_failures
 
 RESULTS = ("frontier", "sum")
 
@@ -33,6 +34,7 @@ def process_vertices(
 ) -> Frontier: ...
 
 
+@explaining_failures()
 def process_vertices(
     body: Callable[..., Any],
     frontier: Frontier,
@@ -116,6 +118,7 @@ def process_edges(
 ) -> int | float: ...
 
 
+@explaining_failures()
 def process_edges(
     body: Callable[..., Any],
     frontier: Frontier,

@@ -52,6 +52,7 @@ class NumericPolicy:
         self._state, self._directions, self._halt = state, directions, halt
         self._activity, self._totals = start or (Activity(0, 0), state.initial_totals)
         self._direction, self._superstep, self._compiled = "init", 0, 0.0
+        self._sent = 0
 
     @property
     def totals(self) -> tuple[Any, ...]:
@@ -67,7 +68,7 @@ class NumericPolicy:
     def order(self, superstep: int) -> str:
         """Choose the direction; superstep 0 initialises."""
         self._superstep, self._compiled = superstep, compile_seconds()
-        self._direction = self._directions.choose(self._activity) if superstep else "init"
+        self._direction = self._directions.choose(self._activity, self._sent) if superstep else "init"
         return self._direction
 
     def execute(
@@ -121,6 +122,7 @@ class NumericPolicy:
 
     def commit(self, folded: FoldedSuperstep[NumericChange]) -> None:
         """Start the next superstep from here; values and frontier are already in place."""
+        self._sent += self._activity.active_edges
         self._activity, self._totals = folded.change
 
     def receive(self, part: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.programs.parameters import Parameter, as_number_dtype, check_name, declare_parameters
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -78,6 +79,9 @@ class VertexProgram:
     receives : callable, optional
         Only vertices for which ``receives(value, ctx)`` is true take messages; messages to others are dropped. Called
         with the value and the ``ctx`` that ``apply`` would get. A pull skips the other vertices. Default: all receive.
+    ascending : bool, default False
+        With ``combine="min"``, the program promises that the messages to a vertex in a superstep do not decrease with
+        the number of their source, such as that number itself, so a pull stops at the first one.
     active : "changed", "always" or callable, default "changed"
         Which vertices send after a superstep: those whose value changed in any bit; all, and then all run ``apply``
         too; or those for which ``active(old, new, ctx)`` is true.
@@ -134,6 +138,7 @@ class VertexProgram:
     apply: Callable[[Any, Any, VertexContext], Any]
     message_type: Any = None
     receives: Callable[[Any, VertexContext], Any] | None = None
+    ascending: bool = False
     active: Literal["changed", "always"] | Callable[[Any, Any, VertexContext], Any] = "changed"
     initially_active: Callable[[VertexContext], Any] | None = None
     aggregators: Mapping[str, Aggregator] = field(default_factory=dict)
@@ -150,6 +155,8 @@ class VertexProgram:
         _check_function("apply", self.apply, (3,), "(value, incoming, ctx)")
         if self.receives is not None:
             _check_function("receives", self.receives, (2,), "(value, ctx)")
+        if check_flag("ascending", self.ascending) and self.combine != "min":
+            raise ArgumentError(f"ascending=True requires combine='min', not {self.combine!r}; remove one of the two")
         if self.active not in ("changed", "always"):
             if not callable(self.active):
                 raise ArgumentError(f"active must be 'changed', 'always' or a function, not {self.active!r}")
@@ -174,6 +181,11 @@ class VertexProgram:
     def halt_takes_parameters(self) -> bool:
         """Whether ``halt`` is called with the parameters, too."""
         return self.halt is not None and _positional(self.halt) == 2
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether the first message in a row, whose sources ascend, is the combined one."""
+        return self.ascending or self.combine == "any"
 
     @property
     def sends_per_edge(self) -> bool:

@@ -44,7 +44,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         aggregates.append((name, dtype, start))
         folds.append(fold)
     per_edge = program.sends_per_edge
-    is_selective = program.receives is not None or program.combine == "any"
+    is_selective = program.receives is not None or program.takes_first
     return InterpretedProgram(
         value=value,
         message=message,

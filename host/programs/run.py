@@ -19,7 +19,7 @@ from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
 from gpu_pregel.host.graphs.results import VertexResult, to_host
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
-from gpu_pregel.host.programs.device_failures import explaining_failures
+from gpu_pregel.host.programs.device_failures import explain_failure
 from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import MODES, Mode, make_direction_rule
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
@@ -28,6 +28,7 @@ from gpu_pregel.host.programs.initial_values import initial_values
 from gpu_pregel.host.programs.parameters import parameter_values
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.program import VertexProgram
+from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import Master
 from gpu_pregel.host.superstep.progress import SuperstepProgress, announce_compilation
@@ -250,7 +251,11 @@ def run(
         compiled = compile_for_device(target, graph, program, check=check)
         costs = direction_costs(target.gpu, compiled, graph)
         directions = make_direction_rule(
-            *(program, compiled, graph.num_edges), mode=mode, deterministic=deterministic, costs=costs
+            *(program, compiled, graph.num_edges),
+            vertices=graph.num_vertices,
+            mode=mode,
+            deterministic=deterministic,
+            costs=costs,
         )
         state = make_state(
             *(target, graph, compiled),
@@ -267,7 +272,7 @@ def run(
         policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            with explaining_failures(master, journal):
+            with explaining_failures(lambda: explain_failure(master, journal)):
                 status = master.run()
     result = ProgramResult(
         graph=graph,

@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.superstep.failures import explaining_failures
 from gpu_pregel.host.superstep.progress import ProgressBar
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
@@ -37,7 +38,7 @@ class Phases:
     def measure(self, name: str) -> Iterator[ProgressBar]:
         """Record what is launched in the context as the phase ``name``."""
         begin, compiled = perf_counter(), compile_seconds()
-        with ProgressBar(name, shown=self._shown) as bar:
+        with ProgressBar(name, shown=self._shown) as bar, explaining_failures():
             yield bar
             self._device.synchronize()
         compiled = compile_seconds() - compiled

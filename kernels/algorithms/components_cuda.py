@@ -16,6 +16,7 @@ from numba import cuda, types
 from gpu_pregel.kernels.library.atomics_cuda import compare_and_swap, fetch_and_add, fetch_and_umin, store_relaxed
 from gpu_pregel.kernels.library.hash_cuda import mix
 from gpu_pregel.kernels.library.jit_cuda import BLOCK, OFFSETS, WARP, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, shuffle
 
 FEW_EDGES = 4
@@ -189,7 +190,7 @@ def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -
         row, first, last = shuffle(u, owner), shuffle(begin, owner), shuffle(length, owner)
         k = np.uint64(lane)
         while k < last:
-            _link(labels, _find(labels, row), indices[first + k])
+            _link(labels, _find(labels, row), load_once(indices, first + k))
             k += np.uint64(WARP)
             if both_ways and k < last and _find(labels, row) == _find(labels, giant):
                 k = last
@@ -202,7 +203,7 @@ def link(indptr: Any, indices: Any, both_ways: Any, largest: Any, labels: Any) -
         row = rows[np.uint32(i)]
         e, last = np.uint64(indptr[row]) + first, np.uint64(indptr[row + np.uint32(1)])
         while e < last:
-            _link(labels, _find(labels, row), indices[e])
+            _link(labels, _find(labels, row), load_once(indices, e))
             e += np.uint64(BLOCK)
             if both_ways and e < last and _find(labels, row) == _find(labels, giant):
                 e = last

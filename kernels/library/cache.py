@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import os
 import pickle
 import re
@@ -35,6 +36,8 @@ LIMIT_VARIABLE = "GPU_PREGEL_CACHE_BYTES"
 DEFAULT_LIMIT = 256 << 20
 _GRACE_SECONDS = 60
 """Entries that were written or used more recently are kept: another process may be writing one."""
+_TRIM_SECONDS = 60
+"""How long a process that saves entries does not look at the size of the cache again."""
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
 _FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|bin|json)(?:\.tmp\.[0-9a-f]+)?")
 """The files of an entry: Numba's index and data, or a value, and temporary files of interrupted writes."""
@@ -90,6 +93,18 @@ def trim_cache() -> None:
         excess -= entry.size
 
 
+_last_trim = -math.inf
+
+
+def _trim_if_due() -> None:
+    """Trim the cache unless this process has done so lately: reading the folder takes longer than saving an entry."""
+    global _last_trim
+    now = time.monotonic()
+    if now - _last_trim >= _TRIM_SECONDS:
+        _last_trim = now
+        trim_cache()
+
+
 class _Entry(NamedTuple):
     """The files of one compiled function."""
 
@@ -135,14 +150,14 @@ def load_value(name: str) -> Any:
 
 
 def save_value(name: str, value: Any) -> None:
-    """Save a value that can be pickled, if the disk allows it, and trim the cache."""
+    """Save a value that can be pickled, if the disk allows it, and trim the cache if that is due."""
     path = _value_path(name)
     with contextlib.suppress(OSError):
         if path is not None:
             temporary = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
             temporary.write_bytes(_sealed(pickle.dumps(value)))
             os.replace(temporary, path)
-    trim_cache()
+    _trim_if_due()
 
 
 def _value_path(name: str) -> Path | None:
@@ -210,7 +225,7 @@ class KernelCache(caching.FunctionCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save a compiled function if the disk allows it, and trim the cache."""
+        """Save a compiled function if the disk allows it, and trim the cache if that is due."""
         if cache_directory() is not None and self._entry_name is not None:
             self._save(sig, data)
         if self._timer is not None:
@@ -225,7 +240,7 @@ class KernelCache(caching.FunctionCache):
             except Exception:  # the index is damaged
                 self.flush()
                 super().save_overload(sig, data)
-        trim_cache()
+        _trim_if_due()
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         """Return the key within an entry, whose name identifies the function."""

@@ -16,6 +16,7 @@ from numba import cuda, types
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_add, fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.fields import make_weight
 from gpu_pregel.kernels.programs.frontier_cuda import BUFFER, EDGES, append, gather
@@ -175,7 +176,7 @@ def _make_push_frontier(functions: EdgeFunctions) -> Kernel:
             e = position(shuffle(before, owner) + position(place))
             source, v, is_new = shuffle(u, owner), np.uint32(0), False
             if place < total:
-                v = indices[e]
+                v = load_once(indices, e)
                 if receives(v, arrays) and call(source, v, weights, e, arrays):
                     was = fetch_and_or(found, v >> np.uint32(5), bit(v))
                     is_new = was & bit(v) == np.uint32(0)
@@ -225,8 +226,8 @@ def _make_push_sum(functions: EdgeFunctions) -> Kernel:
             owner = owner_of(place, upto)
             e = position(shuffle(before, owner) + position(place))
             source = shuffle(u, owner)
-            if place < total and receives(indices[e], arrays):
-                own += call(source, indices[e], weights, e, arrays)
+            if place < total and receives(load_once(indices, e), arrays):
+                own += call(source, load_once(indices, e), weights, e, arrays)
             place = np.uint32(place + np.uint32(WARP))
         own = sum_of_warp(own)
         if lane == np.uint32(0) and warp < np.uint32(len(partials)):

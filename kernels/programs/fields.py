@@ -119,13 +119,15 @@ class Functions:
     aggregators: tuple[tuple[str, Callable[..., Any], Callable[..., Any], np.dtype[Any], Any], ...]
     """The name, function of (old, new, ctx), combiner, dtype and identity of each aggregator."""
     parameters: Parameters
+    ascending: bool = False
+    """Whether the messages to a vertex do not decrease with the number of their source."""
     records: bool = False
     """Whether what the functions raise is recorded."""
 
     @property
     def is_selective(self) -> bool:
-        """Whether a pull need not read every row to its end: some vertices take no messages, or any message will do."""
-        return self.receives is not None or self.takes_any
+        """Whether a pull need not read every row to its end: some vertices take no messages, or the first will do."""
+        return self.receives is not None or self.takes_first
 
     @property
     def pulls_along_edges(self) -> bool:
@@ -136,6 +138,11 @@ class Functions:
     def takes_any(self) -> bool:
         """Whether all messages to a vertex are equal."""
         return self.built_in == "any"
+
+    @property
+    def takes_first(self) -> bool:
+        """Whether the first message in a row is the combined one."""
+        return self.takes_any or self.ascending
 
     @property
     def context(self) -> ContextFields:

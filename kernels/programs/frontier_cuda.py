@@ -94,7 +94,7 @@ def add_figures(count: Any, edges: Any, hubs: Any, control: Any) -> None:
     if thread < np.uint32(3):
         figures[thread] = 0
     cuda.syncthreads()
-    if cuda.ballot_sync(ALL, count != np.int64(0)) != 0:
+    if np.uint32(cuda.ballot_sync(ALL, count != np.int64(0))) != np.uint32(0):
         count, edges, hubs = sum_of_warp(count), sum_of_warp(edges), sum_of_warp(hubs)
         if lane_number() == np.uint32(0):
             fetch_and_add(figures, COUNT, count)
@@ -212,7 +212,7 @@ def list_words(
                 if by_degree:
                     pieces = pieces_of(np.int64(degrees[v]))
             place = np.uint32(place + np.uint32(cuda.popc(bits)))
-            if cuda.ballot_sync(ALL, pieces != np.int64(0)) != 0:
+            if np.uint32(cuda.ballot_sync(ALL, pieces != np.int64(0))) != np.uint32(0):
                 before = _list_hubs(v, pieces, before, hubs, firsts)
         base = np.uint32(base + np.uint32(WARP))
     if by_degree and warp == np.uint32(0):

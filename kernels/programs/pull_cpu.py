@@ -116,7 +116,7 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
     get, put = make_get(device, functions.value), make_put(device, functions.message)
     cast, differs = make_cast(device, functions.message), make_differs(device, functions.message)
     context, weight_of = make_context(device, functions.context), make_weight(device, has_weights)
-    is_receiver, takes_any = make_is_receiver(device, functions), functions.takes_any
+    is_receiver, takes_first = make_is_receiver(device, functions), functions.takes_first
     can_exit, absorbing = _early_exit(functions)
 
     def pull(
@@ -169,7 +169,7 @@ def _make_pull_selectively(functions: Functions, *, has_weights: bool) -> Any:
                             ctx = context(v, superstep, n, out_degrees[u], in_degrees[u], aggregates)
                             sent = cast(send_along(get(values, u), weight_of(in_weights, e), ctx))
                             message = cast(combine(message, sent))
-                            if takes_any or (can_exit and message == absorbing):
+                            if takes_first or (can_exit and message == absorbing):
                                 break
                     if differs(message, identity):
                         put(inbox, i, message)

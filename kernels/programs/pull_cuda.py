@@ -10,6 +10,7 @@ from numba import cuda, types
 
 from gpu_pregel.kernels.library.bits_cuda import get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, shuffle_up, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import (
@@ -221,8 +222,8 @@ def _make_wants(functions: Functions) -> Any:
 def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
     """``combine_rows(indices, state, begin, length, quota)``: the combined message of each lane's row.
 
-    Where any message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have found
-    none, and so on.
+    Where the first message will do, the warp reads ``quota`` edges of each row, then a quarter more of those that have
+    found none, and so on.
     """
     identity, offset = functions.identity, arrays.offset
     _, is_final = _make_is_final(functions)
@@ -248,7 +249,7 @@ def _make_combine_rows(functions: Functions, arrays: ArrayTypes, message_of: Any
         return message
 
     # Few rows hold a message that no other can change: reading them in parts would fetch sectors again.
-    return by_quota if functions.takes_any else at_once
+    return by_quota if functions.takes_first else at_once
 
 
 def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: Any) -> Any:
@@ -283,7 +284,7 @@ def _make_combine_parts(functions: Functions, arrays: ArrayTypes, message_of: An
                 if finished == ALL:
                     total = base
             if wanted:
-                part = message_of(state, indices[e], e)
+                part = message_of(state, load_once(indices, e), e)
             part = up_to(part, first)
             # The lane of the row's last edge holds the combination of all of them; the row's own lane fetches it.
             last = np.uint32(min(upto, np.uint32(base + np.uint32(WARP))) - base - np.uint32(1))
@@ -313,7 +314,7 @@ def _make_is_final(functions: Functions) -> tuple[bool, Any]:
     def never(message: Any) -> Any:
         return False
 
-    if functions.takes_any:
+    if functions.takes_first:
         return True, is_a_message
     return absorbing is not None, never if absorbing is None else is_absorbing
 

@@ -15,6 +15,7 @@ from numba import cuda, types
 from gpu_pregel.kernels.library.atomics_cuda import fetch_and_or
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, WARPS, Kernel, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_of_warp, sum_up_to
 from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions, make_calls
 from gpu_pregel.kernels.programs.frontier_cuda import add_figures, pieces_of
@@ -36,7 +37,7 @@ def _make_receiver(functions: EdgeFunctions, receives: Any) -> Any:
         v, begin, length = np.uint32(warp * np.uint32(WARP) + lane), position(0), np.uint32(0)
         if warp < row_warps(n):
             wanted = v < n and receives(v, arrays)
-            if cuda.ballot_sync(ALL, wanted) != 0:
+            if np.uint32(cuda.ballot_sync(ALL, wanted)) != np.uint32(0):
                 # The end of a row is the beginning of the next lane's.
                 begin = position(indptr[min(v, n)])
                 end = shuffle(begin, np.uint32(lane + np.uint32(1)))
@@ -149,7 +150,7 @@ def _make_pull_parts(functions: EdgeFunctions, number: Any) -> Any:
             e, row = position(shuffle(before, owner) + position(place)), shuffle(v, owner)
             called, result = False, False
             if place < total and (going >> owner) & np.uint32(1) != np.uint32(0):
-                u = indices[e]
+                u = load_once(indices, e)
                 if len(words) == 0 or get_bit(words, u):
                     called = True
                     if sums:

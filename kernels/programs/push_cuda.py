@@ -9,6 +9,7 @@ from numba import cuda, types
 
 from gpu_pregel.kernels.library.bits_cuda import bit, get_bit
 from gpu_pregel.kernels.library.jit_cuda import WARP, Kernel, device, kernel
+from gpu_pregel.kernels.library.loads_cuda import load_once
 from gpu_pregel.kernels.library.warps_cuda import ALL, lane_number, owner_of, shuffle, sum_up_to
 from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.combine_cuda import make_deliver
@@ -172,7 +173,7 @@ def _make_send_signals(functions: Functions, arrays: ArrayTypes, collect: Any) -
             message = shuffle(signal, owner)
             is_first, v = False, np.uint32(0)
             if position < total:
-                v = indices[e]
+                v = load_once(indices, e)
                 if is_receiver(state[5], v, len(state[0])):
                     is_first = deliver(inbox, sink[0], v, message)
             collect(is_first, v, sink)
@@ -209,7 +210,7 @@ def _make_send_messages(functions: Functions, arrays: ArrayTypes, collect: Any) 
             source = shuffle(u, owner)
             is_first, v = False, np.uint32(0)
             if position < total:
-                v = indices[e]
+                v = load_once(indices, e)
                 if is_receiver(state[5], v, len(state[0])):
                     is_first = deliver(inbox, sink[0], v, message_along(source, weight_of(weights, e), state))
             collect(is_first, v, sink)

@@ -17,7 +17,7 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs import device_graph
 from gpu_pregel.host.programs import operators_cuda
 from gpu_pregel.kernels.library import atomics
-from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.library.jit_cuda import BLOCK, WARPS
 from gpu_pregel.kernels.programs.edges_cuda import EdgeFunctions
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED
@@ -136,7 +136,10 @@ def test_a_thread_sums_over_several_vertices(monkeypatch: pytest.MonkeyPatch) ->
     assert device_graph._MOST_VERTICES + operators_cuda.MAX_BLOCKS * BLOCK <= 1 << 32
     monkeypatch.setattr(operators_cuda, "MAX_BLOCKS", 2)
     frontier = gp.Frontier(gp.Graph.from_edgelist([], [], num_vertices=3000), device="emulated")
-    assert gp.process_vertices(lambda v: v, frontier) == sum(range(3000))
+    for few, most in ((frontier.chosen([5, 7]), 1), (frontier, 2)):
+        assert gp.process_vertices(lambda v: v, few) == few.vertices().sum()
+        operators: Any = frontier._run.operators
+        assert [len(kept.partials) for kept in operators._sums.values()] == [most * WARPS]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32])

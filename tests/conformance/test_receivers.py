@@ -207,6 +207,31 @@ def test_any_takes_tuples(device: str, way: dict[str, Any]) -> None:
     assert bits.tolist() == np.where(expected < 0, 0, expected % 2).tolist()
 
 
+@ways(mode=("push", "pull"), partitions=(1, 3))
+def test_the_smallest_of_ascending_messages_is_taken(device: str, way: dict[str, Any]) -> None:
+    """Every fortieth vertex sends its number; vertex 2000 has several pieces of edges."""
+    program = gp.VertexProgram(
+        value=np.int32,
+        init=lambda ctx: -1,
+        initially_active=lambda ctx: ctx.vertex % 40 == 3,
+        message=lambda value, ctx: ctx.vertex,
+        combine="min",
+        ascending=True,
+        apply=lambda value, incoming, ctx: incoming,
+        active=lambda old, new, ctx: False,
+    )
+    random = np.random.default_rng(1)
+    src = np.concatenate([np.arange(4, 2000), random.integers(0, 2000, 4000)])
+    dst = np.concatenate([np.full(1996, 2000), random.integers(0, 300, 4000)])
+    graph = gp.Graph.from_edgelist(src, dst, num_vertices=2001, directed=True)
+    smallest = np.full(2001, 9999)
+    np.minimum.at(smallest, dst[src % 40 == 3], src[src % 40 == 3])
+    expected = np.where(smallest == 9999, -1, smallest)
+    assert (expected[:300] >= 0).sum() > 60
+    assert expected[2000] == 43
+    assert gp.run(graph, program, device=device, **way).to_numpy().tolist() == expected.tolist()
+
+
 def fails_at_64(**changes: Any) -> gp.VertexProgram:
     """A program whose message fails for vertex 64 on devices that check."""
     program = gp.VertexProgram(
@@ -234,6 +259,7 @@ CHECKING = pytest.mark.parametrize("device", [on("cpu"), on("emulated")])
 @CHECKING
 def test_a_pull_stops_at_the_first_message(device: str) -> None:
     assert last_value(fails_at_64(combine="any"), device, "pull") == 7
+    assert last_value(fails_at_64(ascending=True), device, "pull") == 7
     with pytest.raises(GpuPregelError, match="line"):
         last_value(fails_at_64(), device, "pull")
 
@@ -265,6 +291,13 @@ def test_what_is_refused() -> None:
         replace(SEARCH, combine="first")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"combine of aggregator 'one' must be one of 'min', .*, not 'any'"):
         replace(SEARCH, aggregators={"one": gp.Aggregator("any", lambda old, new, ctx: 1)})
+    for combine in ("any", "max", gp.Combiner(lambda a, b: a + b, 0)):
+        with pytest.raises(
+            ArgumentError, match=r"ascending=True requires combine='min', not .*; remove one of the two"
+        ):
+            replace(SEARCH, combine=combine, ascending=True)
+    with pytest.raises(ArgumentTypeError, match=r"ascending must be True or False, not 1"):
+        replace(SEARCH, combine="min", ascending=1)  # type: ignore[arg-type]
     graph = gp.Graph.from_edgelist([0], [1])
     with pytest.raises(ProgramError, match=r"receives returns .*, but must return True or False"):
         gp.run(graph, replace(SEARCH, receives=lambda value, ctx: (value, value)), device="cpu")

@@ -132,7 +132,8 @@ def test_blocks_with_more_than_one_tile(device: str, directed: bool) -> None:
     graph = gp.Graph.from_edgelist(src, dst, num_vertices=n, directed=directed)
     result, expected = run(graph, SUMS, device), gp.run(graph, SUMS, device="cpu")
     assert np.array_equal(result.to_numpy(), sums_of(graph))
-    assert [row["applied"] for row in result.trace] == [row["applied"] for row in expected.trace]
+    for figure in ("active_vertices", "active_edges", "applied"):
+        assert [row[figure] for row in result.trace] == [row[figure] for row in expected.trace]
     found = gp.connected_components(graph, device=device).to_numpy()
     assert np.array_equal(found, gp.connected_components(graph, device="cpu").to_numpy())
 

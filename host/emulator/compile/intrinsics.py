@@ -46,7 +46,8 @@ _ASSEMBLY_FENCES = re.compile(r"(?:membar\.(cta|gl|sys)|fence\.(?:acq_rel|sc)\.(
 _FENCE_LEVELS = {"cta": 0, "gl": 1, "gpu": 1, "sys": 2}
 
 _ASSEMBLY_LOAD = re.compile(
-    r"ld(?:\.volatile|\.relaxed\.(?:cta|gpu|sys)|\.weak)?(?:\.global)?(?:\.(?:ca|cg|cs|lu|cv|nc))?\.[busf](8|16|32|64) "
+    r"ld(?:\.volatile|\.relaxed\.(?:cta|gpu|sys)|\.weak)?(?:\.global)?(?:\.(?:ca|cg|cs|lu|cv|nc))?"
+    r"(?:\.L1::(?:evict_first|evict_last|no_allocate))?\.[busf](8|16|32|64) "
     r"\$0, ?\[\$1\];"
 )
 _ASSEMBLY_STORE = re.compile(

@@ -7,7 +7,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse
 from hypothesis import given, settings
@@ -17,6 +16,9 @@ import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.similarity import check_cosine, check_jaccard, check_overlap
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, VerificationError
 from tests.graphs import arrays, edge_lists
+from tests.packages import needs
+
+pd = needs("pandas", "test")
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "python"])
 """The conformance tests run the same operators on the emulated device."""

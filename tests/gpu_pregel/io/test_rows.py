@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +15,9 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, FormatError
 from gpu_pregel.io import _rows, _table
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 
 def outcome(path: Path, *, by_kernels: bool, **options: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,9 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError
 from gpu_pregel.io import edgelist
 from gpu_pregel.io._head import Head, read_head
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 WriteFile = Callable[[str, str | bytes], Path]
 

@@ -7,6 +7,7 @@ import gc
 import inspect
 import re
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,7 +120,34 @@ def test_items_per_block_may_differ_from_threads_per_block(recorded: RecordingLa
         out[0] = 0
 
     recorded.launcher.launch(clear, 101, (_array(1, np.uint32, 0x10000),))
-    assert (recorded.calls[0][1].grid, recorded.calls[0][1].block) == ((2, 1, 1), (1024, 1, 1))
+    # An equal function in blocks of more items.
+    recorded.launcher.launch(replace(clear, items=200), 101, (_array(1, np.uint32, 0x10000),))
+    assert [(config.grid, config.block) for _, config, *_ in recorded.calls] == [
+        ((2, 1, 1), (1024, 1, 1)),
+        ((1, 1, 1), (1024, 1, 1)),
+    ]
+
+
+def test_machine_code_on_disk_depends_on_compiler_and_linker(
+    recorded: RecordingLauncher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpu_pregel.host.devices import compiled_kernels, launches
+    from gpu_pregel.kernels.algorithms import components_cuda
+
+    given: list[Any] = []
+
+    def stored(kernel: Any, form: str, versions: tuple[object, ...], make: Any) -> Any:
+        given.append((form, versions))
+        return b"\x7fELF", "compress"
+
+    monkeypatch.setattr(launches, "stored", stored)
+    launches.link(components_cuda.compress, (8, 9))
+    ((form, versions),) = given
+    assert form == "sm_89"
+    assert set(compiled_kernels.lowering_versions()) < set(versions)
+    paths = [one[0] for one in versions if isinstance(one, tuple) and isinstance(one[0], str)]
+    assert ["nvvm" in path for path in paths] == [True, False]
+    assert "nvJitLink" in paths[1]
 
 
 def test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most(recorded: RecordingLauncher) -> None:

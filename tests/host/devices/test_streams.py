@@ -7,7 +7,10 @@ must also go wrong where one of the rules that it needs is taken away.
 from __future__ import annotations
 
 import gc
+import time
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -200,6 +203,16 @@ def uploaded_in_parts(device: cuda.CudaDevice) -> Found:
     return (found, waited), ([*range(21), *range(20, -1, -2)], 0)
 
 
+def modified_after_a_copy(device: cuda.CudaDevice) -> Found:
+    """A user modifies an array on a stream that does not block, once its copy has been made."""
+    array, stream = device.upload(np.arange(SIZE, dtype=np.int32)), Stream(non_blocking=True)
+    device._stream.synchronize()
+    copied = device.copy(array, np.uint32)
+    write(stream, array, 9)
+    stream.synchronize()
+    return device.download(copied).tolist(), list(range(SIZE))
+
+
 # Rules, each of which is taken away.
 
 
@@ -269,6 +282,7 @@ SCENARIOS: dict[Callable[[cuda.CudaDevice], Found], tuple[Callable[[pytest.Monke
     result_before_it_is_complete: (without_loans, without_completion),
     released_by_its_owner: (without_completion,),
     uploaded_in_parts: (without_waiting_for_buffers, with_waiting_for_copies),
+    modified_after_a_copy: (without_completion,),
 }
 
 
@@ -290,6 +304,18 @@ def test_a_scenario_without_a_rule(scenario: Any, fault: Any, fake: FakeCupy, mo
     assert found != expected
 
 
+def test_the_host_fills_one_buffer_while_the_gpu_reads_the_other(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+    array, source = device.empty(12, np.uint32), np.arange(12, dtype=np.uint32)
+    done = device._stream.work.done
+    with device._current():
+        device._uploads.copy(array[:8], source[:8])
+        assert device._stream.work.done == done
+        device._uploads.copy(array[8:], source[8:])
+        assert device._stream.work.done > done
+    assert device.download(array).tolist() == source.tolist()
+    assert fake.pinned.count(16) == 2
+
+
 def test_only_dropped_results_make_the_device_wait(device: cuda.CudaDevice) -> None:
     kept = device.hand_out(device.full(SIZE, 1, np.int32))
     empty = device.hand_out(device.empty(0, np.int32))
@@ -300,6 +326,20 @@ def test_only_dropped_results_make_the_device_wait(device: cuda.CudaDevice) -> N
     for work in (lambda: device.full(SIZE, 1, np.int32), device.available_memory, device.trim):
         work()
         assert device._device.waits == 1
+
+
+def test_threads_that_return_dropped_results_take_turns(device: cuda.CudaDevice) -> None:
+    class Slow(deque[Any]):
+        def __len__(self) -> int:
+            size = super().__len__()
+            time.sleep(0.02)
+            return size
+
+    device._dropped = Slow([device.full(SIZE, 1, np.int32)])
+    with ThreadPoolExecutor(2) as pool:
+        found = [pool.submit(device._reclaim) for _ in range(2)]
+    assert [one.result() for one in found] == [None, None]
+    assert not device._dropped
 
 
 def test_tuples_are_handed_out_part_by_part(device: cuda.CudaDevice) -> None:

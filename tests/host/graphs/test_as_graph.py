@@ -8,7 +8,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pytest
 import scipy.sparse
@@ -19,7 +18,10 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from tests.graphs import arrays, edge_lists
+from tests.packages import needs
 from tests.programs import DISTANCES, HOPS
+
+pandas = needs("pandas", "test")
 
 
 @given(graph=edge_lists(max_vertices=12), directed=st.booleans())

@@ -7,7 +7,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pytest
 import scipy.sparse
@@ -17,6 +16,9 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, GraphError, MissingPackageError
 from tests.graphs import arrays, edge_lists
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 
 def same(a: gp.Graph, b: gp.Graph) -> bool:

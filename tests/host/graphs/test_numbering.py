@@ -9,7 +9,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pytest
 from hypothesis import given
@@ -19,6 +18,9 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, GraphError
 from gpu_pregel.host.devices import memory
 from gpu_pregel.host.graphs import numbering
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 BIG = 1 << 60
 

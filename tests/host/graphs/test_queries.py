@@ -7,7 +7,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pytest
 from hypothesis import given
@@ -16,6 +15,9 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentTypeError, UnknownVertexError
 from tests.graphs import arrays, edge_lists
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 
 def with_ids(ids: Any) -> gp.Graph:

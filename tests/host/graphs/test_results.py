@@ -6,13 +6,13 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import UnknownVertexError
 from tests.devices import CUDA_DEVICES
+from tests.packages import needs
 from tests.programs import HOPS, PAIRS
 
 
@@ -23,6 +23,7 @@ def components() -> gp.Components:
 
 
 def test_a_result_has_the_value_of_each_id(components: gp.Components) -> None:
+    pandas = needs("pandas", "test")
     assert [components[name] for name in "abcxy"] == ["a", "a", "a", "x", "x"]
     assert components[["y", "b", "y"]].tolist() == ["x", "a", "x"]
     for column in (
@@ -75,6 +76,7 @@ def test_a_result_iterates_over_values_and_contains_ids(components: gp.Component
 
 
 def test_data_frames_take_results_as_columns(components: gp.Components) -> None:
+    pandas = needs("pandas", "test")
     frame = pandas.DataFrame({"vertex": components.graph.ids, "number": components})
     assert frame.assign(again=components)["again"].tolist() == frame["number"].tolist() == [0, 0, 0, 3, 3]
     assert pandas.Series(components).tolist() == [0, 0, 0, 3, 3]
@@ -107,6 +109,6 @@ def test_results_and_graphs_are_arrow_tables(components: gp.Components) -> None:
 
 
 def test_results_join_to_a_data_frame(components: gp.Components) -> None:
-    people: Any = pandas.DataFrame({"name": ["y", "a"]})
+    people: Any = needs("pandas", "test").DataFrame({"name": ["y", "a"]})
     people["component"] = components[people["name"].to_numpy()]
     assert people["component"].tolist() == ["x", "a"]

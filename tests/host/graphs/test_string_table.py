@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,9 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.host.graphs import string_table
 from gpu_pregel.host.graphs.string_table import StringTable
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import networkx
 import numpy as np
-import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -18,6 +17,9 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, FormatError, GraphError
 from tests.graphs import edge_lists
+from tests.packages import needs
+
+pandas = needs("pandas", "test")
 
 
 def table_of(kind: str, columns: dict[Any, Any]) -> tuple[Callable[..., gp.Graph], Any]:

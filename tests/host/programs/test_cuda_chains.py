@@ -80,8 +80,8 @@ def test_one_warp_runs_supersteps_of_up_to_32_edges(size: int, device: str) -> N
 
 @EMULATED_DEVICES
 def test_blocks_that_wait_resume_at_the_right_superstep(device: str) -> None:
-    """The first block runs several supersteps alone, then all of them run some, and again."""
-    same_as_on_the_cpu(layers(1, 1, 1, 300, 3, 1, 1, 1, 300, 3, 1), HOPS, device)
+    """The first block runs several supersteps alone, then all run one; both sets of figures are used again."""
+    same_as_on_the_cpu(layers(*(1, 1, 300, 3) * 4, 1), HOPS, device)
 
 
 @CUDA_DEVICES

@@ -71,10 +71,11 @@ def test_a_superstep_takes_few_launches_and_one_readback() -> None:
 def test_a_superstep_leaves_nothing_in_the_inboxes(device: str, direction: str) -> None:
     """A set bit of ``touched`` without a message would make every later superstep visit the vertex."""
     target = get_device(device)
-    run = begin(path(300), LABELS, target)
-    run.execute(direction, 1, run.initialise(), (), 1)
-    assert not target.download(run.vertices.touched).any()
-    assert (target.download(run.vertices.inbox[0]) == 2**32 - 1).all()
+    for partitions in (1, 2):
+        run = begin(path(300), LABELS, target, partitions)
+        run.execute(direction, 1, run.initialise(), (), 1)
+        assert not target.download(run.vertices.touched).any()
+        assert (target.download(run.vertices.inbox[0]) == 2**32 - 1).all()
 
 
 @EMULATED
@@ -110,9 +111,13 @@ def test_pushes_to_partitions_are_launched_in_batches_and_end_with_the_frontier(
 @EMULATED
 def test_a_batch_continues_while_the_rule_would_push() -> None:
     """A path of 48 stored edges pushes with at most 2 active ones, and so many are active in each superstep."""
-    run = begin(path(25), HOPS, get_device("emulated"), forced=False)
-    steps = run.execute("push", 1, run.initialise(), (), 20)
-    assert [step.activity for step in steps] == [Activity(1, 2)] * 20
+    for partitions in (1, 2):
+        # With 38 stored edges, it pushes with at most 1.
+        for length, supersteps in ((25, 20), (20, 1)):
+            graph = gp.Graph.from_edgelist(np.arange(length - 1), np.arange(1, length), num_vertices=128)
+            run = begin(graph, HOPS, get_device("emulated"), partitions, forced=False)
+            steps = run.execute("push", 1, run.initialise(), (), 20)
+            assert [step.activity for step in steps] == [Activity(1, 2)] * supersteps
 
 
 @EMULATED

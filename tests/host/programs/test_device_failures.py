@@ -9,7 +9,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import DeviceError, GpuPregelError, NotEnoughMemoryError
+from gpu_pregel.host.devices import get_device
+from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.programs.cpu_state import CpuState
+from gpu_pregel.host.superstep.phases import Phases
 from tests.programs import HOPS
 
 PATH = gp.Graph.from_edgelist(range(9), range(1, 10))
@@ -53,3 +56,27 @@ def test_the_run_is_resumed_from_the_newest_checkpoint(
         gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint)
     result = gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint, resume=True)
     assert result.values.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("error", [DeviceError("the GPU is lost"), NotEnoughMemoryError("too little")])
+def test_outside_of_runs_nothing_is_saved(monkeypatch: pytest.MonkeyPatch, error: GpuPregelError) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    frontier = gp.Frontier(PATH, device="cpu")
+    monkeypatch.setattr(CpuDevice, "launch", fail)
+    for call in (
+        lambda: gp.connected_components(PATH, device="cpu"),
+        lambda: gp.process_vertices(lambda v: v, frontier),
+        lambda: gp.process_edges(lambda u, v, weight: True, frontier),
+    ):
+        with pytest.raises(type(error)) as found:
+            call()
+        assert str(found.value) == f"{error}\nNothing is saved: run again."
+
+
+def test_a_failed_run_within_a_phase_is_explained_once(failing: list[GpuPregelError]) -> None:
+    failing.append(DeviceError("the GPU is lost"))
+    phases = Phases(get_device("cpu"), shown=False)
+    with pytest.raises(DeviceError, match=r"^the GPU is lost\nThe run .* be resumed\.$"), phases.measure("hops"):
+        gp.run(PATH, HOPS, device="cpu")

@@ -12,7 +12,7 @@ from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.host.programs.direction_costs import DirectionCosts, direction_costs
 from gpu_pregel.host.programs.directions import make_direction_rule
 from gpu_pregel.host.programs.state import Activity
-from tests.programs import LABELS
+from tests.programs import LABELS, SEARCH
 
 # An edge costs 4 + 16 in a pull, as all arrays stay in the cache, and 4 + 4 * 16 in a push.
 CACHED = DirectionCosts(
@@ -58,6 +58,20 @@ def test_a_pull_that_ends_rows_early_is_chosen_earlier() -> None:
     # With half of the edges active, a row is read up to its second edge on average.
     assert search.pull(50_000) - 1000 * 28 == pytest.approx(1000 * 2 * 20)
     assert search.push_limit < CACHED.push_limit
+
+
+def test_a_pull_reads_at_most_the_edges_of_receivers() -> None:
+    search = replace(CACHED, is_selective=True)
+    assert search.pull(50_000, 0) == 1000 * 28
+    assert search.pull(50_000, 1999) == 1000 * 28 + 1999 * 20
+    assert search.pull(50_000, 90_000) == search.pull(50_000)
+    compiled = compile_program(SEARCH, has_weights=False)
+    rule = make_direction_rule(
+        *(SEARCH, compiled, 100_000), vertices=1000, mode="auto", deterministic=True, costs=search
+    )
+    # A push costs 68 per edge, and its sources.
+    assert [rule.choose(Activity(1, edges), 99_500) for edges in (300, 500)] == ["push", "pull"]
+    assert rule.choose(Activity(1, 500)) == "push"
 
 
 def test_a_graph_without_edges_or_vertices_has_a_limit() -> None:

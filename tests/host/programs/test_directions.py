@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.programs.compiler import compile_program
 from gpu_pregel.host.programs.directions import PULL_SHARE, DirectionRule, make_direction_rule
 from gpu_pregel.host.programs.state import Activity
-from tests.programs import LABELS, PAIRS, RANKS
+from tests.programs import LABELS, PAIRS, RANKS, SEARCH
 
 
 @pytest.mark.parametrize("stored", [0, 1, 19, 20, 21, 1000, 1001])
@@ -24,6 +25,31 @@ def test_a_superstep_pushes_with_few_active_edges(stored: int) -> None:
         # The device applies the same threshold to a superstep that follows a push.
         assert rule.push_limit is not None
         assert (chosen == "push") == (active <= rule.push_limit)
+
+
+@pytest.mark.parametrize(
+    ("sent", "active", "chosen"),
+    # Of 1000 edges, a pull of 100 rows reads those that nobody has sent along, which are counted as one more per row.
+    [(0, 49, "push"), (0, 50, "pull"), (900, 9, "push"), (900, 10, "pull"), (990, 5, "push"), (990, 6, "pull")],
+)
+def test_a_search_pulls_earlier_when_few_vertices_are_left(sent: int, active: int, chosen: str) -> None:
+    assert DirectionRule("auto", True, 1000, search_vertices=100).choose(Activity(1, active), sent) == chosen
+    assert DirectionRule("auto", True, 1000).choose(Activity(1, active), sent) == ("push" if active < 50 else "pull")
+
+
+def test_vertices_that_send_twice_are_no_search() -> None:
+    assert DirectionRule("auto", True, 1000, search_vertices=100).choose(Activity(1, 49), 952) == "push"
+
+
+@pytest.mark.parametrize("changes", [{"receives": None}, {"combine": "min"}])
+def test_a_search_takes_one_message_per_vertex(changes: dict[str, Any]) -> None:
+    for program, vertices in ((SEARCH, 9), (replace(SEARCH, combine="min", ascending=True), 9)):
+        compiled = compile_program(program, has_weights=False)
+        rule = make_direction_rule(program, compiled, 99, vertices=9, mode="auto", deterministic=True)
+        assert rule.search_vertices == vertices
+    other = replace(SEARCH, **changes)
+    rule = make_direction_rule(other, compiled, 99, vertices=9, mode="auto", deterministic=True)
+    assert rule.search_vertices is None
 
 
 def test_a_mode_fixes_the_direction() -> None:

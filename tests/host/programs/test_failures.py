@@ -62,10 +62,10 @@ def test_the_error_names_function_vertex_and_line(device: str, role: int) -> Non
 @pytest.mark.parametrize("role", [INIT, MESSAGE, APPLY])
 def test_the_smallest_of_the_vertices_that_fail_is_named(device: str, role: int) -> None:
     """Whichever block or warp was the first."""
-    given = {"role": role, "every": 50, "step": 0 if role == INIT else 2}
-    error = error_of(device, parameters=given, mode="pull")
+    step = 0 if role == INIT else 2
+    error = error_of(device, parameters={"role": role, "every": 50, "step": step}, mode="pull")
     assert isinstance(error, VertexError)
-    assert error.vertex == 1007
+    assert (error.vertex, error.superstep) == (1007, step)
 
 
 @CUDA_DEVICES

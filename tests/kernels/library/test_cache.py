@@ -193,6 +193,17 @@ def test_the_least_recently_used_entries_are_deleted(
     assert names(folder) == {"used", "newest"}
 
 
+def test_saving_many_entries_reads_the_folder_once_a_minute(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    trims: list[float] = []
+    monkeypatch.setattr(cache, "_last_trim", -float("inf"))
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(cache, "trim_cache", lambda: trims.append(now[0]))
+    for now[0] in (1000.0, 1001.0, 1059.9, 1060.0, 1100.0, 1120.5):
+        cache.save_value("value-" + "0" * 64, 1)
+    assert trims == [1000.0, 1060.0, 1120.5]
+
+
 def test_entries_just_written_are_kept_beyond_the_limit(
     folder: Path, write: Callable[[str, int, float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

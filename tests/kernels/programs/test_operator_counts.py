@@ -13,8 +13,9 @@ import gpu_pregel as gp
 from gpu_pregel import atomics
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.kernels.library.jit_cuda import BLOCK
+from gpu_pregel.kernels.programs.frontier_cuda import CONTROL_LENGTH
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
-from tests.counts import Accesses, count, count_launches
+from tests.counts import Accesses, count, count_launches, count_lines
 from tests.devices import EMULATED
 
 pytestmark = EMULATED
@@ -92,6 +93,43 @@ def test_the_words_of_a_set_are_counted_once() -> None:
     frontier, device = gp.Frontier(gp.grid(100), device="emulated"), get_device("emulated")
     found = count(device, lambda: frontier.chosen([5, 77]))  # type: ignore[arg-type]
     assert found["count_words"].loads == -(-frontier.graph.num_vertices // 32) + 2
+
+
+def test_rows_are_read_in_parts_that_double() -> None:
+    """The 61st neighbour is the only one that sends: after 4, 8, 16 and 32 edges a warp reads 32 of the next 64."""
+    graph = gp.Graph.from_edgelist(np.arange(1, 1001), np.zeros(1000, np.int64), directed=True)
+    device: Any = get_device("emulated")
+    frontier = gp.Frontier(graph, [61], device="emulated")
+    marks = frontier.upload(np.zeros(1001, np.int32))
+
+    def pull() -> None:
+        gp.process_edges(visit, frontier, [marks, 1], receives=is_new, mode="pull")
+
+    assert count_lines(device, pull, "pull", "indices[") == 4 + 8 + 16 + 32 + 32
+
+
+def test_all_vertices_but_one_push_where_all_receive() -> None:
+    """Although most edges are active: a pull would read all of them too."""
+    device: Any = get_device("emulated")
+    frontier = gp.Frontier(gp.grid(3), np.arange(8), device="emulated")
+    marks = frontier.upload(np.zeros(9, np.int32))
+
+    def superstep() -> None:
+        gp.process_edges(visit, frontier, [marks, 1])
+
+    assert "push" in count(device, superstep)
+
+
+def test_storage_is_cleared_by_the_shorter_of_queue_and_words() -> None:
+    frontier = gp.Frontier(gp.grid(100), device="emulated")
+    device: Any = get_device("emulated")
+
+    def cleared(vertices: Any) -> tuple[int, ...]:
+        frontier.chosen(vertices)  # its storage is free at once
+        return count(device, lambda: frontier.chosen([1]))["clear"][:2]
+
+    assert cleared([5, 77]) == (2, 2 + CONTROL_LENGTH)
+    assert cleared(np.arange(100)) == (0, -(-10_000 // 32) + CONTROL_LENGTH)
 
 
 LAUNCHES: dict[str, Any] = {

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
+from gpu_pregel.algorithms.checkers.bfs import check_bfs
 from gpu_pregel.host.devices import get_device
 from tests.devices import EMULATED
-from tests.programs import SEARCH
 
 Array = np.ndarray[Any, Any]
 ALPHA, BETA = 15, 18
@@ -66,21 +66,24 @@ def counted(work: Any) -> dict[str, Any]:
 
 
 @EMULATED
-@pytest.mark.parametrize(("name", "seed"), [("kronecker", 0), ("kronecker", 7), ("uniform", 0)])
-def test_a_search_reads_few_edges(name: str, seed: int) -> None:
-    """At most 1.3 times those that GAPBS examines."""
-    graph = getattr(gp, name)(14, seed=seed)
-    results: list[Any] = []
-    kernels = counted(lambda: results.append(gp.run(graph, SEARCH, device="emulated")))
-    reads = atomics = 0
-    for kernel, (compiled, counts) in kernels.items():
-        for site, times in zip(compiled.sites, counts.executions.tolist(), strict=True):
-            if site.kind == "load" and "indices[" in linecache.getline(site.file, site.line):
-                reads += times
-            if site.kind == "atomic" and kernel == "apply_messages":
-                atomics += times
-    examined, hops = edges_examined(graph, 0)
-    assert results[0].to_numpy().tolist() == hops
-    assert reads <= 1.3 * examined
-    # Each block sums its figures by shuffles, and then counts itself as finished; later launches of a batch return.
-    assert 0 < atomics <= (results[0].supersteps - 1) * graph.num_vertices // 256
+@pytest.mark.parametrize("name", ["kronecker", "uniform"])
+def test_a_search_reads_few_edges(name: str) -> None:
+    """At most 1.3 times those that GAPBS examines, although GAPBS keeps any parent and the search the smallest."""
+    for seed in range(8 if name == "kronecker" else 1):
+        graph = getattr(gp, name)(14, seed=seed)
+        source = int(np.argmax(graph.out_degrees > 0))
+        results: list[Any] = []
+        kernels = counted(lambda: results.append(gp.bfs(graph, source, device="emulated")))  # noqa: B023
+        reads = atomics = 0
+        for kernel, (compiled, counts) in kernels.items():
+            for site, times in zip(compiled.sites, counts.executions.tolist(), strict=True):
+                if site.kind == "load" and "load_once(indices" in linecache.getline(site.file, site.line):
+                    reads += times
+                if site.kind == "atomic" and kernel == "apply_messages":
+                    atomics += times
+        examined, hops = edges_examined(graph, source)
+        assert results[0].to_numpy().tolist() == hops
+        check_bfs(graph, results[0])
+        assert reads <= 1.3 * examined
+        # Each block sums its figures by shuffles, and then counts itself as finished.
+        assert 0 < atomics <= (len(results[0].trace) - 1) * graph.num_vertices // 256

@@ -1,0 +1,40 @@
+"""The faults, by the part of the code in which they are."""
+
+from __future__ import annotations
+
+from tests.mutants.faults import (
+    chains,
+    components,
+    csr,
+    devices,
+    edges,
+    frontier,
+    graphs,
+    library,
+    operators,
+    rows,
+    supersteps,
+)
+
+FAULTS = (
+    *supersteps.FAULTS,
+    *rows.FAULTS,
+    *chains.FAULTS,
+    *frontier.FAULTS,
+    *edges.FAULTS,
+    *operators.FAULTS,
+    *components.FAULTS,
+    *library.FAULTS,
+    *graphs.FAULTS,
+    *csr.FAULTS,
+    *devices.FAULTS,
+)
+QUICK = frozenset(
+    {
+        "no fence before the counter of blocks",
+        "a ballot of medium rows is a signed number",
+        "a row as long as a piece is a hub",
+        "memory of dropped results is reused at once",
+    }
+)
+"""The names of those that CI plants."""

@@ -1,0 +1,237 @@
+"""Faults of a GPU as a device: streams, uploads, launches and memory, with a fake CuPy."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import faults_in
+
+_CUDA = "tests/host/devices/test_cuda.py::"
+_STREAMS = "tests/host/devices/test_streams.py::"
+_SCENARIO = f"{_STREAMS}test_a_scenario"
+_LAUNCHES = "tests/host/devices/test_launches.py::"
+_DROPPED = f"{_STREAMS}test_only_dropped_results_make_the_device_wait"
+_MEMORY = f"{_CUDA}test_too_little_memory_is_reported_before_and_during_allocation"
+
+_DEVICE = faults_in(
+    "host/devices/cuda.py",
+    (
+        "the device does not wait for the caller's stream",
+        "                    self._cupy.wait_for_stream(self._handle, caller)\n",
+        "                    pass\n",
+        f"{_SCENARIO}[written_on_the_current_stream]",
+    ),
+    (
+        "the caller's stream does not wait for the device",
+        "                    self._cupy.wait_for_stream(caller, self._handle)\n",
+        "                    pass\n",
+        f"{_SCENARIO}[read_by_the_user]",
+    ),
+    (
+        "work runs on the caller's stream",
+        "                with self._stream:\n                    yield\n",
+        "                yield\n",
+        f"{_SCENARIO}[written_by_the_user] {_SCENARIO}[read_by_the_user] {_SCENARIO}[uploaded_in_parts]",
+    ),
+    (
+        "memory of dropped results is reused at once",
+        "            self._cupy.synchronize_device(self._device)\n",
+        "",
+        f"{_SCENARIO}[result_used_elsewhere]",
+    ),
+    (
+        "results are handed out before they are complete",
+        "            self._cupy.synchronize(self._stream)\n            return self._cupy.lend",
+        "            return self._cupy.lend",
+        f"{_SCENARIO}[result_before_it_is_complete]",
+    ),
+    (
+        "results are handed out without a loan",
+        "return self._cupy.lend(array, _Loan(array, self._dropped)) if array.size else array",
+        "return array",
+        f"{_SCENARIO}[result_used_elsewhere]",
+    ),
+    ("every allocation waits for the GPU", "        if self._dropped:\n", "        if True:\n", _DROPPED),
+    (
+        "results that are dropped are not released",
+        "        self._dropped.append(self._array)\n",
+        "        pass\n",
+        _DROPPED,
+    ),
+    (
+        "arrays of users are released before they are read",
+        "        weakref.finalize(adopted, self._cupy.synchronize, self._stream).atexit = False\n",
+        "",
+        f"{_SCENARIO}[released_by_its_owner]",
+    ),
+    (
+        "small readbacks are not staged",
+        "elif target.nbytes > STAGING_BYTES:",
+        "elif target.nbytes >= 0:",
+        f"{_CUDA}test_small_readbacks_share_one_pinned_buffer",
+    ),
+    (
+        "each readback has its own buffer",
+        "if self._staging is None:",
+        "if True:",
+        f"{_CUDA}test_small_readbacks_share_one_pinned_buffer",
+    ),
+    (
+        "a readback returns the shared buffer",
+        "                target[:] = staged\n",
+        "                target = staged\n",
+        f"{_CUDA}test_small_readbacks_share_one_pinned_buffer",
+    ),
+    (
+        "a launch waits for its kernel",
+        "            self._with_memory(None, self._launcher.launch, kernel, size, arguments)\n",
+        "            self._with_memory(None, self._launcher.launch, kernel, size, arguments)\n            self._cupy.synchronize(self._stream)\n",
+        f"{_CUDA}test_a_launch_is_asynchronous",
+    ),
+    (
+        "a launch over nothing is made",
+        "        if size <= 0:\n",
+        "        if size < 0:\n",
+        f"{_CUDA}test_a_launch_is_asynchronous",
+    ),
+    (
+        "unused memory of the pool does not count",
+        "return self._cupy.free_memory() + self._cupy.unused_in_pool()",
+        "return self._cupy.free_memory()",
+        _MEMORY,
+    ),
+    ("the pool is not trimmed before a retry", "        self.trim()\n", "", _MEMORY),
+    ("a need of all available memory is refused", "if needed > available:", "if needed >= available:", _MEMORY),
+    (
+        "a copy doubles its end",
+        "count = min(done, size - done)",
+        "count = done",
+        f"{_CUDA}test_zeros_and_full[7-100001]",
+    ),
+    (
+        "bandwidth counts what is written only",
+        "return 2 * size / min(seconds)",
+        "return size / min(seconds)",
+        f"{_CUDA}test_bandwidth_counts_reads_and_writes",
+    ),
+)
+_UPLOADS = faults_in(
+    "host/devices/uploads.py",
+    (
+        "a buffer is filled while the GPU reads it",
+        "                self._cupy.wait_for(event)\n",
+        "",
+        f"{_SCENARIO}[uploaded_in_parts]",
+    ),
+    (
+        "the end of a copy is not recorded",
+        "                self._cupy.record(event, self._stream)\n",
+        "",
+        f"{_SCENARIO}[uploaded_in_parts]",
+    ),
+    (
+        "each upload allocates its buffers",
+        "        if not self._buffers:\n",
+        "        if True:\n",
+        f"{_CUDA}test_small_readbacks_share_one_pinned_buffer",
+    ),
+)
+_CALLS = faults_in(
+    "host/devices/cupy_calls.py",
+    (
+        "the stream does not block",
+        "return cupy.cuda.Stream(non_blocking=False)",
+        "return cupy.cuda.Stream(non_blocking=True)",
+        f"{_SCENARIO}[written_on_the_default_stream]",
+    ),
+    (
+        "the event is recorded on the waiting stream",
+        "eventRecord(event.ptr, earlier)",
+        "eventRecord(event.ptr, waiting)",
+        f"{_SCENARIO}[written_on_the_current_stream]",
+    ),
+    (
+        "streams are thought to be named before version 3",
+        "_STREAMS_NAMED = 3",
+        "_STREAMS_NAMED = 2",
+        f"{_SCENARIO}[written_before_streams_were_named]",
+    ),
+    (
+        "a lent array does not keep its owner",
+        "array.nbytes, owner, array.device.id",
+        "array.nbytes, None, array.device.id",
+        _DROPPED,
+    ),
+    (
+        "events are counted in milliseconds",
+        "(begin, end)) / 1000",
+        "(begin, end))",
+        f"{_CUDA}test_bandwidth_counts_reads_and_writes",
+    ),
+)
+_LAUNCHER = faults_in(
+    "host/devices/launches.py",
+    (
+        "a launch lacks the block of the last items",
+        "-(-size // loaded.items)",
+        "max(1, size // loaded.items)",
+        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
+    ),
+    (
+        "items are taken as threads",
+        "-(-size // loaded.items)",
+        "-(-size // loaded.block)",
+        f"{_LAUNCHES}test_items_per_block_may_differ_from_threads_per_block",
+    ),
+    (
+        "each launch loads its kernel",
+        "            if kernel not in self._loaded:\n",
+        "            if True:\n",
+        "",
+        "A loaded kernel is found before this check, which serves threads that load the same kernel at once.",
+    ),
+    (
+        "a kernel is loaded for the wrong width of offsets",
+        "            kernel = kernel.resolved(arguments)\n",
+        "            kernel = kernel.resolved([np.empty(0, np.uint32)] * len(arguments))\n",
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+    (
+        "arrays of another dtype are passed",
+        "                if dtype is not kind and dtype != kind:\n",
+        "                if False:\n",
+        f"{_LAUNCHES}test_invalid_arguments",
+    ),
+    (
+        "parameters outlive their array",
+        "            known.pop(key, None)\n",
+        "            pass\n",
+        f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
+    ),
+    (
+        "parameters of an array are made at each launch",
+        "        known[key] = weakref.ref(array, forget), array.dtype, parameters\n        return known[key]\n",
+        "        return weakref.ref(array, forget), array.dtype, parameters\n",
+        f"{_LAUNCHES}test_array_parameters_are_cached_while_the_array_exists",
+    ),
+    (
+        "an array's shape is its size in bytes",
+        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.size, itemsize)",
+        "parameters = (0, 0, array.size, itemsize, self._pointer(array), array.nbytes, itemsize)",
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+)
+_CORE = faults_in(
+    "host/devices/core_launches.py",
+    (
+        "blocks that wait for each other are launched plainly",
+        "{_COOPERATIVE: True} if",
+        "{_COOPERATIVE: False} if",
+        f"{_LAUNCHES}test_a_cooperative_launch_has_a_block_per_multiprocessor_at_most",
+    ),
+    (
+        "a new thread has no context",
+        "        Device(self._number).set_current()\n",
+        "        pass\n",
+        f"{_LAUNCHES}test_a_kernel_is_compiled_once_and_launched_on_the_stream",
+    ),
+)
+FAULTS = (*_DEVICE, *_UPLOADS, *_CALLS, *_LAUNCHER, *_CORE)

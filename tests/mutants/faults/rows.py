@@ -1,0 +1,249 @@
+"""Faults of the push and pull of vertex programs on CUDA."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import faults_in
+
+_SHAPES = "tests/conformance/test_shapes.py::"
+_ROWS = f"{_SHAPES}test_rows_of_every_length"
+_COUNTS = "tests/kernels/programs/test_counts.py::"
+_READ_ONCE = f"{_COUNTS}test_each_edge_is_read_once"
+_LEFT = f"{_COUNTS}test_rows_are_left_when_their_message_is_final"
+_RECEIVERS = "tests/conformance/test_receivers.py::test_only_receivers_take_messages"
+_SIZES = "tests/kernels/programs/test_sizes_cuda.py::"
+_COMBINERS = "tests/conformance/test_combiners.py::"
+_HUBS = f"{_SIZES}test_more_hubs_than_a_block_has_warps"
+_FAR = "tests/conformance/test_far_edges.py::test_vertex_programs"
+_WORDS = "(words + np.uint32(WORDS_PER_WARP - 1)) // np"
+
+_PUSH = faults_in(
+    "kernels/programs/push_cuda.py",
+    (
+        "the rank of a source counts the source",
+        "bit(lane_number()) - np.uint32(1)",
+        "bit(lane_number())",
+        f"{_ROWS}[emulated:1-push-2]",
+    ),
+    (
+        "vertices without a row in the partition send",
+        "frontier[number] & among",
+        "frontier[number]",
+        f"{_ROWS}[emulated:1-push-2]",
+    ),
+    ("a word beyond the frontier is read", "and k < words:", "and k <= words:", f"{_ROWS}[emulated-push-1]"),
+    ("the warps of hubs overlap those of words", _WORDS, "words // np", f"{_ROWS}[emulated-push-1]"),
+    (
+        "the last piece of a hub is not sent",
+        "if piece < np.uint32(len(hub_rows))",
+        "if piece + np.uint32(1) < np.uint32(len(hub_rows))",
+        f"{_READ_ONCE}[labels-push-hub]",
+    ),
+    (
+        "sources are numbered by the lane of their word",
+        "np.uint32(WARP) + lane)\n                own_row",
+        "np.uint32(WARP) + owner)\n                own_row",
+        f"{_ROWS}[emulated-push-1]",
+    ),
+    (
+        "positions of a push per source have 32 bits",
+        "before = offset(begin - offset(upto - length))\n        signal",
+        "before = np.uint32(begin - offset(upto - length))\n        signal",
+        f"{_FAR}[per source-32 bits]",
+    ),
+    (
+        "positions of a push per edge have 32 bits",
+        "before = offset(begin - offset(upto - length))\n        lane",
+        "before = np.uint32(begin - offset(upto - length))\n        lane",
+        f"{_FAR}[per edge-32 bits]",
+    ),
+    (
+        "positions of a push are signed",
+        "e = offset(shuffle(before, owner) + offset(position))\n            message",
+        "e = np.int32(shuffle(before, owner) + offset(position))\n            message",
+        f"{_FAR}[per source-31 bits]",
+    ),
+    (
+        "the last row of a warp sends nothing",
+        "total = shuffle(upto, 31)\n        before = offset(begin - offset(upto - length))\n        lane",
+        "total = shuffle(upto, 30)\n        before = offset(begin - offset(upto - length))\n        lane",
+        f"{_READ_ONCE}[distances-push-short]",
+    ),
+    (
+        "lanes without a row compute a message",
+        "        if length > np.uint32(0):\n            signal",
+        "        if True:\n            signal",
+        f"{_COUNTS}test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices[4]",
+    ),
+    (
+        "messages per source are sent twice",
+        "                    is_first = deliver(inbox, sink[0], v, message)\n",
+        "                    is_first = deliver(inbox, sink[0], v, message)\n                    is_first = deliver(inbox, sink[0], v, message)\n",
+        f"{_READ_ONCE}[labels-push-short]",
+    ),
+    (
+        "messages per source reach those who take none",
+        "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message)",
+        "if True:\n                    is_first = deliver(inbox, sink[0], v, message)",
+        f"{_READ_ONCE}[search-push-short]",
+    ),
+    (
+        "bounds of rows are read by inactive lanes",
+        "            begin, length = offset(0), np.uint32(0)\n",
+        "            begin, length = offset(begins[np.uint32(0)]), np.uint32(0)\n",
+        f"{_COUNTS}test_a_push_reads_the_bitmap_and_the_rows_of_its_vertices[4]",
+    ),
+)
+_COMBINE = faults_in(
+    "kernels/programs/combine_cuda.py",
+    (
+        "receivers are marked by plain writes",
+        "            return fetch_and_or(touched, v >> np.uint32(5), own) & own == np.uint32(0)\n",
+        "            touched[v >> np.uint32(5)] |= own\n            return True\n",
+        f"{_READ_ONCE}[labels-push-short]",
+    ),
+    (
+        "every message marks its receiver",
+        " and is_nothing(combine_at(inbox, v, message)):",
+        ":\n            combine_at(inbox, v, message)",
+        f"{_READ_ONCE}[labels-push-short] {_SHAPES}test_stars[emulated-5000 push 1]",
+    ),
+    (
+        "floats are ordered as signed bits",
+        "if signed(bits) >= 0:",
+        "if True:",
+        f"{_COMBINERS}test_extreme_messages[emulated:1-min of float32]",
+    ),
+)
+_PULL = faults_in(
+    "kernels/programs/pull_cuda.py",
+    (
+        "an edge beyond the last one of a warp is read",
+        "wanted = position < total",
+        "wanted = position <= total",
+        f"{_READ_ONCE}[labels-pull-short]",
+    ),
+    (
+        "a row takes the message of the next 32 edges",
+        "start < base + np.uint32(WARP) and upto > base",
+        "start <= base + np.uint32(WARP) and upto > base",
+        f"{_ROWS}[emulated:1-pull-1]",
+    ),
+    (
+        "rows are read after any message was found",
+        "    if functions.takes_any:\n        return True, is_a_message",
+        "    if functions.takes_any:\n        return False, never",
+        f"{_LEFT}[hub]",
+    ),
+    (
+        "rows are read after their message is final",
+        "                wanted = wanted and (finished >> owner) & np.uint32(1) == np.uint32(0)\n",
+        "",
+        f"{_LEFT}[hub]",
+    ),
+    (
+        "pulled rows end one edge early",
+        "is_final(message) or upto <= base",
+        "is_final(message) or upto <= base + np.uint32(1)",
+        f"{_ROWS}[emulated:1-pull-1] tests/conformance/test_receivers.py::test_hops_are_those_of_networkx[emulated-pull-1]",
+    ),
+    (
+        "rows of vertices that take nothing are read",
+        "wanted = (is_row or is_piece) and wants(receivers, rows, row, piece, is_row, n)",
+        "wanted = is_row or is_piece",
+        "tests/conformance/test_receivers.py::test_rows_of_other_vertices_are_not_read[emulated]",
+    ),
+    (
+        "pieces of hubs overlap rows that fill their warps",
+        "row_warps = np.uint32((count + np.uint32(WARP - 1)) // np.uint32(WARP))",
+        "row_warps = np.uint32(count // np.uint32(WARP) + np.uint32(1))",
+        f"{_SHAPES}test_hubs_beside_full_warps_of_rows[emulated-pull-1]",
+    ),
+    (
+        "positions of a pull have 32 bits",
+        "shuffle(offset(begin - offset(start)), owner)",
+        "shuffle(np.uint32(begin - offset(start)), owner)",
+        f"{_FAR}[per source-32 bits]",
+    ),
+    (
+        "the frontier is read where all are active",
+        "if all_active or get_bit(frontier, u):",
+        "if get_bit(frontier, u):",
+        f"{_READ_ONCE}[distances-pull-short]",
+    ),
+    (
+        "inactive neighbours send in a pull",
+        "if all_active or get_bit(frontier, u):",
+        "if True:",
+        f"{_SIZES}test_the_only_inactive_vertex_sends_nothing[pull]",
+    ),
+    (
+        "the first edge of a row is left out of its combination",
+        "if lane >= first + distance:",
+        "if lane > first + distance:",
+        f"{_ROWS}[emulated:1-pull-1]",
+    ),
+    (
+        "a listed row is taken as its vertex",
+        "            if len(rows):\n                row = rows[row]\n            if accumulate",
+        "            if accumulate",
+        f"{_ROWS}[emulated-pull-2]",
+    ),
+    (
+        "pieces of hubs are combined without their number of items",
+        "arrays.inbox, arrays.inbox, items=WARPS)",
+        "arrays.inbox, arrays.inbox)",
+        f"{_HUBS}[9]",
+    ),
+    (
+        "a hub takes a piece of the next",
+        "while piece < firsts[i + np.uint32(1)]:",
+        "while piece <= firsts[i + np.uint32(1)]:",
+        f"{_HUBS}[8]",
+    ),
+    (
+        "only some pieces of a hub are combined",
+        "and lane == np.uint32(WARP - 1):",
+        "and lane == np.uint32(0):",
+        f"{_HUBS}[8]",
+    ),
+    (
+        "all lanes write a hub's message",
+        "if i < np.uint32(len(hubs)) and lane == np.uint32(WARP - 1):\n            put",
+        "if i < np.uint32(len(hubs)):\n            message = shuffle(message, 31)\n            put",
+        f"{_COUNTS}test_pieces_of_a_hub_are_combined_once",
+    ),
+    (
+        "a hub's pieces replace those of other partitions",
+        "combined(cast(get(inbox, hubs[i])), message)",
+        "message",
+        f"{_SHAPES}test_stars[emulated-5000 pull 2]",
+    ),
+)
+_RANGES = faults_in(
+    "kernels/programs/rows_cuda.py",
+    (
+        "rows as long as a piece are lost",
+        "if end - begin <= offset(HUB_EDGES):",
+        "if end - begin < offset(HUB_EDGES):",
+        f"{_READ_ONCE}[labels-push-medium]",
+    ),
+    (
+        "hubs are read as rows and in pieces",
+        "        if end - begin <= offset(HUB_EDGES):\n",
+        "        if True:\n",
+        f"{_READ_ONCE}[labels-pull-hub]",
+    ),
+    (
+        "begins of rows have 32 bits",
+        "offset(begins[row])",
+        "offset(np.uint32(begins[row]))",
+        f"{_FAR}[per source-32 bits]",
+    ),
+    (
+        "begins of pieces have 32 bits",
+        "offset(begins[piece])",
+        "offset(np.uint32(begins[piece]))",
+        f"{_FAR}[per source-32 bits]",
+    ),
+)
+FAULTS = (*_PUSH, *_COMBINE, *_PULL, *_RANGES)
