@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from typing import Any, Literal
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_rows_are_read_in_parts_that_double() -> None:
     def pull() -> None:
         gp.process_edges(visit, frontier, [marks, 1], receives=is_new, mode="pull")
 
-    assert count_lines(device, pull, "pull", "indices[") == 4 + 8 + 16 + 32 + 32
+    assert count_lines(device, pull, "pull", "load_once(indices") == 4 + 8 + 16 + 32 + 32
 
 
 def test_all_vertices_but_one_push_where_all_receive() -> None:
@@ -146,7 +147,8 @@ def test_launches_of_an_operator(name: str) -> None:
     frontier = gp.Frontier(gp.Graph.from_edgelist([31] * 4, [40, 41, 42, 43], num_vertices=N), device="emulated")
     marks = frontier.upload(np.zeros(N, np.int32))
     other = "fold" if name == "sum_over_vertices" else "clear"
-    for hops in range(1, 4):
+    for hops in range(1, 5):
         found, readbacks = count_launches(device, functools.partial(LAUNCHES[name], frontier, [marks, hops]))
         assert readbacks == 1
-        assert (found == {name: 1, other: 1}) or (hops == 1 and found == {name: 1})
+        assert found == {name: 1, other: 1} or (hops <= 2 and found == {name: 1})
+        gc.collect()  # frames of the first call's compilation, in cycles of Numba's exceptions, keep storage
