@@ -7,11 +7,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from gpu_pregel.host.devices.cuda import unavailable_reason
+from tests.devices import EXHAUSTIVE
 from tests.host.devices.standin import StandinGpu, why_no_standin
 from tests.postgres import Cluster, why_missing
 
@@ -48,6 +50,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if reason and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=reason))
+    if config.stash[_STANDIN] and not EXHAUSTIVE and not config.option.markexpr:
+        take_turns(items)
+
+
+def take_turns(items: list[pytest.Item]) -> None:
+    """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        device = callspec.params.get("device") if callspec else None
+        if callspec and isinstance(device, str) and device.startswith(("emulated", "cuda")):
+            name, _, _ = item.nodeid.partition("[")
+            cases.setdefault(name + callspec.id.replace(device, "", 1), []).append(item)
+    for case, variants in cases.items():
+        on_standin = [item for item in variants if item.get_closest_marker("gpu")]
+        if on_standin and len(on_standin) < len(variants):
+            others = [item for item in variants if item not in on_standin]
+            chosen = (on_standin, others)[crc32(case.encode()) % 2][0]
+            for item in variants:
+                if item is not chosen:
+                    item.add_marker(pytest.mark.skip(reason="runs with GPU_PREGEL_TESTS=all"))
 
 
 @pytest.hookimpl(wrapper=True)

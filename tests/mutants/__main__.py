@@ -141,7 +141,7 @@ def run_tests(tree: Path, tests: list[str], *options: str, timeout: float | None
     data = os.environ.get("GPU_PREGEL_DATA", str(ROOT.parent / "shared" / "data"))
     # Plugins of other packages take longer to import than most tests run.
     only = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environment = {**os.environ, **only, "PYTHONPATH": str(tree), "GPU_PREGEL_DATA": data}
+    environment = {**os.environ, **only, "GPU_PREGEL_TESTS": "all", "PYTHONPATH": str(tree), "GPU_PREGEL_DATA": data}
     process = subprocess.Popen(
         command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
