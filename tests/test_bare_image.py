@@ -15,7 +15,7 @@ from tests.bare_image import Blocker
 def test_all_tests_for_gpus_are_collected_on_a_bare_image(request: pytest.FixtureRequest) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.bare_image", "-n", "0", "-m", "gpu", "tests"],
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "CI": ""},
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,

@@ -7,7 +7,7 @@ before the host reads; kernels launched beyond the end of the run see the device
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -172,6 +172,11 @@ class CudaState(ProgramState):
             "no rows": [(0, np.uint32, None)],
         }
 
+    def attach(self, values: Sequence[Any] | None, frontier: Array | None) -> None:
+        """Use these values, and this frontier of the host, instead of the state's own."""
+        self._is_queued = False
+        super().attach(values, frontier)
+
     def initialise(self) -> Activity:
         """Run superstep 0: ``init`` and the first frontier."""
         self._is_queued = False
@@ -217,7 +222,10 @@ class CudaState(ProgramState):
     def _is_small(self, activity: Activity) -> bool:
         """Whether the next supersteps are worth a queue: with half of its capacity if it has to be made first."""
         most = _BATCH_EDGES if self._is_queued else _BATCH_EDGES // 2
-        return self._can_chain and max(activity.active_vertices, activity.active_edges) <= most
+        if not self._can_chain or max(activity.active_vertices, activity.active_edges) > most:
+            return False
+        # If all vertices are active, so is a hub, at which a chain ends.
+        return activity.active_vertices < self._n or not len(self.partitions[0].out_edges.piece_vertices)
 
     def _chain(self, superstep: int, activity: Activity, limit: int) -> list[SuperstepFigures]:
         """Run up to ``limit`` supersteps in one launch; none if a hub sends in the first."""
@@ -362,7 +370,6 @@ class CudaState(ProgramState):
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Restore the state from a snapshot and the totals beside it, instead of :meth:`initialise`."""
-        self._is_queued = False
         super().restore(arrays)
         self._totals = self._restored_aggregates("total", arrays)
 

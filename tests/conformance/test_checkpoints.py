@@ -111,7 +111,8 @@ def test_resuming_on_another_device(graph: gp.Graph, tmp_path: Path, device: str
         gp.run(graph, program, device=before, checkpoint=folder, **early)
         resumed = gp.run(graph, program, device=after, checkpoint=folder, max_supersteps=limit, resume=True)
         same(name, resumed, expected)
-        rows = [[{**row, "bytes": 0} for row in trace(one)] for one in (resumed, expected)]
+        # A GPU's costs may lead to other directions.
+        rows = [[{**row, "bytes": 0, "direction": ""} for row in trace(one)] for one in (resumed, expected)]
         assert rows[0] == rows[1]
 
 

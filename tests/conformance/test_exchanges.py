@@ -14,6 +14,7 @@ from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.graphs.csr import read_only
 from gpu_pregel.host.graphs.partitions import full_bitmap, pack_bits
+from gpu_pregel.host.programs.direction_costs import direction_costs
 from gpu_pregel.host.programs.directions import make_direction_rule
 from gpu_pregel.host.programs.exchange import (
     Array,
@@ -144,7 +145,8 @@ def run(
     """The bits of the values and the trace of a run of at most nine supersteps."""
     target = get_device(device)
     compiled = compile_for_device(target, graph, program)
-    rule = make_direction_rule(program, compiled, graph.num_edges, mode=mode, deterministic=True)
+    given: dict[str, Any] = {"vertices": graph.num_vertices, "costs": direction_costs(target.gpu, compiled, graph)}
+    rule = make_direction_rule(program, compiled, graph.num_edges, **given, mode=mode, deterministic=True)
     always = program.active == "always"
     options: dict[str, Any] = {"partitions": partitions, "push_limit": rule.push_limit, "exchange": exchange}
     state = make_state(target, graph, compiled, always=always, **options)

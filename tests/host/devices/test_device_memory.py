@@ -207,11 +207,9 @@ def test_the_shadow_memory_of_the_emulated_device_is_included(
     use: Callable[..., RecordingDevice], monkeypatch: Any
 ) -> None:
     use()
-    graph, small = star_graph(), gp.grid(3)
-    monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 100_000)
-    with pytest.raises(
-        NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, but only 97\.7 KiB are"
-    ):
+    graph, small = gp.grid(100), gp.grid(3)
+    monkeypatch.setattr("gpu_pregel.host.devices.memory.available_memory", lambda: 2_000_000)
+    with pytest.raises(NotEnoughMemoryError, match=r"on the emulated device needs .* of memory, but only 1\.9 MiB are"):
         gp.run(graph, LABELS, device="emulated")
     assert gp.run(small, LABELS, device="emulated").supersteps > 1
 
