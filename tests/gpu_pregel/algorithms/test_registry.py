@@ -111,7 +111,7 @@ PROGRAM = """if True:
     assert "depths" in dir(gp) and "Depths" in gp.__all__
     assert ALGORITHMS[-1].name == "depths"
     path = gp.Graph.from_edgelist([0, 1, 4], [1, 2, 3])
-    for device in ("cpu", "emulated"):
+    for device in ("cpu", "python"):
         found = gp.depths(path, device=device)
         assert type(found) is gp.Depths
         assert found.to_dict() == {0: 0, 1: 1, 2: 2, 3: -1, 4: -1}

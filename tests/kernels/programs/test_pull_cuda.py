@@ -11,7 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.algorithms.checkers.bfs import check_bfs
 from gpu_pregel.host.devices import get_device
-from tests.devices import EMULATED
+from tests.devices import EMULATED, EXHAUSTIVE
 
 Array = np.ndarray[Any, Any]
 ALPHA, BETA = 15, 18
@@ -69,7 +69,8 @@ def counted(work: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["kronecker", "uniform"])
 def test_a_search_reads_few_edges(name: str) -> None:
     """At most 1.3 times those that GAPBS examines, although GAPBS keeps any parent and the search the smallest."""
-    for seed in range(8 if name == "kronecker" else 1):
+    seeds = range(8) if EXHAUSTIVE else (1, 4)
+    for seed in seeds if name == "kronecker" else (0,):
         graph = getattr(gp, name)(14, seed=seed)
         source = int(np.argmax(graph.out_degrees > 0))
         results: list[Any] = []

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_pregel.kernels.library.jit_cuda import device
+from tests.devices import EXHAUSTIVE
 from tests.host.emulator.launcher import launch, memory, on_device
 
 _INTEGERS = np.array([0, 1, -1, 2, 7, -13, 63, 1 << 31, -(1 << 40), (1 << 63) - 1])
@@ -41,7 +42,7 @@ def _compile(source: str, **names: Any) -> Any:
     return names["generated"]
 
 
-@settings(max_examples=25)
+@settings(max_examples=60 if EXHAUSTIVE else 15)
 @given(first=_expressions(), second=_expressions(), bits=st.sampled_from(["x & y", "x ^ i", "(x | 5) >> 3", "~y << 2"]))
 def test_results_equal_those_on_the_cpu(first: str, second: str, bits: str) -> None:
     source = (
