@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def take_turns(items: list[pytest.Item]) -> None:
     """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other.
 
-    A third of the cases of a long table is skipped on both.
+    Half of the cases of a long table are skipped on both.
     """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -74,7 +74,7 @@ def take_turns(items: list[pytest.Item]) -> None:
         on_standin = [item for item in variants if item.get_closest_marker("gpu")]
         if on_standin and len(on_standin) < len(variants):
             others = [item for item in variants if item not in on_standin]
-            turns = (on_standin[0], others[0], None)[: 3 if lengths[case.partition("[")[0]] > LONG_TABLE else 2]
+            turns = (on_standin[0], others[0], None, None)[: 4 if lengths[case.partition("[")[0]] > LONG_TABLE else 2]
             chosen = turns[crc32(case.encode()) % len(turns)]
             for item in variants:
                 if item is not chosen:
