@@ -165,6 +165,14 @@ class Ledger:
             entry.attempts -= 1  # an interrupted attempt does not count
         return True
 
+    def refuse(self, vertex: Id, failure: Failure) -> Entry:
+        """Drop the record of a completed vertex, which cannot be folded: its attempt has failed."""
+        entry = self.entry(vertex)
+        entry.status, entry.failure = "failed", failure
+        del self.records[vertex]
+        self._generations[vertex] = -1  # its worker still has the record
+        return entry
+
     def suspend(self) -> None:
         """Set attempts that were running in another process back to pending, without counting them."""
         for vertex in self.with_status("in_progress"):
@@ -207,6 +215,7 @@ class Ledger:
     def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
         """Restore the number of failed attempts at a vertex, and whether there will be another."""
         entry = self.entry(vertex)
+        self.records.pop(vertex, None)  # it could not be folded
         entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
 
     def apply_attempts(self, most: int) -> None:
