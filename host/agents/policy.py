@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
@@ -55,6 +56,7 @@ class AgentPolicy:
         self._options, self._partition_options, self._transport = options, partition_options, transport
         self._observers = options.observers
         self._begun, self._halted = begun, halted
+        self._given_up: list[FailedAttempts] = []
         self._superstep = 0
         self._is_partial = bool(state.failed)
         self._queue = ReadyQueue(transport.partitions)
@@ -130,6 +132,9 @@ class AgentPolicy:
                 for vertex in ledger.vertices:
                     due[place[vertex]].append(vertex)
             return
+        if journal is not None and self._given_up:
+            journal.add(self._given_up)
+        self._given_up = []
         # If the last call was interrupted, some attempts are still running and others are queued.
         self._handle_arrivals(ledger, journal)
         queued = self._queue.vertices()
@@ -232,32 +237,16 @@ class AgentPolicy:
         """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
         if reports.is_complete():
             return COMMIT
-        failed = reports.with_status("failed")
-        if failed:
-            decision = self._options.on_failure
-            if callable(decision):
-                decision = decision({decode(vertex): why for vertex, (_, why, _) in reports.failures().items()})
+        if reports.with_status("failed"):
+            decision = decide(self._options.on_failure, reports)
             if decision == "raise":
                 return "failed"
             if decision != "continue":
-                chosen = self._chosen(decision, failed)
                 if journal is not None:
-                    journal.record(*map(Retry, chosen))
-                reports.retry(chosen)
+                    journal.record(*map(Retry, decision))
+                reports.retry(decision)
                 return AGAIN
         return "interrupted" if reports.with_status("interrupted") else COMMIT
-
-    def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
-        """Return the vertices that ``on_failure`` selects for a retry."""
-        try:
-            chosen = [] if isinstance(decision, (str, bytes)) else [encode(vertex) for vertex in decision]
-        except TypeError:
-            chosen = []
-        if not chosen or not set(chosen) <= set(failed):
-            raise AgentError(
-                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of failed vertices"
-            )
-        return chosen
 
     def fold(self, reports: Ledger, seconds: float) -> Iterable[FoldedSuperstep[AgentChange]]:
         """Return the superstep as :meth:`judge` has folded it."""
@@ -342,7 +331,10 @@ class AgentPolicy:
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        ledger.apply_attempts(self._partition_options.retry.attempts)
+        for vertex in ledger.apply_attempts(self._partition_options.retry.attempts):
+            entry = ledger.entry(vertex)
+            assert entry.failure is not None
+            self._given_up.append(FailedAttempts(vertex, entry.attempts, entry.failure, False))
         begun.give_answers(ledger)
         return ledger
 
