@@ -162,8 +162,8 @@ class Executor:
         return Failure(
             kind,
             type(error).__qualname__,
-            _text(error),
-            _trace(error),
+            text_of(error),
+            trace_of(error),
             kind != "data" and self._options.retry.matches(error),
         )
 
@@ -212,7 +212,7 @@ def _refuse_result(result: Any) -> None:
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     """Return the text of an exception, even if its ``__str__`` fails."""
     try:
         return _clean(str(error))
@@ -220,7 +220,8 @@ def _text(error: BaseException) -> str:
         return f"<no text: {type(second).__name__}>"
 
 
-def _trace(error: BaseException) -> str:
+def trace_of(error: BaseException) -> str:
+    """Return the traceback of an exception, even if its ``__str__`` fails."""
     import traceback
 
     try:
