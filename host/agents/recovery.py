@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, CheckpointError, CodecError, StoreError
 from gpu_pregel.host.agents.formats import (
+    READABLE_SCHEMAS,
     SCHEMA,
     AgentFormat,
     BegunSuperstep,
@@ -145,7 +146,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     run = saved.run
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
-    if run.schema != SCHEMA:
+    if run.schema not in READABLE_SCHEMAS:
         raise StoreError(
             store.name,
             f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that version",
