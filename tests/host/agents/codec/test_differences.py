@@ -337,7 +337,7 @@ def test_references_to_parts_are_found(hold: Callable[[Any], Any]) -> None:
     tree = PieceTree(holder)
     assert tree.is_private
     tree.update(holder)
-    seen = [tree.is_private]
+    seen: list[bool] = [tree.is_private]
     held = hold(holder[0])
     tree.update(holder)
     seen += [tree.is_private, PieceTree(holder).is_private]
