@@ -325,6 +325,12 @@ _CUDA_STATE = faults_in(
         f"{_CHAIN}test_a_launch_ends_after_its_rows_and_leaves_the_frontier[1]",
     ),
     (
+        "apply sees the restored aggregates of senders",
+        'self._totals = self._restored_aggregates("total", arrays)',
+        'self._totals = self._restored_aggregates("aggregate", arrays)',
+        "tests/conformance/test_checkpoints.py::test_resuming_after_any_superstep_gives_the_same_result[emulated-1-pairs]",
+    ),
+    (
         "pulls into several partitions do not accumulate",
         "accumulate = in_place and len(self.partitions) > 1",
         "accumulate = False",
