@@ -33,6 +33,9 @@ def _graph() -> gp.Graph:
 @pytest.mark.parametrize("program", [LABELS, DISTANCES], ids=["per source", "per edge"])
 def test_vertex_programs(program: gp.VertexProgram, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = _graph()
+    if program is DISTANCES:
+        # Then pushes are chains again after the superstep in which the hub sends.
+        monkeypatch.setattr("gpu_pregel.host.programs.cuda_state._WIDE_BATCH", 1)
     expected = gp.run(graph, program, device="cpu").to_numpy().tobytes()
     move_edges(monkeypatch, first)
     for mode, partitions in (("push", 1), ("push", 2), ("pull", 1), ("pull", 2)):

@@ -63,7 +63,7 @@ _SUPERSTEPS = faults_in(
         "a list of a frontier has gaps",
         "np.uint32(fetch_and_add(state, LISTED, total))",
         "np.uint32(fetch_and_add(state, LISTED, np.uint32(WARP)))",
-        f"{_RESULTS}[emulated-0]",
+        f"{_CHAIN}test_a_hub_sends_in_pieces[1]",
     ),
     (
         "a lane's vertices are listed after their place",

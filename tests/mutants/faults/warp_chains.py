@@ -40,13 +40,13 @@ FAULTS = faults_in(
         "positions in a single row have 32 bits",
         "offset(shuffle(begin, owner) + offset(lane)), shuffle(length, owner)",
         "offset(np.uint32(shuffle(begin, owner)) + offset(lane)), shuffle(length, owner)",
-        f"{_FAR}[per source-32 bits]",
+        f"{_FAR}[per edge-32 bits]",
     ),
     (
         "positions in several rows have 32 bits",
         "before = offset(begin - offset(upto - length))",
         "before = np.uint32(begin - offset(upto - length))",
-        f"{_FAR}[per source-32 bits]",
+        f"{_FAR}[per edge-32 bits]",
     ),
     (
         "a lane sends the message of its own row",
