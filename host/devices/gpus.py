@@ -75,13 +75,19 @@ class _DriverError(Exception):
 
 
 def _call(driver: Any, name: str, *arguments: Any) -> None:
-    status = getattr(driver, name)(*arguments)
+    function = getattr(driver, name, None)
+    if function is None:
+        raise _DriverError(f"{_DRIVER} has no function {name}: install a newer NVIDIA driver")
+    status = function(*arguments)
     if status == _NO_DEVICE:
         raise _DriverError("the NVIDIA driver finds no GPU")
     if status:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(status, ctypes.byref(text))
-        raise _DriverError(f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status})")
+        raise _DriverError(
+            f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status}): run nvidia-smi; "
+            f"after an update of the driver, restart the machine"
+        )
 
 
 def _number(driver: Any, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:
