@@ -85,8 +85,8 @@ def _call(driver: Any, name: str, *arguments: Any) -> None:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(status, ctypes.byref(text))
         raise _DriverError(
-            f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status}): run nvidia-smi; "
-            f"after an update of the driver, restart the machine"
+            f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status}): run nvidia-smi, "
+            f"and restart the machine after an update of the driver"
         )
 
 
