@@ -113,6 +113,12 @@ def _no_types_of_the_codecs_tests() -> Iterator[None]:
 
 
 @pytest.fixture
+def young_heap() -> None:
+    """Let ``gc.collect`` look only at objects of this test, as the many of compiled kernels take it a second or two."""
+    gc.freeze()
+
+
+@pytest.fixture
 def interrupts() -> Iterator[None]:
     """Make SIGINT raise KeyboardInterrupt, even if the tests run in the background of a shell, where it is ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
