@@ -202,6 +202,10 @@ class Journal:
 
     # Between supersteps.
 
+    def until_commit(self, superstep: int) -> int:
+        """Return how many supersteps there are from this one to the next that is committed to the store."""
+        return self._every - superstep % self._every
+
     def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
         """Make a superstep durable and set the status of the run; repeating this changes nothing."""
         step = folded.superstep
