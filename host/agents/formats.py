@@ -28,8 +28,9 @@ from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
-SCHEMA = 2
-"""The version of these formats."""
+SCHEMA = 3
+"""The version of these formats; since version 3, records may have the difference between two values."""
+READABLE_SCHEMAS = (2, 3)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
@@ -210,7 +211,7 @@ def pack_state(state: State) -> bytes:
     edges = [edge for vertex in vertices for edge in vertex.edges]
     content = (
         list(state.vertices),
-        [vertex.value for vertex in vertices],
+        [bytes(vertex.value) for vertex in vertices],
         bytes([vertex.halted for vertex in vertices]),
         [len(vertex.edges) for vertex in vertices],
         [target for target, _ in edges],
@@ -275,7 +276,7 @@ def _is_small(segment: Segment) -> bool:
 
 def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
     """Encode the contents of a commit besides its segments, and the last segment if one is given."""
-    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in change.mutated.set.items()]
+    mutated = [(vertex, bytes(one.value), one.edges, one.halted) for vertex, one in change.mutated.set.items()]
     columns = None if last is None else last.columns()
     return encode(
         (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)

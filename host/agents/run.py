@@ -78,7 +78,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         How long the run stays claimed after a crash; the lease is renewed while it runs. ``resume(takeover=True)``
         overrides it.
     base_every : int, default 50
-        Number of supersteps between snapshots of the whole state; other commits store changes.
+        Number of supersteps between snapshots of the whole state; other commits store changes. A large state is stored
+        again once the changes since its last snapshot have grown to its size.
     override : str or sequence of str, optional
         With bytes or a stored run: names of options that may differ from those of the run so far. The run keeps
         ``combiner``, ``aggregators``, ``master``, ``resolve``, ``on_missing``, ``on_failure``, ``retry``,
