@@ -279,6 +279,10 @@ class Journal:
         self.flush(status)
         self._status = status
 
+    def drop(self) -> None:
+        """Release the claim of a run that nobody refers to any more, without waiting for the store."""
+        self._lease.drop()
+
     def close(self) -> None:
         """Write the parts and release the claim, so that any program may resume the run immediately."""
         try:
