@@ -68,7 +68,7 @@ class Failure(NamedTuple):
     Attributes
     ----------
     kind : str
-        "exception", "data", "timeout", "death" or "limit".
+        "exception", "data", "request", "timeout", "death" or "limit".
     type, text, traceback : str
     retryable : bool
         Whether the retry policy allows another attempt.

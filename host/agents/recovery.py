@@ -13,7 +13,6 @@ from gpu_pregel.host.agents.formats import (
     SCHEMA,
     AgentFormat,
     BegunSuperstep,
-    RunSnapshot,
     SavedSuperstep,
     Segment,
     pack_state,
@@ -22,6 +21,7 @@ from gpu_pregel.host.agents.formats import (
 from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
+from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
@@ -81,7 +81,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         saved = RunSnapshot.unpack(given)
         adapt_state(saved.state, options)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
-        result = RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
+        result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
     state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
