@@ -21,10 +21,10 @@ from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_fa
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
-from gpu_pregel.host.superstep.master import ENDED, Master
+from gpu_pregel.host.superstep.master import ENDED, Master, Waits
 from gpu_pregel.host.superstep.trace import Trace
 
-_FEW = 1000
+FEW = 1000
 """Runs with fewer vertices leave the garbage collector alone."""
 
 
@@ -89,15 +89,29 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
+        superstep = self._advance()
+        try:
+            for until in superstep:
+                self._policy.wait(until)
+        finally:
+            superstep.close()
+        return self.status == "running"
+
+    def _advance(self) -> Waits[None]:
+        """Run a superstep; the caller waits whenever this yields, and closes it."""
         with self._stepping:
-            if len(self._policy.state.vertices) < _FEW:
-                may_continue = self._master.step()
+            if self._is_small:
+                yield from self._master.advance()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
-                    may_continue = self._master.step()
+                    yield from self._master.advance()
             if self.status == "stopped":
                 self._master.close()
-            return may_continue
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether a superstep creates few objects and takes little time besides its attempts."""
+        return len(self._policy.state.vertices) < FEW
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""

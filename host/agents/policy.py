@@ -21,7 +21,7 @@ from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
 
 
 class AgentPolicy:
@@ -100,7 +100,7 @@ class AgentPolicy:
 
     # Execute.
 
-    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
+    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Waits[Ledger]:  # noqa: ARG002
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
@@ -114,9 +114,14 @@ class AgentPolicy:
             until = queue.next_time()
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
-            self._arrivals += transport.wait(until)
+            yield until
+            self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
         return order
+
+    def wait(self, until: float | None) -> None:
+        """Wait for the end of an attempt."""
+        self._transport.wait(until)
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
-from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.agent_run import FEW, AgentRun
 from gpu_pregel.host.agents.options import Compute, RunOptions, make_options, takes_options
 from gpu_pregel.host.agents.recovery import begin
 from gpu_pregel.host.agents.results import AgentResult
@@ -130,7 +130,16 @@ def _conclude(result: AgentResult, options: RunOptions) -> AgentResult:
 
 @takes_options(RunOptions)
 async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentResult:
-    """Run like :func:`run`, without blocking the event loop. Cancellation stops the run at its next commit.
+    """Run like :func:`run`, without blocking the event loop.
+
+    An ``async`` function runs on the caller's event loop, so that it can use the caller's connections and keep its own
+    from one superstep to the next. Ordinary functions, stores, observers and the functions of the master run on a
+    thread of the run.
+
+    Cancellation, for example by ``asyncio.wait_for``, takes effect at once: attempts of ``async`` functions are
+    cancelled, workers end, completed attempts of the superstep are stored, and :func:`resume` can continue the run. An
+    ordinary function that is running in this process cannot be interrupted: the call returns without it, and drops
+    its outcome.
 
     Examples
     --------
@@ -143,23 +152,12 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
     >>> asyncio.run(gp.agents.arun([gp.agents.Vertex(21)], ask)).values
     {21: 42}
     """
-    import asyncio
+    from gpu_pregel.host.agents.async_driver import AsyncDriver
 
-    def work() -> AgentResult:
-        with agents:
-            while agents.step():
-                pass
-            return agents.result()
-
-    agents = await asyncio.to_thread(_start, "arun", vertices, compute, options)
-    running = asyncio.get_running_loop().run_in_executor(None, work)
-    try:
-        result = await asyncio.shield(running)
-    except asyncio.CancelledError:
-        agents.stop()
-        await asyncio.wait([running])
-        raise
-    return _conclude(result, agents._options)
+    checked = make_options("arun", compute, options)
+    is_small = isinstance(vertices, (list, tuple)) and len(vertices) < FEW
+    result = await AsyncDriver(checked).run(lambda: AgentRun(checked, begin(vertices, checked)), is_small)
+    return _conclude(result, checked)
 
 
 @takes_options(RunOptions)

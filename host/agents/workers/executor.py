@@ -80,7 +80,12 @@ class Executor:
             error = await call
         else:
             attempt = asyncio.create_task(call)
-            await asyncio.wait((attempt,), timeout=abandon_after)
+            try:
+                await asyncio.wait((attempt,), timeout=abandon_after)
+            except asyncio.CancelledError:
+                attempt.cancel()
+                await asyncio.wait((attempt,))
+                raise
             if not attempt.done():
                 context.close()
                 seconds = self._options.timeout
@@ -88,6 +93,10 @@ class Executor:
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
         return self._outcome(task, context, error, late=error is not None and limit.expired())
+
+    def fail(self, task: Task, error: BaseException) -> Outcome:
+        """Return the outcome of an attempt that ended without one."""
+        return self._outcome(task, None, error)
 
     async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""

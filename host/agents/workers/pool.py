@@ -88,19 +88,38 @@ class WorkerPool:
         self._check_is_open()
         self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(change))
 
-    def wait(self, until: float | None) -> list[Arrival]:
+    def wait(self, until: float | None) -> None:
         """Wait for arrivals; send queued frames and check deadlines meanwhile."""
         self._check_is_open()
         while not self._arrivals:
-            limit = self._check_deadlines()
-            if until is not None and (limit is None or until < limit):
-                limit = until
-            self._poll(limit)
+            self._poll(self._next_time(until))
             if until is not None and time.monotonic() >= until:
                 break
+
+    async def ready(self, until: float | None) -> None:
+        """Wait until a descriptor is ready or a deadline has come, which ``take`` handles."""
+        self._check_is_open()
+        if not self._arrivals:
+            from gpu_pregel.host.agents.workers.event_loops import wait_for_descriptor
+
+            await wait_for_descriptor(self._selector.fileno(), self._next_time(until))
+
+    async def cancel(self) -> None:
+        """Cancel nothing: ``close`` ends the workers."""
+
+    def take(self) -> list[Arrival]:
+        """Return the arrivals since the last call."""
+        if not self._arrivals:
+            self._check_is_open()
+            self._poll(self._next_time(0.0))
         arrivals = self._arrivals[:]
         self._arrivals.clear()
         return arrivals
+
+    def _next_time(self, until: float | None) -> float | None:
+        """Check deadlines; return until when to wait, at most until a given time."""
+        limit = self._check_deadlines()
+        return until if limit is None or (until is not None and until < limit) else limit
 
     def close(self) -> None:
         """End all workers and their subprocesses."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Master, Start
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Master, Start, Waits
 
 
 class Countdown:
@@ -20,6 +20,7 @@ class Countdown:
         self.log: list[Any] = []
         self.active, self.halts = active, halts
         self.verdicts = iter(verdicts)
+        self.waits: list[float | None] = []
         self.fails = ""
 
     def note(self, phase: str, *facts: Any) -> None:
@@ -35,9 +36,13 @@ class Countdown:
         self.note("order", superstep)
         return f"order {superstep}"
 
-    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> Waits[list[str]]:
         self.note("execute", superstep, order, limit)
+        yield from self.waits
         return [order]
+
+    def wait(self, until: float | None) -> None:
+        self.note("wait", until)
 
     def judge(self, reports: list[str], journal: Journal | None) -> str:
         self.note("judge")
@@ -140,6 +145,18 @@ def test_a_held_superstep_keeps_its_order_until_it_commits() -> None:
     assert [phase for phase, *_ in policy.log].count("execute") == 4
 
 
+def test_the_master_waits_where_its_policy_does_and_continues_after_an_interrupted_wait() -> None:
+    policy = Countdown([1, 0])
+    policy.waits, policy.fails = [None, 1.5], "wait"
+    master = master_of(policy)
+    with pytest.raises(OSError, match="wait"):
+        master.step()
+    assert list(master.advance()) == [None, 1.5]
+    assert master.status == "completed"
+    phases = [note[:2] for note in policy.log if note[0] in ("order", "execute", "wait", "journal")]
+    assert phases == [("order", 0), ("execute", 0), ("wait", None), ("execute", 0), ("journal", 0)]
+
+
 @pytest.mark.parametrize("phase", ["order", "execute", "judge", "fold", "journal", "commit", "end"])
 def test_a_failed_phase_can_be_repeated(phase: str) -> None:
     policy = Countdown([1, 1, 0])
@@ -167,7 +184,7 @@ def test_a_stop_takes_effect_at_the_next_commit() -> None:
     master = master_of(policy)
     execute = policy.execute
 
-    def and_stop(superstep: int, order: str, limit: int, journal: Journal | None) -> list[str]:
+    def and_stop(superstep: int, order: str, limit: int, journal: Journal | None) -> Waits[list[str]]:
         master.stop()
         return execute(superstep, order, limit, journal)
 
