@@ -15,8 +15,9 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
 from gpu_pregel.host.programs.device_failures import explain_failure
@@ -247,7 +248,12 @@ def run(
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
     opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given))
-    with announce_compilation(shown=progress), opened as checkpoints:
+    master = None
+    with (
+        announce_compilation(shown=progress),
+        opened as checkpoints,
+        explaining_failures(lambda: explain_failure(master, checkpoints)),
+    ):
         compiled = compile_for_device(target, graph, program, check=check)
         costs = direction_costs(target.gpu, compiled, graph)
         directions = make_direction_rule(
@@ -272,22 +278,21 @@ def run(
         policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            with explaining_failures(lambda: explain_failure(master, journal)):
-                status = master.run()
-    result = ProgramResult(
-        graph=graph,
-        stats={
-            "device": target.name,
-            "threads": target.threads,
-            "partitions": partitions,
-            "seconds": sum(row["seconds"] for row in master.trace),
-            "compile_seconds": compile_seconds() - compiled_before,
-        },
-        trace=Trace(master.trace),
-        values=compiled.value.pack(state.values),
-        status=status,
-        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
-    )
+            status = master.run()
+        result = ProgramResult(
+            graph=graph,
+            stats={
+                "device": target.name,
+                "threads": target.threads,
+                "partitions": partitions,
+                "seconds": sum(row["seconds"] for row in master.trace),
+                "compile_seconds": compile_seconds() - compiled_before,
+            },
+            trace=Trace(master.trace),
+            values=compiled.value.pack(state.values),
+            status=status,
+            aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
+        )
     if status == "max_supersteps" and on_limit == "raise" and program.active != "always":
         raise SuperstepLimitError(max_supersteps, result)
     return result
