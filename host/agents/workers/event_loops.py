@@ -7,30 +7,16 @@ import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.executor import Executor
 
 GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
-
-T = TypeVar("T")
-
-
-def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *ends: type[BaseException]) -> T:
-    """Run a loop until ``task`` is done, even if other tasks raise one of ``ends``.
-
-    A task that raises SystemExit, for example, stops its loop. The tasks that await it continue when the loop does.
-    """
-    while True:
-        try:
-            return loop.run_until_complete(task)
-        except ends:
-            if task.done():
-                return task.result()
 
 
 class AsyncAttempts:
@@ -55,9 +41,10 @@ class AsyncAttempts:
 
     def begin(self, batch: Batch) -> None:
         """Start the attempts of a batch."""
+        self._executor.check_step(batch.step)
         for fields in batch.tasks:
             task = Task(*fields)
-            attempt = self._loop.create_task(self._attempt(task, batch))
+            attempt = AttemptTask(self._attempt(task, batch), self._loop, task)
             self._running[attempt] = task
             attempt.add_done_callback(self._on_end)
 
@@ -139,6 +126,7 @@ class OwnEventLoop:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._loop = self._runner.get_loop()
+        guard(self._loop)
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.partition_options import PartitionOptions
@@ -38,18 +38,31 @@ class Executor:
         self._fatal = (KeyboardInterrupt,) if interruptible else ()
         self._staged: dict[Id, Record] = {}
         self._is_async = {name: options.is_async(name) for name in options.functions}
+        self._step: int | None = None
+        """The superstep before which the vertices are; None until the first batch or commit."""
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""
         return self._is_async[batch.function]
 
-    def load(self, vertices: dict[Id, VertexData]) -> None:
-        """Take ownership of committed vertices."""
-        self.vertices = vertices
+    def load(self, vertices: dict[Id, VertexData], step: int | None = None) -> None:
+        """Take ownership of the vertices before a superstep, by default that of the first batch."""
+        self.vertices, self._step = vertices, step
         self._staged.clear()
+
+    def check_step(self, step: int) -> None:
+        """Refuse to compute or commit any superstep but the next one."""
+        if self._step is None:
+            self._step = step
+        if step != self._step:
+            raise AgentError(
+                f"superstep {step} was submitted to vertices before superstep {self._step}: the run must not continue "
+                f"with them; report this"
+            )
 
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
+        self.check_step(batch.step)
         options, vertices = self._options, self.vertices
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
@@ -73,13 +86,15 @@ class Executor:
         """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds."""
         import asyncio
 
+        from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
+
         context = Context(self.vertices[task.id], task, batch, self._options)
         limit = asyncio.timeout(self._options.timeout)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
             error = await call
         else:
-            attempt = asyncio.create_task(call)
+            attempt = AttemptTask(call, asyncio.get_running_loop(), task)
             try:
                 await asyncio.wait((attempt,), timeout=abandon_after)
             except asyncio.CancelledError:
@@ -100,9 +115,13 @@ class Executor:
 
     async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
+        from asyncio import current_task, sleep
+
         try:
             async with limit:
                 result = await compute(context)
+                if current_task().cancelling():  # type: ignore[union-attr]
+                    await sleep(0)  # raises a cancellation that the function has requested and not seen
                 if result is not None:
                     _refuse_result(result)
         except self._fatal:
@@ -148,8 +167,11 @@ class Executor:
             kind != "data" and self._options.retry.matches(error),
         )
 
-    def commit(self, change: Change) -> None:
-        """Apply the staged records, then ``change``."""
+    def commit(self, step: int, change: Change) -> None:
+        """Apply the staged records of a superstep, then ``change``; repeating this changes nothing."""
+        if self._step is not None and step < self._step:
+            return
+        self.check_step(step)
         for vertex_id, record in self._staged.items():
             vertex = self.vertices.get(vertex_id)
             if vertex is not None:
@@ -162,6 +184,7 @@ class Executor:
         for vertex_id in change.remove:
             self.vertices.pop(vertex_id, None)
         self.vertices.update(change.set)
+        self._step = step + 1
 
 
 class RecordTooLargeError(Exception):

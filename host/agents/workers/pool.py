@@ -41,6 +41,8 @@ class WorkerPool:
         self._is_async = {name: options.is_async(name) for name in options.functions}
         self._slots = options.max_concurrency if any(self._is_async.values()) else 1
         self._hello = b""
+        self._step: int | None = None
+        """The superstep before which the committed vertices are; None until the first batch or commit."""
         self._processes: list[WorkerProcess] = []
         self._fruitless = [0] * count
         self._vacant: list[int] = []
@@ -60,7 +62,7 @@ class WorkerPool:
             self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
             self._hello = _hello(self._options, self._slots)
             for process, part in zip(self._processes, vertices, strict=True):
-                process.greet(self._hello, part)
+                process.greet(self._hello, None, part)
             while not all(process.is_ready for process in self._processes):
                 self._poll(self._check_deadlines())
             self._watchdog.start()
@@ -81,12 +83,14 @@ class WorkerPool:
         process.is_async = self._is_async[batch.function]
         process.channel.touched = time.monotonic()
         process.next_check = 0.0
-        process.channel.send(pipes.BATCH, pipes.pack_batch(batch))
+        self._step = batch.step
+        process.channel.send(pipes.BATCH, pipes.pack_batch(process.generation, batch))
 
-    def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
+    def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change; a worker that replaces a dead one starts from the committed state instead."""
         self._check_is_open()
-        self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(change))
+        self._step = step + 1
+        self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(step, change))
 
     def wait(self, until: float | None) -> None:
         """Wait for arrivals; send queued frames and check deadlines meanwhile."""
@@ -261,7 +265,7 @@ class WorkerPool:
             partition = self._vacant.pop()
             replacement = self._process(partition, self._processes[partition].generation + 1)
             self._processes[partition] = replacement
-            replacement.greet(self._hello, self._states(partition))
+            replacement.greet(self._hello, self._step, self._states(partition))
 
 
 def _hello(options: PartitionOptions, slots: int) -> bytes:

@@ -224,7 +224,7 @@ class InProcessTransport:
         if change.set:
             copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)
-        self._executor.commit(change)
+        self._executor.commit(step, change)
 
     def close(self) -> None:
         """End all attempts and release the vertices."""
