@@ -19,7 +19,8 @@ from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMess
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
-from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
+from gpu_pregel.host.agents.work_stealing import WorkStealing
+from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
 
@@ -64,6 +65,7 @@ class AgentPolicy:
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
+        self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
         parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
             parts[self._place[vertex]][vertex] = one
@@ -104,14 +106,22 @@ class AgentPolicy:
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
-        count = len(state.vertices)
+        count, place, stealing = len(state.vertices), self._place, self._stealing
         while not queue.is_empty():
             if journal is not None:
                 journal.flush_if_due(at_once=transport.blocks)
-            for partition, vertices in queue.take(time.monotonic()):
+            now = time.monotonic()
+            for partition, vertices in queue.take(now):
                 tasks = order.begin(vertices)
-                transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
+                batch = Batch(superstep, count, state.function, state.aggregates, tasks)
+                if stealing is not None:
+                    stealing.on_submit(partition, len(vertices), now)
+                    if stealing.moved:
+                        batch.guests = {one: state.vertices[one] for one in vertices if place[one] != partition}
+                transport.submit(partition, batch)
             until = queue.next_time()
+            if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
+                until = look if until is None else min(until, look)
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             yield until
@@ -138,8 +148,13 @@ class AgentPolicy:
         queued = self._queue.vertices()
         for vertex in ledger.with_status("pending"):
             if vertex not in queued:
-                entry = ledger.entry(vertex)
-                self._queue.add(vertex, place[vertex], entry.ready, entry.suspect)
+                self._requeue(vertex, ledger.entry(vertex))
+
+    def _requeue(self, vertex: Id, entry: Entry) -> None:
+        """Queue a vertex for another attempt in its own partition."""
+        if self._stealing is not None:
+            self._stealing.moved.pop(vertex, None)
+        self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
@@ -147,13 +162,27 @@ class AgentPolicy:
             if isinstance(event, OutcomeBatch):
                 self._queue.finish(event.partition, len(event.outcomes))
                 self._record_outcomes(ledger, event, journal)
+            elif isinstance(event, ReturnedTasks):
+                self._move(ledger, event)
             else:
                 self._handle_death(ledger, event, journal)
             self._notify_observers()
 
+    def _move(self, ledger: Ledger, event: ReturnedTasks) -> None:
+        """Queue returned vertices for idle partitions."""
+        assert self._stealing is not None
+        ledger.take_back(event.vertices)
+        self._queue.finish(event.partition, len(event.vertices))
+        for vertex, partition in self._stealing.on_return(event.partition, event.vertices):
+            self._queue.add(vertex, partition)
+
     def _record_outcomes(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
         observed = bool(self._observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
+        if self._stealing is not None:
+            self._stealing.on_outcomes(event.partition, len(outcomes))
+            for vertex in [outcome.id for outcome in outcomes if outcome.id in self._stealing.moved]:
+                ledger.mark_foreign(vertex)
         if journal is not None:
             journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
         for outcome in outcomes:
@@ -177,7 +206,7 @@ class AgentPolicy:
         if again:
             wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
-            self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
+            self._requeue(vertex, entry)
             self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
             self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
@@ -187,9 +216,12 @@ class AgentPolicy:
         self._generation[death.partition] = death.generation + 1
         self._queue_event("death", partition=death.partition, reason=death.reason)
         self._queue.reset(death.partition)
-        running = set(death.running)
+        running, moved = set(death.running), {}
+        if self._stealing is not None:
+            self._stealing.on_death(death.partition)
+            moved = self._stealing.moved
         for vertex in ledger.with_status("in_progress"):
-            if self._place[vertex] != death.partition:
+            if moved.get(vertex, self._place[vertex]) != death.partition:
                 continue
             entry = ledger.entry(vertex)
             if len(running) == 1 and vertex in running:
@@ -199,7 +231,7 @@ class AgentPolicy:
             else:
                 entry.status, entry.suspect = "pending", entry.suspect or vertex in running
                 entry.attempts -= 1
-                self._queue.add(vertex, death.partition, 0.0, entry.suspect)
+                self._requeue(vertex, entry)
 
     # Judge, fold, commit.
 
@@ -268,6 +300,8 @@ class AgentPolicy:
             for vertex in after.mutated.remove:
                 state.vertices.pop(vertex, None)
             self._sorted = []
+        if self._stealing is not None:
+            self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         self.ledger = None
 

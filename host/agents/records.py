@@ -94,13 +94,17 @@ TaskFields = tuple[Id, int, Sequence[bytes], Sequence[bytes]]
 
 @dataclass(slots=True)
 class Batch:
-    """The work of a partition in a superstep; each of ``tasks`` has the fields of a ``Task``."""
+    """The work of a partition in a superstep; each of ``tasks`` has the fields of a ``Task``.
+
+    ``guests`` has the state of vertices that belong to other partitions.
+    """
 
     step: int
     num_vertices: int
     function: str
     aggregates: dict[str, bytes]
     tasks: list[TaskFields]
+    guests: dict[Id, VertexData] = field(default_factory=dict)
 
 
 class Outcome(NamedTuple):

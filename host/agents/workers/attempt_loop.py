@@ -13,6 +13,7 @@ from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
+from gpu_pregel.host.agents.workers.recalls import Recalls
 
 
 class AttemptLoop:
@@ -25,12 +26,19 @@ class AttemptLoop:
     sender : OutcomeSender
     on_end : callable
         Called with the task of each attempt that has ended.
+    recalls : Recalls or None
     """
 
     def __init__(
-        self, executor: Executor, marks: pipes.AttemptMarks, sender: OutcomeSender, on_end: Callable[[Task], object]
+        self,
+        executor: Executor,
+        marks: pipes.AttemptMarks,
+        sender: OutcomeSender,
+        on_end: Callable[[Task], object],
+        recalls: Recalls | None,
     ) -> None:
         self._executor, self._marks, self._sender, self._on_end = executor, marks, sender, on_end
+        self._recalls = recalls
         self._pid = os.getpid()
         self._loop = asyncio.Runner().get_loop()
         guard(self._loop)
@@ -47,11 +55,15 @@ class AttemptLoop:
 
         self._finished = self._loop.create_future()
         self._loop.add_reader(descriptor, read)
+        if self._recalls is not None:
+            self._recalls.forward(lambda *recall: self._loop.call_soon_threadsafe(self._return, *recall))
         try:
             self._begin(batch)
             run_until_complete(self._loop, self._finished, SystemExit, KeyboardInterrupt)
         finally:
             self._loop.remove_reader(descriptor)
+            if self._recalls is not None:
+                self._recalls.forward(None)
         self._sender.flush()
 
     def _begin(self, batch: Batch) -> None:
@@ -60,6 +72,14 @@ class AttemptLoop:
             sender.serial += 1
             self._waiting.append((sender.serial, Task(*fields), batch))
         self._start_waiting()
+
+    def _return(self, step: int, count: int) -> None:
+        """Return the last of the tasks that wait for a place."""
+        serials: list[int] = []
+        while self._waiting and self._waiting[-1][2].step == step and len(serials) < count:
+            serials.append(self._waiting.pop()[0])
+        assert self._recalls is not None
+        self._recalls.answer(serials)
 
     def _start_waiting(self) -> None:
         """Start as many attempts as may run; finish if none is left."""
