@@ -72,7 +72,7 @@ class WorkStealing:
                 count = running[partition]
                 share = count * len(idle) // (len(idle) + 1)
                 self._recalled.add(partition)
-                self._transport.recall(partition, step, min(count - slots, max(share, len(idle))))
+                self._transport.recall(partition, step, min(count - slots, share))
                 break
         return now + _PATIENCE
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from time import monotonic
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
@@ -56,14 +57,14 @@ class AttemptLoop:
         self._finished = self._loop.create_future()
         self._loop.add_reader(descriptor, read)
         if self._recalls is not None:
-            self._recalls.forward(lambda *recall: self._loop.call_soon_threadsafe(self._return, *recall))
+            self._recalls.begin(batch.step, self._take_waiting)
         try:
             self._begin(batch)
             run_until_complete(self._loop, self._finished, SystemExit, KeyboardInterrupt)
         finally:
             self._loop.remove_reader(descriptor)
             if self._recalls is not None:
-                self._recalls.forward(None)
+                self._recalls.end()
         self._sender.flush()
 
     def _begin(self, batch: Batch) -> None:
@@ -73,13 +74,13 @@ class AttemptLoop:
             self._waiting.append((sender.serial, Task(*fields), batch))
         self._start_waiting()
 
-    def _return(self, step: int, count: int) -> None:
-        """Return the last of the tasks that wait for a place."""
+    def _take_waiting(self, count: int) -> list[int]:
+        """Remove the last of the tasks that wait for a place; called by another thread."""
         serials: list[int] = []
-        while self._waiting and self._waiting[-1][2].step == step and len(serials) < count:
-            serials.append(self._waiting.pop()[0])
-        assert self._recalls is not None
-        self._recalls.answer(serials)
+        with suppress(IndexError):
+            while len(serials) < count:
+                serials.append(self._waiting.pop()[0])
+        return serials
 
     def _start_waiting(self) -> None:
         """Start as many attempts as may run; finish if none is left."""
@@ -87,7 +88,10 @@ class AttemptLoop:
         while self._waiting and len(self._running) < marks.slots:
             if not free:
                 self._sender.flush()
-            serial, task, batch = self._waiting.popleft()
+            try:
+                serial, task, batch = self._waiting.popleft()
+            except IndexError:  # they were recalled
+                break
             slot = free.pop()
             marks.serials[slot] = serial
             marks.begun[slot] = monotonic()

@@ -15,11 +15,7 @@ message = struct.Struct("<qq")
 
 
 class Recalls:
-    """Answers recalls on a thread of its own, as an ordinary function may compute at the time.
-
-    The last tasks of the running batch are returned. The thread lowers ``limit`` and then looks at the mark of the
-    latest attempt; who computes sets the mark and then looks at ``limit``. Each of them therefore sees what the other
-    has done, or the other sees it.
+    """Answers recalls on a thread of its own, as the code of a vertex may occupy the others.
 
     Parameters
     ----------
@@ -40,14 +36,19 @@ class Recalls:
         self._descriptor, self._write, self._marks = descriptor, write, marks
         self._step: int | None = None
         self._serial = 0
-        self._forward: Callable[[int, int], object] | None = None
+        self._take: Callable[[int], Sequence[int]] = self._take_last
         self._lock = allocate_lock()
         start_new_thread(self._serve, ())
 
-    def begin(self, step: int, serial: int, count: int) -> None:
-        """Accept recalls of a batch whose first task has the number ``serial + 1``."""
+    def begin(self, step: int, take: Callable[[int], Sequence[int]]) -> None:
+        """Accept recalls in a superstep; ``take(count)`` removes waiting tasks and returns their numbers."""
         with self._lock:
-            self._step, self._serial, self.limit = step, serial, count
+            self._step, self._take = step, take
+
+    def begin_in_order(self, step: int, serial: int, count: int) -> None:
+        """Accept recalls of a batch that is computed in order and whose first task has the number ``serial + 1``."""
+        with self._lock:
+            self._step, self._take, self._serial, self.limit = step, self._take_last, serial, count
 
     def is_returned(self, index: int) -> bool:
         """Whether a task of the batch was returned; its mark must be set."""
@@ -55,32 +56,24 @@ class Recalls:
             return index >= self.limit
 
     def end(self) -> None:
-        """Return no more tasks of the batch."""
+        """Accept no more recalls."""
         with self._lock:
             self._step = None
-
-    def forward(self, call: Callable[[int, int], object] | None) -> None:
-        """Call ``call(step, count)`` for each recall, instead of answering it; or no longer."""
-        with self._lock:
-            self._forward = call
-
-    def answer(self, serials: Sequence[int]) -> None:
-        """Send the numbers of returned tasks."""
-        with suppress(OSError):  # the master is gone, which ends this process
-            self._write(pipes.RETURNED, pipes.pack(list(serials)))
 
     def _serve(self) -> None:
         while data := os.read(self._descriptor, message.size):
             step, count = message.unpack(data)
             with self._lock:
-                if self._forward is not None:
-                    self._forward(step, count)
-                    continue
-                serials = self._take(count) if step == self._step else range(0)
-            self.answer(serials)
+                serials = self._take(count) if step == self._step else ()
+            with suppress(OSError):  # the master is gone, which ends this process
+                self._write(pipes.RETURNED, pipes.pack(list(serials)))
 
-    def _take(self, count: int) -> range:
-        """Take up to ``count`` tasks from the end of the batch."""
+    def _take_last(self, count: int) -> range:
+        """Take up to ``count`` tasks from the end of the batch.
+
+        This lowers ``limit`` and then looks at the mark of the latest attempt; the other thread sets the mark and then
+        looks at ``limit``. So at least one of them sees what the other has done.
+        """
         end = self.limit
         self.limit = first = max(0, end - count)
         begun = self._marks.serials[0] - self._serial

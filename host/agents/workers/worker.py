@@ -270,7 +270,7 @@ class Worker:
         pid, getpid = self._pid, os.getpid
         recalls = self._recalls
         if recalls is not None:
-            recalls.begin(batch.step, serial, len(tasks))
+            recalls.begin_in_order(batch.step, serial, len(tasks))
 
         def begin(index: int) -> bool:
             now = monotonic()
