@@ -20,9 +20,9 @@ from gpu_pregel.host.agents.state import Inbox, Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
-SCHEMA = 2
-"""The version of these formats."""
-_SNAPSHOT = "gpu-pregel agents 1"
+SCHEMA = 3
+"""The version of these formats; since version 3, records may have the difference between two values."""
+READABLE_SCHEMAS = (2, 3)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
@@ -194,47 +194,13 @@ class BegunSuperstep:
             ledger.answer(vertex, answer)
 
 
-@dataclass
-class RunSnapshot:
-    """A whole run, as ``checkpoint_data`` returns it: its state, and the recorded part of the running superstep."""
-
-    run_id: str
-    superstep: int
-    state: State
-    segment: Segment | None
-    answers: list[tuple[Id, bytes]]
-
-    @classmethod
-    def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> RunSnapshot:
-        """Return a snapshot of a run."""
-        if ledger is None:
-            return cls(run_id, superstep, state, None, [])
-        return cls(run_id, superstep, state, Segment.of(ledger), ledger.answers())
-
-    def pack(self) -> bytes:
-        """Encode the snapshot."""
-        segment = None if self.segment is None else encode(self.segment.columns())
-        return encode((_SNAPSHOT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
-
-    @classmethod
-    def unpack(cls, data: bytes) -> RunSnapshot:
-        """Decode a snapshot."""
-        name, run_id, superstep, state, segment, answers = _columns(data, 6, "the checkpoint data of a run of agents")
-        if name != _SNAPSHOT:
-            raise CodecError(
-                f"is not the checkpoint data of a run of agents, or was written by another version: {name!r}", "data"
-            )
-        unpacked = None if segment is None else Segment.unpack(segment)
-        return cls(run_id, superstep, unpack_state(state), unpacked, answers)
-
-
 def pack_state(state: State) -> bytes:
     """Encode a state."""
     vertices = list(state.vertices.values())
     edges = [edge for vertex in vertices for edge in vertex.edges]
     content = (
         list(state.vertices),
-        [vertex.value for vertex in vertices],
+        [bytes(vertex.value) for vertex in vertices],
         bytes([vertex.halted for vertex in vertices]),
         [len(vertex.edges) for vertex in vertices],
         [target for target, _ in edges],
@@ -297,7 +263,7 @@ def _is_small(segment: Segment) -> bool:
 
 def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
     """Encode the contents of a commit besides its segments, and the last segment if one is given."""
-    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in change.mutated.set.items()]
+    mutated = [(vertex, bytes(one.value), one.edges, one.halted) for vertex, one in change.mutated.set.items()]
     columns = None if last is None else last.columns()
     return encode(
         (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
@@ -334,7 +300,7 @@ class SavedSuperstep:
             segment.receive(state.inbox)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
-        state.failed.update(ledger.failures())
+        state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
         inbox = route(records, ledger.sent)
         state.vertices.update(changed)

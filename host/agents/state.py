@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpu_pregel.host.agents.codec.differences import changed_value, is_difference
 from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
 
 Records = list[tuple[Id, Record]]
@@ -38,9 +39,11 @@ class State:
         """The vertices that records and failures change."""
         vertices, changed = self.vertices, {}
         for vertex, record in records:
-            old, value = vertices[vertex], record.value
+            old = vertices[vertex]
+            value = record.value
             if value is not None:
-                changed[vertex] = VertexData(value, old.edges, record.halted)
+                new = changed_value(old.value, value) if is_difference(value) else value
+                changed[vertex] = VertexData(new, old.edges, record.halted)
             elif record.halted is not old.halted:
                 changed[vertex] = VertexData(old.value, old.edges, record.halted)
         for vertex in failed:

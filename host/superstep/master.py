@@ -62,7 +62,10 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
         """Block until the partitions have something to report, or until a time on the monotonic clock."""
 
     def judge(self, reports: Reports, journal: Journal | None) -> str:
-        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
+        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held.
+
+        Errors in reports that only folding finds may be found here, as failures of those who made them.
+        """
 
     def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""

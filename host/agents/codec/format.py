@@ -19,6 +19,8 @@ from collections.abc import Collection
 from typing import Any
 
 VERSION = 1
+DIFFERENCE = 2
+"""The first byte of the difference between two values; see ``differences``."""
 MAX_DEPTH = 200
 """Maximum nesting depth of containers."""
 MAX_EQUAL_HASHES = 256

@@ -168,6 +168,30 @@ class LendingTransport:
     def close(self) -> None: ...
 
 
+def test_large_values_of_moved_vertices_are_kept_only_where_they_belong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers keep large values decoded; a vertex that is computed in turn by several must not see an old one."""
+    made: list[LendingTransport] = []
+
+    def make(workers: int, options: PartitionOptions, *, in_slices: bool) -> Any:
+        made.append(LendingTransport(options, workers, 3))
+        return made[-1]
+
+    def compute(ctx: Any) -> None:
+        ctx.value["log"].append(ctx.superstep)
+        if len(ctx.value["log"]) == 30:
+            ctx.vote_to_halt()
+
+    monkeypatch.setattr(agent_run, "_transport", make)
+    monkeypatch.setattr(work_stealing, "_PATIENCE", 0.0)
+    given = [Vertex(one, {"text": "x" * 10_000, "log": []}) for one in range(12)]
+    values(
+        gp.agents.run(given, compute, workers=3),
+        {one: {"text": "x" * 10_000, "log": [*range(30)]} for one in range(12)},
+    )
+    assert made[0].returned > 30
+    assert not any(executor._kept_values.is_staging for executor in made[0].executors)
+
+
 moves: Counter[str] = Counter()
 
 
