@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.formats import RunSnapshot
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
@@ -18,6 +18,7 @@ from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
 from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
@@ -55,7 +56,7 @@ class AgentRun:
     """
 
     def __init__(self, options: RunOptions, recovered: RecoveredRun) -> None:
-        self.run_id, self._options = recovered.run_id, options
+        self.run_id, self._branch, self._options = recovered.run_id, recovered.branch, options
         self._stepping = threading.Lock()
         journal = recovered.journal
         with ExitStack() as undo:
@@ -81,6 +82,8 @@ class AgentRun:
                 trace=recovered.rows,
             )
             undo.pop_all()
+        if journal is not None:
+            weakref.finalize(self, journal.drop).atexit = False  # the lease of a process that has ended is ignored
 
     @property
     def status(self) -> str:
@@ -203,7 +206,8 @@ class AgentRun:
         ...     agents.result().values
         {'a': 5}
         """
-        return RunSnapshot.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
+        policy = self._policy
+        return RunSnapshot.of(self.run_id, self._branch, self._master.superstep, policy.state, policy.ledger).pack()
 
     def result(self) -> AgentResult:
         """The current result."""

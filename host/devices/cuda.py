@@ -70,10 +70,10 @@ def find_gpu(number: int) -> Gpu:
     return gpu
 
 
-def unavailable_reason() -> str | None:
-    """Return why the first GPU cannot be used, or None if no reason is known before its first use."""
+def unavailable_reason(number: int = 0) -> str | None:
+    """Return why a GPU cannot be used, or None if no reason is known before its first use."""
     try:
-        find_gpu(0)
+        find_gpu(number)
     except GpuPregelError as error:
         return str(error)
     return None
@@ -347,9 +347,10 @@ def _finish(cupy_calls: ModuleType, stream: Any) -> None:
 
 
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import linker_version
+    from gpu_pregel.host.devices.launches import check_linker, linker_version
 
     check_toolkit(gpus().cuda_version, gpu.compute_capability, libnvvm_version(), linker_version())
+    check_linker(gpu.compute_capability)
     arguments = (gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
     try:
         from gpu_pregel.host.devices.core_launches import CoreLauncher

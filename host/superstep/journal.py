@@ -21,6 +21,8 @@ from gpu_pregel.host.superstep.flush_timer import FlushTimer
 
 FLUSH_AFTER = 0.02
 """Seconds that a part may wait for others."""
+SMALL_BASE = 1 << 16
+"""Bases of at most this many bytes are due by the number of commits alone."""
 
 
 PolicyChange = TypeVar("PolicyChange")
@@ -111,6 +113,11 @@ class Journal:
         Number of commits between bases, counting the one that has the base.
     since_base : int
         Commits since the last base.
+    base_size : int, optional
+        Bytes of the last base. A base is due only if the commits since then have as many, so that the store grows in
+        proportion to the changes. Default: bases are due by the number of commits alone.
+    size_since_base : int
+        Bytes of the commits since the last base.
     keep : int, optional
         Number of bases to keep; older ones are pruned. Default: all.
     bases : iterable of int
@@ -127,12 +134,15 @@ class Journal:
         every: int = 1,
         base_every: int = 1,
         since_base: int = 0,
+        base_size: int | None = None,
+        size_since_base: int = 0,
         keep: int | None = None,
         bases: Iterable[int] = (),
     ) -> None:
         self._lease, self._store, self._claim, self._format = lease, lease.store, lease.claim, format
         self._head, self._status = head, status
         self._every, self._base_every, self._since_base = every, base_every, since_base
+        self._base_size, self._size_since_base = base_size, size_since_base
         self._keep, self._bases = keep, list(bases)
         self._parts: list[Any] = []
         self._oldest: float | None = None
@@ -230,7 +240,9 @@ class Journal:
             parts = self._parts[:]
             if parts or status is not None:
                 try:
-                    self._store.flush(self._claim, self._head + 1, self._format.pack(parts) if parts else [], status)
+                    segments = self._format.pack(parts) if parts else []
+                    self._store.flush(self._claim, self._head + 1, segments, status)
+                    self._size_since_base += sum(map(len, segments))
                 except BaseException:
                     self._urgent = True
                     raise
@@ -259,6 +271,10 @@ class Journal:
 
     # Between supersteps.
 
+    def until_commit(self, superstep: int) -> int:
+        """Return how many supersteps there are from this one to the next that is committed to the store."""
+        return self._every - superstep % self._every
+
     def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
         """Make a superstep durable and set the status of the run; repeating this changes nothing."""
         step = folded.superstep
@@ -275,7 +291,8 @@ class Journal:
 
     def _write_commit(self, step: int, status: str) -> None:
         """Write the supersteps since the last commit."""
-        with_base = self._since_base + 1 >= self._base_every
+        with_base = self._is_base_due()
+        written: PackedCommit | None = None
         try:
             written = self._format.pack_commit(self._supersteps, self._parts, with_base=with_base)
             self._store.commit(
@@ -288,23 +305,34 @@ class Journal:
                 blobs=written.blobs,
                 after=self._head,
             )
-            self._committed(step, status, with_base)
+            self._committed(step, status, written)
         except BaseException:
-            if self._is_committed(step):  # the connection was lost after the commit, or the program interrupted
-                self._committed(step, status, with_base)
+            if written and self._is_committed(step):  # the connection was lost afterwards, or the program interrupted
+                self._committed(step, status, written)
             else:
                 self._urgent = True
             raise
 
-    def _committed(self, step: int, status: str, with_base: bool) -> None:
+    def _is_base_due(self) -> bool:
+        """Whether the next commit has a base."""
+        if self._since_base + 1 < self._base_every:
+            return False
+        return (self._base_size or 0) <= max(SMALL_BASE, self._size_since_base)
+
+    def _committed(self, step: int, status: str, written: PackedCommit) -> None:
         """Note a commit; repeating it changes nothing."""
         if step <= self._head:
             return
         self._clear(len(self._parts))
         self._early.clear()
         self._supersteps.clear()
-        self._since_base = 0 if with_base else self._since_base + 1
-        if with_base and self._keep is not None and step not in self._bases:
+        self._since_base += 1
+        self._size_since_base += len(written.data) + sum(map(len, written.segments))
+        if written.base is not None:
+            self._since_base = self._size_since_base = 0
+            if self._base_size is not None:
+                self._base_size = len(written.base)
+        if written.base is not None and self._keep is not None and step not in self._bases:
             self._bases.append(step)
         self._head, self._status = step, status
 
@@ -325,6 +353,10 @@ class Journal:
         """Write the parts of a held superstep, and the run's status."""
         self.flush(status)
         self._status = status
+
+    def drop(self) -> None:
+        """Release the claim of a run that nobody refers to any more, without waiting for the store."""
+        self._lease.drop()
 
     def close(self) -> None:
         """Write the parts and release the claim, so that any program may resume the run immediately."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import changed_size
 from gpu_pregel.host.agents.context import Context
+from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
 
@@ -37,6 +39,7 @@ class Executor:
         self._options = options
         self._fatal = (KeyboardInterrupt,) if interruptible else ()
         self._staged: dict[Id, Record] = {}
+        self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
         self._step: int | None = None
         """The superstep before which the vertices are; None until the first batch or commit."""
@@ -49,6 +52,7 @@ class Executor:
         """Take ownership of the vertices before a superstep, by default that of the first batch."""
         self.vertices, self._step = vertices, step
         self._staged.clear()
+        self._kept_values.clear()
 
     def check_step(self, step: int) -> None:
         """Refuse to compute or commit any superstep but the next one."""
@@ -63,7 +67,7 @@ class Executor:
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
         self.check_step(batch.step)
-        options, vertices = self._options, self.vertices
+        options, vertices, kept_values = self._options, self.vertices, self._kept_values
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
@@ -72,7 +76,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, options)
+                context = Context(vertices[task.id], task, batch, options, kept_values)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
@@ -88,7 +92,7 @@ class Executor:
 
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
 
-        context = Context(self.vertices[task.id], task, batch, self._options)
+        context = Context(self.vertices[task.id], task, batch, self._options, self._kept_values)
         limit = asyncio.timeout(self._options.timeout)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
@@ -147,6 +151,7 @@ class Executor:
                 error = raised
         assert error is not None
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
+        self._kept_values.unstage(task.id)
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -162,8 +167,8 @@ class Executor:
         return Failure(
             kind,
             type(error).__qualname__,
-            _text(error),
-            _trace(error),
+            text_of(error),
+            trace_of(error),
             kind != "data" and self._options.retry.matches(error),
         )
 
@@ -172,17 +177,21 @@ class Executor:
         if self._step is not None and step < self._step:
             return
         self.check_step(step)
+        values = self._kept_values
         for vertex_id, record in self._staged.items():
             vertex = self.vertices.get(vertex_id)
             if vertex is not None:
                 vertex.halted = record.halted
-                if record.value is not None:
-                    vertex.value = record.value
+                if record.value is not None or values.is_staging:
+                    vertex.value = values.commit(vertex_id, vertex.value, record.value)
         self._staged.clear()
         for vertex_id in change.halt:
             self.vertices[vertex_id].halted = True
         for vertex_id in change.remove:
             self.vertices.pop(vertex_id, None)
+            values.forget(vertex_id)
+        for vertex_id in change.set:
+            values.forget(vertex_id)
         self.vertices.update(change.set)
         self._step = step + 1
 
@@ -192,8 +201,9 @@ class RecordTooLargeError(Exception):
 
 
 def _check_size(record: Record, limit: int) -> None:
-    parts = [record.value or b"", *(data for pair in (*record.outbox, *record.aggregates) for data in pair)]
-    size = sum(map(len, parts)) + (len(encode(record.mutations)) if record.mutations else 0)
+    parts = [data for pair in (*record.outbox, *record.aggregates) for data in pair]
+    size = sum(map(len, parts)) + (0 if record.value is None else changed_size(record.value))
+    size += len(encode(record.mutations)) if record.mutations else 0
     if size > limit:
         raise RecordTooLargeError(
             f"the output of the attempt has {size:,} bytes, but max_record is {limit:,}: reduce it, or raise max_record"
@@ -212,7 +222,7 @@ def _refuse_result(result: Any) -> None:
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     """Return the text of an exception, even if its ``__str__`` fails."""
     try:
         return _clean(str(error))
@@ -220,7 +230,8 @@ def _text(error: BaseException) -> str:
         return f"<no text: {type(second).__name__}>"
 
 
-def _trace(error: BaseException) -> str:
+def trace_of(error: BaseException) -> str:
+    """Return the traceback of an exception, even if its ``__str__`` fails."""
     import traceback
 
     try:

@@ -235,7 +235,7 @@ def describe(vertex: Any, attempt: int) -> str:
 
 def pack_vertices(vertices: dict[Id, VertexData]) -> list[tuple[Any, ...]]:
     """Convert vertices to plain content."""
-    return [(key, one.value, _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
+    return [(key, bytes(one.value), _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
 
 
 def unpack_vertices(content: list[tuple[Any, ...]]) -> dict[Id, VertexData]:

@@ -66,7 +66,12 @@ def test_a_known_answer(emulated: EmulatedDevice, built: list[bool]) -> None:
     assert graph.weights.tolist() == [6, 7, 2, -3, 5, 1]
     graph = build(emulated, src, dst, duplicates="drop", self_loops="drop")
     assert (graph.indptr.tolist(), graph.indices.tolist()) == ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1])
-    assert built == [True, True]
+    # The other direction of a self-loop is not stored; its key is beyond that of the last vertex.
+    graph = build(emulated, [3, 3, 0], [3, 3, 1], np.array([2, 1, 5], np.int32), num_vertices=4)
+    assert (graph.indptr.tolist(), graph.indices.tolist()) == ([0, 1, 2, 2, 4], [1, 0, 3, 3])
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [5, 5, 1, 2]
+    assert built == [True, True, True]
 
 
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
