@@ -110,7 +110,7 @@ class AgentPolicy:
         count, place, stealing = len(state.vertices), self._place, self._stealing
         while not queue.is_empty():
             if journal is not None:
-                journal.flush_if_due(at_once=transport.blocks)
+                journal.flush_if_due()
             now = time.monotonic()
             for partition, vertices in queue.take(now):
                 tasks = order.begin(vertices)
@@ -125,6 +125,8 @@ class AgentPolicy:
                 until = look if until is None else min(until, look)
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
+            if journal is not None and transport.is_local:
+                journal.watch(transport.finished)
             yield until
             self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
