@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,7 @@ class Executor:
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
         self.check_step(batch.step)
-        options, vertices, kept_values = self._options, self.vertices, self._kept_values
+        options, vertices, kept_values = self._options, self._vertices(batch), self._kept_values
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
@@ -92,7 +92,7 @@ class Executor:
 
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
 
-        context = Context(self.vertices[task.id], task, batch, self._options, self._kept_values)
+        context = Context(self._vertices(batch)[task.id], task, batch, self._options, self._kept_values)
         limit = asyncio.timeout(self._options.timeout)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
@@ -112,6 +112,14 @@ class Executor:
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
         return self._outcome(task, context, error, late=error is not None and limit.expired())
+
+    def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
+        """Return the vertices of a batch, and others."""
+        if not batch.guests:
+            return self.vertices
+        from collections import ChainMap
+
+        return ChainMap(batch.guests, self.vertices)
 
     def fail(self, task: Task, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that ended without one."""
@@ -184,6 +192,8 @@ class Executor:
                 vertex.halted = record.halted
                 if record.value is not None or values.is_staging:
                     vertex.value = values.commit(vertex_id, vertex.value, record.value)
+            else:  # of another partition
+                values.unstage(vertex_id)
         self._staged.clear()
         for vertex_id in change.halt:
             self.vertices[vertex_id].halted = True

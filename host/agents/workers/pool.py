@@ -17,7 +17,13 @@ from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
-from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, WorkerDeath, run_ended_error
+from gpu_pregel.host.agents.workers.transport import (
+    Arrival,
+    OutcomeBatch,
+    ReturnedTasks,
+    WorkerDeath,
+    run_ended_error,
+)
 
 _GRACE = 1.0
 """Seconds that a cancelled attempt of an ``async`` function has to end."""
@@ -60,7 +66,7 @@ class WorkerPool:
         self._states = states
         try:
             self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
-            self._hello = _hello(self._options, self._slots)
+            self._hello = _hello(self._options, self._slots, recalls=self.partitions > 1)
             for process, part in zip(self._processes, vertices, strict=True):
                 process.greet(self._hello, None, part)
             while not all(process.is_ready for process in self._processes):
@@ -85,6 +91,10 @@ class WorkerPool:
         process.next_check = 0.0
         self._step = batch.step
         process.channel.send(pipes.BATCH, pipes.pack_batch(process.generation, batch))
+
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Recall tasks; a worker that dies first answers with its death."""
+        self._processes[partition].recall(step, count)
 
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change; a worker that replaces a dead one starts from the committed state instead."""
@@ -166,6 +176,8 @@ class WorkerPool:
             for kind, content in process.channel.read():
                 if kind == pipes.OUTCOMES:
                     self._take(process, pipes.unpack_outcomes(content, process.tasks, process.served))
+                elif kind == pipes.RETURNED:
+                    self._take_back(process, pipes.unpack(content))
                 elif kind == pipes.READY:
                     process.is_ready = True
                 elif kind == pipes.LOG:
@@ -185,12 +197,13 @@ class WorkerPool:
     def _take(self, process: WorkerProcess, outcomes: list[Outcome]) -> None:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
-        process.outstanding -= len(outcomes)
-        if not process.outstanding:
-            process.served += len(process.tasks)
-            process.tasks.clear()
-            process.answered.clear()
+        process.settle(len(outcomes))
         self._arrivals.append(OutcomeBatch(process.partition, process.generation, outcomes))
+
+    def _take_back(self, process: WorkerProcess, serials: list[int]) -> None:
+        vertices = [process.task(serial)[0] for serial in serials]
+        process.settle(len(serials))
+        self._arrivals.append(ReturnedTasks(process.partition, vertices))
 
     # Deadlines.
 
@@ -271,7 +284,7 @@ class WorkerPool:
             replacement.greet(self._hello, self._step, self._states(partition))
 
 
-def _hello(options: PartitionOptions, slots: int) -> bytes:
+def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
     """Return the content of the first frame to a new worker."""
     import cloudpickle
 
@@ -306,6 +319,7 @@ def _hello(options: PartitionOptions, slots: int) -> bytes:
             "levels": _levels(),
             "slots": slots,
             "max_memory": options.max_memory,
+            "recalls": recalls,
         }
     )
 

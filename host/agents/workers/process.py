@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
-from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers import pipes, recalls
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -44,7 +44,7 @@ class WorkerProcess:
     tasks : list
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
-        Number of unanswered tasks.
+        Number of tasks that are neither answered nor returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
     """
@@ -67,21 +67,25 @@ class WorkerProcess:
         self.marks = pipes.AttemptMarks(slots)
         self._connection, theirs = socket.socketpair()
         self._output, output = os.pipe()
+        theirs_too, self._recalls = os.pipe()
         try:
             for end in (self._connection, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            self._process = _start([theirs.fileno(), self.marks.fd], output)
+            self._process = _start([theirs.fileno(), self.marks.fd, theirs_too], output)
         except BaseException:
             self._connection.close()
             os.close(self._output)
+            os.close(self._recalls)
             self.marks.close()
             raise
         finally:
             theirs.close()
             os.close(output)
+            os.close(theirs_too)
         watchdog.add(self._process.pid)
         self._end = os.pidfd_open(self._process.pid)
         os.set_blocking(self._output, False)
+        os.set_blocking(self._recalls, False)
         self.channel = pipes.Channel(self._connection, selector, (self, "channel"))
         selector.register(self._output, selectors.EVENT_READ, (self, "output"))
         selector.register(self._end, selectors.EVENT_READ, (self, "end"))
@@ -111,6 +115,20 @@ class WorkerProcess:
             return []
         answered = {(outcome.id, outcome.attempt) for outcomes in self.answered for outcome in outcomes}
         return [serial for serial in serials if self.task(serial) not in answered]
+
+    def settle(self, count: int) -> None:
+        """Count tasks that were answered or returned."""
+        self.outstanding -= count
+        if not self.outstanding:
+            self.served += len(self.tasks)
+            self.tasks.clear()
+            self.answered.clear()
+
+    def recall(self, step: int, count: int) -> None:
+        """Ask for the return of tasks of a superstep."""
+        if not self.is_finished:
+            with contextlib.suppress(OSError):  # full, or the process is ending
+                os.write(self._recalls, recalls.message.pack(step, count))
 
     # Output.
 
@@ -213,6 +231,7 @@ class WorkerProcess:
             with contextlib.suppress(KeyError):
                 self._selector.unregister(registered)
             os.close(registered)
+        os.close(self._recalls)
         self._connection.close()
         self.marks.close()
         if code != -signal.SIGKILL or not self._reason:
