@@ -111,13 +111,15 @@ class AgentPolicy:
         count = len(state.vertices)
         while not queue.is_empty():
             if journal is not None:
-                journal.flush_if_due(at_once=transport.blocks)
+                journal.flush_if_due()
             for partition, vertices in queue.take(time.monotonic()):
                 tasks = order.begin(vertices)
                 transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
             until = queue.next_time()
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
+            if journal is not None and transport.is_local:
+                journal.watch(transport.finished)
             yield until
             self._arrivals += transport.take()
             self._handle_arrivals(order, journal)

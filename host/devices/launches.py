@@ -24,7 +24,7 @@ from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
-from gpu_pregel.errors import DeviceError
+from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
 from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
@@ -208,7 +208,7 @@ class KernelParameters:
 
         Raises
         ------
-        TypeError
+        ArgumentTypeError
             An argument is not a contiguous, one-dimensional array of the expected dtype on the device.
         """
         flat: list[Any] = []
@@ -219,15 +219,19 @@ class KernelParameters:
             elif isinstance(kind, np.dtype):
                 _, dtype, parameters = known.get(id(argument)) or self._add(argument)
                 if dtype is not kind and dtype != kind:
-                    raise TypeError(f"the kernel expects an array of {kind}, not of {dtype}")
+                    raise ArgumentTypeError(f"the kernel expects an array of {kind}, not of {dtype}")
                 flat += parameters
             else:
                 flat.append(kind(argument))
         return flat
 
     def _add(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]:
-        if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not array.flags.c_contiguous:
-            raise TypeError(f"a kernel expects contiguous one-dimensional arrays on its device, not {type(array)}")
+        is_contiguous = getattr(getattr(array, "flags", None), "c_contiguous", False)
+        if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not is_contiguous:
+            raise ArgumentTypeError(
+                f"kernels take contiguous arrays of one dimension in the memory of their GPU, as of CuPy, not "
+                f"{type(array).__name__}: use cupy.ascontiguousarray, or frontier.upload for arrays of the host"
+            )
         key, known = id(array), self._known
 
         def forget(_: Any) -> None:

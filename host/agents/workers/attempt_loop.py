@@ -63,21 +63,20 @@ class AttemptLoop:
 
     def _start_waiting(self) -> None:
         """Start as many attempts as may run; finish if none is left."""
-        free, marks = self._sender.free, self._marks
-        while self._waiting and len(self._running) < marks.slots:
-            if not free:
-                self._sender.flush()
+        while self._waiting and len(self._running) < self._marks.slots:
             serial, task, batch = self._waiting.popleft()
-            slot = free.pop()
-            marks.serials[slot] = serial
-            marks.begun[slot] = monotonic()
-            attempt = AttemptTask(self._attempt(task, batch), self._loop, task)
+            if not self._sender.free:
+                self._sender.flush()
+            slot = self._sender.free.pop()
+            attempt = AttemptTask(self._attempt(serial, task, slot, batch), self._loop, task)
             self._running[attempt] = serial, task, slot
             attempt.add_done_callback(self._start_next)
         if not self._running and not self._finished.done():
             self._finished.set_result(None)
 
-    async def _attempt(self, task: Task, batch: Batch) -> None:
+    async def _attempt(self, serial: int, task: Task, slot: int, batch: Batch) -> None:
+        self._marks.serials[slot] = serial  # only now, as the attempts before this one may block the loop
+        self._marks.begun[slot] = monotonic()
         outcome = await self._executor.execute_async(task, batch)
         if os.getpid() != self._pid:
             os._exit(0)  # a fork that returned from compute: its parent sends the outcome

@@ -120,6 +120,9 @@ class WorkerPool:
         self._arrivals.clear()
         return arrivals
 
+    def finished(self) -> list[Outcome] | None:
+        """Return None: attempts run in other processes."""
+
     def _next_time(self, until: float | None) -> float | None:
         """Check deadlines; return until when to wait, at most until a given time."""
         limit = self._check_deadlines()
