@@ -13,6 +13,8 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gpu_pregel.host.agents.codec import registered
+from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.devices.cuda import unavailable_reason
 from tests.devices import EXHAUSTIVE
 from tests.host.devices.standin import StandinGpu, why_no_standin
@@ -96,6 +98,24 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 100)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_types_of_the_codecs_tests() -> Iterator[None]:
+    """Keep types that the tests of the codec register from workers, which would import those tests and pydantic."""
+
+    def others() -> dict[str, type]:
+        return {name: one for name, one in registered().items() if ".agents.codec." not in one.__module__}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "registered", others)
+        yield
+
+
+@pytest.fixture
+def young_heap() -> None:
+    """Let ``gc.collect`` look only at objects of this test, as the many of compiled kernels take it a second or two."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.fold import AgentChange, fold_superstep
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.decisions import decide
+from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import Event
@@ -19,9 +20,10 @@ from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMess
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.workers.executor import text_of, trace_of
 from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
-from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start
+from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
 
 
 class AgentPolicy:
@@ -54,6 +56,7 @@ class AgentPolicy:
         self._options, self._partition_options, self._transport = options, partition_options, transport
         self._observers = options.observers
         self._begun, self._halted = begun, halted
+        self._given_up: list[FailedAttempts] = []
         self._superstep = 0
         self._is_partial = bool(state.failed)
         self._queue = ReadyQueue(transport.partitions)
@@ -63,6 +66,7 @@ class AgentPolicy:
         """All vertices in order; empty until they have been sorted."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
+        self._folded: AgentChange | None = None
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
         parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
@@ -100,23 +104,30 @@ class AgentPolicy:
 
     # Execute.
 
-    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Ledger:  # noqa: ARG002
+    def execute(self, superstep: int, order: Ledger, limit: int, journal: Journal | None) -> Waits[Ledger]:  # noqa: ARG002
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
         count = len(state.vertices)
         while not queue.is_empty():
             if journal is not None:
-                journal.flush_if_due(at_once=transport.blocks)
+                journal.flush_if_due()
             for partition, vertices in queue.take(time.monotonic()):
                 tasks = order.begin(vertices)
                 transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
             until = queue.next_time()
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
-            self._arrivals += transport.wait(until)
+            if journal is not None and transport.is_local:
+                journal.watch(transport.finished)
+            yield until
+            self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
         return order
+
+    def wait(self, until: float | None) -> None:
+        """Wait for the end of an attempt."""
+        self._transport.wait(until)
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
@@ -128,6 +139,9 @@ class AgentPolicy:
                 for vertex in ledger.vertices:
                     due[place[vertex]].append(vertex)
             return
+        if journal is not None and self._given_up:
+            journal.add(self._given_up)
+        self._given_up = []
         # If the last call was interrupted, some attempts are still running and others are queued.
         self._handle_arrivals(ledger, journal)
         queued = self._queue.vertices()
@@ -199,39 +213,53 @@ class AgentPolicy:
     # Judge, fold, commit.
 
     def judge(self, reports: Ledger, journal: Journal | None) -> str:
-        """Commit, hold ("failed" or "interrupted"), or compute some vertices again."""
+        """Commit, hold ("failed" or "interrupted"), or compute some vertices again.
+
+        A superstep that may be committed is folded: vertices whose messages or requests cannot be taken fail.
+        """
+        while (verdict := self._judge_failures(reports, journal)) == COMMIT:
+            try:
+                self._folded = fold_superstep(self.state, reports, self._options)
+            except RefusedError as error:
+                self._refuse(reports, error.reasons, journal)
+                if not self._queue.is_empty():
+                    return AGAIN
+            else:
+                break
+        return verdict
+
+    def _refuse(self, ledger: Ledger, reasons: dict[Id, AgentError], journal: Journal | None) -> None:
+        """Charge vertices whose records cannot be folded, and retry them or leave them failed."""
+        if journal is not None:
+            journal.flush()  # a segment's failures come before its records
+        for vertex, reason in reasons.items():
+            cause = reason.__cause__ or reason
+            may_retry = self._partition_options.retry.matches(cause)
+            traceback = trace_of(cause) if cause is not reason else ""
+            failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
+            self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
+        self._notify_observers()
+
+    def _judge_failures(self, reports: Ledger, journal: Journal | None) -> str:
+        """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
         if reports.is_complete():
             return COMMIT
-        failed = reports.with_status("failed")
-        if failed:
-            decision = self._options.on_failure
-            if callable(decision):
-                decision = decision({decode(vertex): why for vertex, (_, why, _) in reports.failures().items()})
+        if reports.with_status("failed"):
+            decision = decide(self._options.on_failure, reports)
             if decision == "raise":
                 return "failed"
             if decision != "continue":
-                chosen = self._chosen(decision, failed)
                 if journal is not None:
-                    journal.record(*map(Retry, chosen))
-                reports.retry(chosen)
+                    journal.record(*map(Retry, decision))
+                reports.retry(decision)
                 return AGAIN
         return "interrupted" if reports.with_status("interrupted") else COMMIT
 
-    def _chosen(self, decision: Any, failed: list[Id]) -> list[Id]:
-        """Return the vertices that ``on_failure`` selects for a retry."""
-        try:
-            chosen = [] if isinstance(decision, (str, bytes)) else [encode(vertex) for vertex in decision]
-        except TypeError:
-            chosen = []
-        if not chosen or not set(chosen) <= set(failed):
-            raise AgentError(
-                f"on_failure returned {decision!r}: return 'raise', 'continue', or a list of failed vertices"
-            )
-        return chosen
-
     def fold(self, reports: Ledger, seconds: float) -> Iterable[FoldedSuperstep[AgentChange]]:
-        """Fold aggregates, resolve mutations, route messages, and run master compute."""
-        after = fold_superstep(self.state, reports, self._options)
+        """Return the superstep as :meth:`judge` has folded it."""
+        after = self._folded
+        assert after is not None
+        self._folded = None
         self._is_partial = bool(self.state.failed or after.failed)
         row = {
             "superstep": reports.step,
@@ -253,7 +281,8 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            for vertex, _ in after.records:  # computed by former workers
+            # Computed by former workers, or refused: the worker has the record.
+            for vertex in (*(vertex for vertex, _ in after.records), *after.failed):
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
         self._send_change(ledger.step, change)
@@ -309,7 +338,10 @@ class AgentPolicy:
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
-        ledger.apply_attempts(self._partition_options.retry.attempts)
+        for vertex in ledger.apply_attempts(self._partition_options.retry.attempts):
+            entry = ledger.entry(vertex)
+            assert entry.failure is not None
+            self._given_up.append(FailedAttempts(vertex, entry.attempts, entry.failure, False))
         begun.give_answers(ledger)
         return ledger
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import EncodedValue
 
 Id = bytes
 
@@ -20,19 +21,19 @@ class VertexData:
 
     Attributes
     ----------
-    value : bytes
+    value : bytes or PiecedValue
     edges : list of (Id, weight)
         Out-edges in the order in which they were added.
     halted : bool
     """
 
-    value: bytes
+    value: EncodedValue
     edges: list[tuple[Id, Any]]
     halted: bool = False
 
     def pack(self) -> bytes:
         """Return the encoded form."""
-        return encode((self.value, self.edges, self.halted))
+        return encode((bytes(self.value), self.edges, self.halted))
 
     @classmethod
     def unpack(cls, data: bytes) -> VertexData:
@@ -46,7 +47,7 @@ class Record(NamedTuple):
     Attributes
     ----------
     value : bytes or None
-        The new value, or None if it has not changed.
+        The new value, or the difference from the old one; None if it has not changed.
     halted : bool
     outbox : sequence of (Id, bytes)
         Messages in the order in which they were sent.
@@ -67,7 +68,7 @@ class Failure(NamedTuple):
     Attributes
     ----------
     kind : str
-        "exception", "data", "timeout", "death" or "limit".
+        "exception", "data", "request", "timeout", "death" or "limit".
     type, text, traceback : str
     retryable : bool
         Whether the retry policy allows another attempt.

@@ -20,7 +20,8 @@ class VertexFailure(NamedTuple):
     ----------
     superstep : int
     kind : str
-        "exception", "data" (a value that cannot be encoded), "timeout", "death" (of its worker) or "limit".
+        "exception", "data" (a value that cannot be encoded), "request" (a message, contribution or request that cannot
+        be carried out), "timeout", "death" (of its worker) or "limit".
     type, text, traceback : str
     messages : list
         The input. Messages of types that are not registered in this process are bytes.

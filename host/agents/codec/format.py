@@ -16,6 +16,8 @@ types, and integers sort by value.
 from __future__ import annotations
 
 VERSION = 1
+DIFFERENCE = 2
+"""The first byte of the difference between two values; see ``differences``."""
 MAX_DEPTH = 200
 """Maximum nesting depth of containers."""
 

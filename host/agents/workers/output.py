@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from _thread import RLock
 from collections.abc import Callable
+from contextvars import ContextVar
 from io import TextIOBase
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.workers import pipes
+
+current_attempt: ContextVar[Any] = ContextVar("current_attempt", default=None)
+"""The task of the ``async`` function whose code is running."""
 
 
 class AttemptOutput(TextIOBase):

@@ -41,6 +41,8 @@ class WorkerPool:
         self._is_async = {name: options.is_async(name) for name in options.functions}
         self._slots = options.max_concurrency if any(self._is_async.values()) else 1
         self._hello = b""
+        self._step: int | None = None
+        """The superstep before which the committed vertices are; None until the first batch or commit."""
         self._processes: list[WorkerProcess] = []
         self._fruitless = [0] * count
         self._vacant: list[int] = []
@@ -60,7 +62,7 @@ class WorkerPool:
             self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
             self._hello = _hello(self._options, self._slots)
             for process, part in zip(self._processes, vertices, strict=True):
-                process.greet(self._hello, part)
+                process.greet(self._hello, None, part)
             while not all(process.is_ready for process in self._processes):
                 self._poll(self._check_deadlines())
             self._watchdog.start()
@@ -81,26 +83,50 @@ class WorkerPool:
         process.is_async = self._is_async[batch.function]
         process.channel.touched = time.monotonic()
         process.next_check = 0.0
-        process.channel.send(pipes.BATCH, pipes.pack_batch(batch))
+        self._step = batch.step
+        process.channel.send(pipes.BATCH, pipes.pack_batch(process.generation, batch))
 
-    def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
+    def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change; a worker that replaces a dead one starts from the committed state instead."""
         self._check_is_open()
-        self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(change))
+        self._step = step + 1
+        self._processes[partition].channel.send(pipes.COMMIT, pipes.pack_change(step, change))
 
-    def wait(self, until: float | None) -> list[Arrival]:
+    def wait(self, until: float | None) -> None:
         """Wait for arrivals; send queued frames and check deadlines meanwhile."""
         self._check_is_open()
         while not self._arrivals:
-            limit = self._check_deadlines()
-            if until is not None and (limit is None or until < limit):
-                limit = until
-            self._poll(limit)
+            self._poll(self._next_time(until))
             if until is not None and time.monotonic() >= until:
                 break
+
+    async def ready(self, until: float | None) -> None:
+        """Wait until a descriptor is ready or a deadline has come, which ``take`` handles."""
+        self._check_is_open()
+        if not self._arrivals:
+            from gpu_pregel.host.agents.workers.event_loops import wait_for_descriptor
+
+            await wait_for_descriptor(self._selector.fileno(), self._next_time(until))
+
+    async def cancel(self) -> None:
+        """Cancel nothing: ``close`` ends the workers."""
+
+    def take(self) -> list[Arrival]:
+        """Return the arrivals since the last call."""
+        if not self._arrivals:
+            self._check_is_open()
+            self._poll(self._next_time(0.0))
         arrivals = self._arrivals[:]
         self._arrivals.clear()
         return arrivals
+
+    def finished(self) -> list[Outcome] | None:
+        """Return None: attempts run in other processes."""
+
+    def _next_time(self, until: float | None) -> float | None:
+        """Check deadlines; return until when to wait, at most until a given time."""
+        limit = self._check_deadlines()
+        return until if limit is None or (until is not None and until < limit) else limit
 
     def close(self) -> None:
         """End all workers and their subprocesses."""
@@ -242,7 +268,7 @@ class WorkerPool:
             partition = self._vacant.pop()
             replacement = self._process(partition, self._processes[partition].generation + 1)
             self._processes[partition] = replacement
-            replacement.greet(self._hello, self._states(partition))
+            replacement.greet(self._hello, self._step, self._states(partition))
 
 
 def _hello(options: PartitionOptions, slots: int) -> bytes:

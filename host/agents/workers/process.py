@@ -91,10 +91,10 @@ class WorkerProcess:
         """The id of the process and of its group."""
         return self._process.pid
 
-    def greet(self, hello: bytes, vertices: dict[Id, VertexData]) -> None:
-        """Send the options and the vertices to a new worker."""
+    def greet(self, hello: bytes, step: int | None, vertices: dict[Id, VertexData]) -> None:
+        """Send the options and the vertices before a superstep to a new worker."""
         self.channel.send(pipes.HELLO, hello)
-        self.channel.send(pipes.LOAD, pipes.pack(pipes.pack_vertices(vertices)))
+        self.channel.send(pipes.LOAD, pipes.pack_load(self.generation, step, vertices))
 
     # Tasks.
 
