@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
@@ -81,6 +82,8 @@ class AgentRun:
                 trace=recovered.rows,
             )
             undo.pop_all()
+        if journal is not None:
+            weakref.finalize(self, journal.drop).atexit = False  # the lease of a process that has ended is ignored
 
     @property
     def status(self) -> str:

@@ -120,7 +120,8 @@ def state_after(state: State, after: AgentChange) -> State:
     vertices = state.vertices | after.changed
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
-    return State(vertices, after.inbox, after.aggregates, after.function, state.failed | after.failed)
+    failed = state.failed | after.failed
+    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options)
 
 
 _REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"

@@ -14,9 +14,17 @@ from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.fold import AgentChange, route, state_after
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
+from gpu_pregel.host.agents.parts import (
+    ChangedOptions,
+    EarlyMessage,
+    FailedAttempts,
+    LaterMessage,
+    Part,
+    Question,
+    Retry,
+)
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
-from gpu_pregel.host.agents.state import Inbox, Records, State
+from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
@@ -27,7 +35,7 @@ _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -37,6 +45,7 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
             (bytes,),
             (bytes, bytes),
             (bytes, bytes),
+            (bytes,),
         )
     )
 )
@@ -118,7 +127,7 @@ class Segment:
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
         """Decode a segment."""
-        return cls.of_columns(_columns(data, 9, "a segment"))
+        return cls.of_columns(_columns(data, (9,), "a segment"))
 
     @classmethod
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
@@ -150,14 +159,16 @@ class Segment:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the superstep has begun: there are events besides messages that arrived before it."""
-        return bool(self.records) or any(not isinstance(part, EarlyMessage) for part in self.others)
+        """Whether the superstep has begun: there are events besides those that precede it."""
+        return bool(self.records) or any(not isinstance(part, EarlyMessage | ChangedOptions) for part in self.others)
 
-    def receive(self, inbox: Inbox) -> None:
-        """Add messages from outside that arrived before the superstep to its input."""
+    def receive(self, state: State) -> None:
+        """Apply what happened before the superstep: messages from outside, and changes of options."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
-                inbox.setdefault(part.target, []).append(part.message)
+                state.inbox.setdefault(part.target, []).append(part.message)
+            elif isinstance(part, ChangedOptions):
+                state.options = decode(part.options)
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the events to a ledger."""
@@ -211,14 +222,16 @@ def pack_state(state: State) -> bytes:
         state.aggregates,
         state.function,
         [(vertex, step, tuple(failure), messages) for vertex, (step, failure, messages) in state.failed.items()],
+        state.options,
     )
     return encode(content)
 
 
 def unpack_state(data: bytes) -> State:
     """Decode a state."""
-    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = _columns(data, 12, "a state")
-    aggregates, function, failed = rest
+    columns = _columns(data, (12, 13), "a state")  # older releases stored no options
+    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
+    aggregates, function, failed, *options = rest
     edges = list(zip(targets, weights, strict=True))
     vertices = {
         vertex: VertexData(value, out, bool(flag))
@@ -226,7 +239,7 @@ def unpack_state(data: bytes) -> State:
     }
     inbox = dict(zip(receivers, _cut(messages, lengths), strict=True))
     failures = {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
-    return State(vertices, inbox, aggregates, function, failures)
+    return State(vertices, inbox, aggregates, function, failures, *options)
 
 
 class AgentFormat:
@@ -287,7 +300,7 @@ class SavedSuperstep:
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """Decode a superstep."""
-        *rest, last = _columns(commit, 7, "a commit")
+        *rest, last = _columns(commit, (7,), "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
             unpacked.append(Segment.of_columns(last))
@@ -297,7 +310,7 @@ class SavedSuperstep:
         """Apply the superstep to a state."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
-            segment.receive(state.inbox)
+            segment.receive(state)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
         state.failed.update(ledger.failures(self.failed))
@@ -334,10 +347,10 @@ def _part(code: int, *fields: Any) -> Part:
     return part
 
 
-def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
+def _columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, ...]:
     content = decode(data, name=what)
-    if not isinstance(content, tuple) or len(content) != count:
-        raise CodecError(f"has the wrong structure: {what} has {count} parts", what)
+    if not isinstance(content, tuple) or len(content) not in counts:
+        raise CodecError(f"has the wrong structure: {what} has {counts[-1]} parts", what)
     return content
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, CheckpointError, CodecError, StoreError
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.formats import (
     READABLE_SCHEMAS,
     SCHEMA,
@@ -21,6 +22,7 @@ from gpu_pregel.host.agents.formats import (
 from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
+from gpu_pregel.host.agents.parts import ChangedOptions
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex
@@ -79,7 +81,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = RunSnapshot.unpack(given)
-        adapt_state(saved.state, options)
+        adapt_state(saved.state, options, "checkpoint_data", saved.superstep)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
@@ -115,9 +117,10 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
     try:
-        result = read_run(store, run_id)
-        _check_limit(f"{store.name}, run {run_id!r}", result, options)
-        adapt_state(result.state, options)
+        result, where = read_run(store, run_id), f"{store.name}, run {run_id!r}"
+        _check_limit(where, result, options)
+        stored = result.state.options
+        adapt_state(result.state, options, where, result.superstep)
     except BaseException:
         store.release(claim)
         raise
@@ -131,6 +134,12 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
         base_size=result.base_size,
         size_since_base=result.size_since_base,
     )
+    if result.state.options != stored:
+        try:
+            result.journal.record(ChangedOptions(encode(result.state.options)))
+        except BaseException:
+            result.journal.close()
+            raise
     return result
 
 
@@ -183,7 +192,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
         result.rows.append(read.row)
     held = reading(saved.step + 1, lambda: [Segment.unpack(data) for data in saved.held()])
     for segment in held:
-        segment.receive(state.inbox)
+        segment.receive(state)
     if any(segment.is_begun for segment in held):
         result.begun.segments = held
     result.begun.answers = [(answer.vertex, answer.data) for answer in saved.answers]

@@ -80,6 +80,11 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     base_every : int, default 50
         Number of supersteps between snapshots of the whole state; other commits store changes. A large state is stored
         again once the changes since its last snapshot have grown to its size.
+    override : str or sequence of str, optional
+        With bytes or a stored run: names of options that may differ from those of the run so far. The run keeps
+        ``combiner``, ``aggregators``, ``master``, ``resolve``, ``on_missing``, ``on_failure``, ``retry``,
+        ``max_message``, ``max_outbox`` and ``max_record``: what is not passed is taken from it, functions and
+        exceptions must be passed again, and another value is an error. Functions are compared by name and code.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpu_pregel.host.agents.codec.differences import changed_value, is_difference
 from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
@@ -27,6 +28,8 @@ class State:
         Name of the compute function.
     failed : dict
         Vertices that finally failed: superstep, failure and input.
+    options : StoredOptions
+        The options that change results.
     """
 
     vertices: dict[Id, VertexData]
@@ -34,6 +37,7 @@ class State:
     aggregates: dict[str, bytes]
     function: str
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, VertexData]:
         """The vertices that records and failures change."""

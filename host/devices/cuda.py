@@ -73,10 +73,10 @@ def find_gpu(number: int) -> Gpu:
     return gpu
 
 
-def unavailable_reason() -> str | None:
-    """Return why the first GPU cannot be used, or None if no reason is known before its first use."""
+def unavailable_reason(number: int = 0) -> str | None:
+    """Return why a GPU cannot be used, or None if no reason is known before its first use."""
     try:
-        find_gpu(0)
+        find_gpu(number)
     except GpuPregelError as error:
         return str(error)
     return None

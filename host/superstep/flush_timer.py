@@ -8,50 +8,53 @@ import os
 from collections.abc import Callable
 
 _CLOCK_MONOTONIC = 1
+_Times = ctypes.c_long * 4
+"""Interval and delay, each in seconds and nanoseconds."""
 
 
 class FlushTimer:
-    """Calls a function a fixed time after each :meth:`set`; a later ``set`` replaces an earlier one.
+    """Calls a function some time after each :meth:`set`; a later ``set`` replaces an earlier one.
 
     Setting it is one system call, which neither wakes nor starts a thread. The thread waits in the kernel without the
     global interpreter lock, for which it then competes with code that computes in Python.
 
     Parameters
     ----------
-    seconds : float
     call : callable
         Must not raise.
     """
 
-    def __init__(self, seconds: float, call: Callable[[], object]) -> None:
+    def __init__(self, call: Callable[[], object]) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
         self._fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
         self._settime = libc.timerfd_settime
-        whole = int(seconds)
-        self._delay = (ctypes.c_long * 4)(0, 0, whole, int((seconds - whole) * 1e9))
         self._call = call
         self._is_closed = False
+        self._process = os.getpid()
         self._ended = _thread.allocate_lock()
         self._ended.acquire()
-        _thread.start_new_thread(self._serve, ())
+        self._thread = _thread.start_new_thread(self._serve, ())
 
-    def set(self) -> None:
-        """Call the function once the time has passed, counted from now."""
-        self._settime(self._fd, 0, self._delay, None)
+    def set(self, seconds: float) -> None:
+        """Call the function once, after a number of seconds."""
+        whole, nanoseconds = divmod(max(1, int(seconds * 1e9)), 1_000_000_000)
+        self._settime(self._fd, 0, _Times(0, 0, whole, nanoseconds), None)
 
     def close(self) -> None:
-        """End the thread, after a call that is running; it must be called once, not by the function itself."""
+        """End the thread, after a call that is running; repeating this changes nothing."""
+        if self._is_closed or os.getpid() != self._process:
+            return  # a fork has no thread
         self._is_closed = True
-        self._settime(self._fd, 0, (ctypes.c_long * 4)(0, 0, 0, 1), None)
-        with self._ended:
-            os.close(self._fd)
+        self.set(0.0)
+        if _thread.get_ident() != self._thread:  # the garbage collector may run on any thread
+            self._ended.acquire()
 
     def _serve(self) -> None:
-        while True:
-            os.read(self._fd, 8)
-            if self._is_closed:
-                break
+        os.read(self._fd, 8)
+        while not self._is_closed:
             self._call()
+            os.read(self._fd, 8)
+        os.close(self._fd)
         self._ended.release()

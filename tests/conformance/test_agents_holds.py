@@ -170,7 +170,7 @@ def test_a_vertex_that_will_be_retried_is_not_reported_as_failed(opened: Open) -
     assert seen == [(1, []), (2, []), (3, [])] * 2
     # Another limit applies to failed vertices; it is recorded with the next attempt.
     with pytest.raises(AgentsFailedError):
-        gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0))
+        gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0), override="retry")
     assert seen[6:] == [(4, ["fails"]), (5, [])]
 
 
@@ -201,7 +201,7 @@ def test_failures_that_a_lower_limit_makes_final_are_recorded(
     if release == "older":
         apply = Ledger.apply_attempts
         monkeypatch.setattr(Ledger, "apply_attempts", lambda *arguments: apply(*arguments)[:0])
-    options: dict[str, Any] = {"retry": ONCE, "on_failure": on_failure}
+    options: dict[str, Any] = {"retry": ONCE, "override": "retry"}
     with gp.agents.reopen(opened(), "run", compute, **options) as agents:
         while agents.step():
             pass

@@ -195,15 +195,13 @@ class PieceTree:
         if type(x) is not branch.type:
             raise OtherStructureError
         items, holders = _items_of(x)
-        self._containers.append(x)
         if branch.type is not dict:
-            if hasattr(x, "__dict__"):
-                self._containers.append(x.__dict__)
             head, keys = self._head(x, depth)
         elif self._fingerprinter.fingerprint(tuple(x)) == branch.keys:
             head, keys = branch.head, branch.keys
         else:
             head, keys = self._head(x, depth)
+        self._containers += [x, x.__dict__] if hasattr(x, "__dict__") else [x]
         if head != branch.head:
             self._edit(position, branch.head, head)
         cursor = _Cursor(branch.parts, items, holders + 1, depth, position + len(branch.head))
@@ -251,11 +249,10 @@ class PieceTree:
         branch, x = cursor.old[cursor.index], cursor.items[cursor.done]
         if type(branch) is not _Branch or type(x) is not branch.type or (same and id(x) != branch.id):
             return False
-        size, edits, containers = branch.size, len(self.edits), len(self._containers)
+        size = branch.size
         try:
             self._visit(branch, x, cursor.depth - 1, cursor.position)
         except OtherStructureError:
-            del self.edits[edits:], self._containers[containers:]
             return False
         cursor.advance([branch], 1, 1, size)
         return True

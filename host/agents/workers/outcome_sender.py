@@ -46,7 +46,7 @@ class OutcomeSender:
         self._write, self._marks = write, marks
         self._lock = allocate_lock()
         self._is_timed = False
-        self._timer = FlushTimer(FLUSH_AFTER, self._flush_late)
+        self._timer = FlushTimer(self._flush_late)
 
     def before_next(self, now: float) -> None:
         """Send outcomes that are old; otherwise the timer does if the next attempt takes long."""
@@ -85,7 +85,7 @@ class OutcomeSender:
 
     def _set_timer(self) -> None:
         self._is_timed = True
-        self._timer.set()
+        self._timer.set(FLUSH_AFTER)
 
     def _flush_late(self) -> None:
         with suppress(OSError, MemoryError):  # the worker meets them when it sends the rest

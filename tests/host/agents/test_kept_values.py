@@ -14,7 +14,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError
-from gpu_pregel.host.agents import context, recovery
+from gpu_pregel.host.agents import context, kept_values, recovery
 from gpu_pregel.host.agents.codec import decode, encode
 
 LONG = "x" * 300
@@ -124,13 +124,16 @@ def test_failed_and_interrupted_attempts_leave_no_trace() -> None:
     assert values["a"] == {**history(), "turns": [*history()["turns"], *range(STEPS)]}
 
 
-def test_references_that_outlive_an_attempt_change_nothing() -> None:
+def test_references_that_outlive_an_attempt_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_values, "_ATTEMPTS_WITHOUT", 0)
     held: list[Any] = []
     holds: list[Callable[[Any], Any]] = [
         lambda ctx: ctx.value,
         lambda ctx: ctx.value["turns"],
         lambda ctx: ctx.value["turns"][7],
         lambda ctx: ctx.value["turns"][7]["tags"],
+        lambda ctx: ctx.value["turns"].append(["new"]) or ctx.value["turns"][-1],
+        lambda ctx: ctx.messages[0],
         lambda ctx: ctx,
     ]
 
@@ -142,12 +145,18 @@ def test_references_that_outlive_an_attempt_change_nothing() -> None:
     def compute(ctx: gp.agents.Context) -> None:
         damage()
         assert ctx.value["turns"][7] == history()["turns"][7]
-        ctx.value["turns"].append(ctx.superstep)
-        held.append(holds[ctx.superstep % len(holds)](ctx))
+        ctx.value["turns"] += [ctx.superstep, *ctx.messages]
+        if ctx.superstep % 2:
+            held.append(holds[ctx.superstep // 2](ctx))
+        ctx.send("a", [ctx.superstep])
 
-    values = run(compute, {"a": history()})
+    steps = 2 * len(holds) + 1
+    values = run(compute, {"a": history()}, max_supersteps=steps)
     damage()
-    assert values["a"]["turns"][40:] == list(range(STEPS))
+    expected: list[Any] = [0]
+    for step in range(1, steps):
+        expected += [step, [step - 1], ["new"]] if step == 9 else [step, [step - 1]]
+    assert values["a"]["turns"][40:] == expected
 
 
 def test_a_value_shared_by_vertices_is_copied() -> None:
@@ -231,6 +240,29 @@ def test_max_record_counts_the_whole_value() -> None:
     with pytest.raises(AgentsFailedError) as raised:
         run(compute, {"a": history()}, max_record=size + 1000)
     assert raised.value.result.superstep == 3
+
+
+def test_the_value_of_a_dropped_record_is_not_kept() -> None:
+    def compute(ctx: gp.agents.Context) -> None:
+        if ctx.superstep == 1:
+            assert ctx.value == history()
+        elif ctx.attempt == 1:
+            ctx.value["turns"] += [LONG] * 10
+
+    size = len(encode(history()))
+    retry = gp.agents.RetryPolicy(attempts=2, wait=0)
+    values = run(compute, {"a": history()}, max_record=size + 1000, retry=retry, max_supersteps=2)
+    assert values == {"a": history()}
+
+
+def test_a_value_is_kept_only_for_its_vertex() -> None:
+    values, data = kept_values.KeptValues(), encode(history())
+    holder = [history()]
+    values.encode(b"a", data, None, holder)
+    values.commit(b"a", data, None)
+    assert values.take(b"b", data) is None
+    assert values.take(b"a", bytes(bytearray(data))) is None
+    assert values.take(b"a", data) is None
 
 
 def test_a_store_grows_with_the_changes(tmp_path: Path) -> None:

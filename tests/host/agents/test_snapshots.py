@@ -57,7 +57,7 @@ def held() -> bytes:
 @pytest.mark.parametrize("written", ["now", "before"])
 def test_checkpoint_data_of_all_releases_continue(written: str) -> None:
     data = held() if written == "now" else OLD
-    with gp.agents.start(data, compute, **OPTIONS | {"on_failure": "continue"}) as run:
+    with gp.agents.start(data, compute, **OPTIONS, on_failure="continue", override="on_failure") as run:
         result = run.result()
         assert (run.run_id, run.status, result.superstep) == ("old", "failed", 1)
         assert (result.failed["fails"].text, result.failed["fails"].messages) == ("broken", [])

@@ -242,6 +242,7 @@ def test_the_driver_gets_the_bytes_that_cuda_core_passes(monkeypatch: pytest.Mon
     assert launched == [("code", 5, 1, 1, 256, 1, 1, 0, 0x51, list(map(ctypes.string_at, theirs, sizes)))]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     needs("numba_cuda", "emulated")
     needs("cupy", "test-cuda")

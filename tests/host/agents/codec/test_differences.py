@@ -256,6 +256,15 @@ def test_a_change_of_a_long_list_is_small(change: Callable[[list[Any]], Any]) ->
     assert len(pack_difference(len(data), tree.edits)) < 200
 
 
+def test_a_list_that_becomes_one_of_numbers_is_encoded_as_such() -> None:
+    x = {"mixed": ["text", *range(5000)]}
+    tree, data = tree_of(x), encode(x)
+    x["mixed"].pop(0)
+    data = follow(tree, data, x)
+    x["mixed"][2500] = 0.5
+    follow(tree, data, x)
+
+
 # In-place changes that are easy to miss.
 
 
@@ -323,6 +332,9 @@ def _rich_item(n: int) -> dict[str, Any]:
         lambda x: iter(x["flat"][3].values()),
         lambda x: x["objects"][2],
         lambda x: x["objects"][2].notes,
+        lambda x: x["object"],
+        lambda x: x["object"].__dict__,
+        lambda x: x["object"].notes,
     ],
 )
 def test_references_to_parts_are_found(hold: Callable[[Any], Any]) -> None:
@@ -331,6 +343,7 @@ def test_references_to_parts_are_found(hold: Callable[[Any], Any]) -> None:
             "turns": [_rich_item(n) for n in range(50)],
             "flat": [{"text": f"{n} " * 40} for n in range(100)],
             "objects": [Turn("user", f"{n} " * 40) for n in range(100)],
+            "object": Turn("user", "", ["text " * 10 for _ in range(200)]),
         }
 
     holder = [value()]
