@@ -84,9 +84,10 @@ def _call(driver: Any, name: str, *arguments: Any) -> None:
     if status:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(status, ctypes.byref(text))
+        returned = f"{(text.value or b'error').decode()} ({status})"
         raise _DriverError(
-            f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status}): run nvidia-smi, "
-            f"and restart the machine after an update of the driver"
+            f"the NVIDIA driver failed: {name} returned {returned}: run nvidia-smi, and restart the machine after an "
+            f"update of the driver"
         )
 
 
