@@ -56,11 +56,10 @@ class AsyncDriver:
         superstep, transport = agents._advance(), agents._transport
         try:
             while True:
-                self._raise_if_cancelled()
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
+                self._raise_if_cancelled()
                 if until is _OVER:
                     return agents.status == "running"
-                self._raise_if_cancelled()
                 if transport.blocks:
                     await self._compute(agents, until)
                 else:
