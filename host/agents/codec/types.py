@@ -42,8 +42,8 @@ class RegisteredType:
         Take an instance apart, and make one of such values.
     default : callable
         Returns the default of a field, or raises KeyError.
-    is_plain : bool
-        Whether the values are in the instances, where the garbage collector finds them.
+    state : callable or None
+        If the values are in the instances, where the garbage collector finds them: returns all of them quickly.
     migrate : callable or None
     """
 
@@ -54,7 +54,7 @@ class RegisteredType:
     values: Callable[[Any], Sequence[Any]]
     build: Callable[[Sequence[Any]], Any]
     default: Callable[[str], Any] = _no_default
-    is_plain: bool = False
+    state: Any = None
     migrate: Migrate | None = None
 
 
@@ -163,7 +163,7 @@ def _add(kind: RegisteredType) -> None:
     by_name[kind.name] = kind
     by_head[head] = kind
     writers[kind.type] = write
-    if kind.is_plain:
+    if kind.state is not None:
         _by_type[kind.type] = kind
 
 
@@ -251,8 +251,10 @@ def _dataclass_kind(cls: type, name: str) -> RegisteredType:
             raise KeyError(name)
         return field.default
 
-    is_plain = _has_plain_fields(cls, fields)
-    return RegisteredType(cls, name, _head("d", name, fields), fields, values, build, default, is_plain)
+    state: Any = None
+    if _has_plain_fields(cls, fields):
+        state = operator.attrgetter("__dict__") if has_dict and not any(map(_slots, cls.__mro__)) else values
+    return RegisteredType(cls, name, _head("d", name, fields), fields, values, build, default, state)
 
 
 def _has_plain_fields(cls: type, fields: tuple[str, ...]) -> bool:
@@ -285,7 +287,7 @@ def _namedtuple_kind(cls: Any, name: str) -> RegisteredType:
         return tuple.__new__(cls, values)
 
     return RegisteredType(
-        cls, name, _head("n", name, fields), fields, values, build, cls._field_defaults.__getitem__, True
+        cls, name, _head("n", name, fields), fields, values, build, cls._field_defaults.__getitem__, values
     )
 
 
