@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from asyncio import Timeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
+_MAX_TEXT, _MAX_NAME = 1 << 16, 200
+"""Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -155,7 +157,9 @@ class Executor:
                     record = record._replace(mutations=decode(encode(record.mutations)))
                 self._staged[task.id] = record
                 return _new_outcome((task.id, task.attempt, "completed", record))
-            except Exception as raised:
+            except self._fatal:
+                raise
+            except BaseException as raised:  # of a method of the user's types, for example
                 error = raised
         assert error is not None
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
@@ -174,9 +178,9 @@ class Executor:
             kind = "limit"
         return Failure(
             kind,
-            type(error).__qualname__,
-            text_of(error),
-            trace_of(error),
+            type(error).__qualname__[:_MAX_NAME],
+            text_of(error, self._options.max_record),
+            trace_of(error, self._options.max_record),
             kind != "data" and self._options.retry.matches(error),
         )
 
@@ -232,24 +236,28 @@ def _refuse_result(result: Any) -> None:
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: BaseException, max_record: int | None = None) -> str:
     """Return the text of an exception, even if its ``__str__`` fails."""
-    try:
-        return _clean(str(error))
-    except Exception as second:
-        return f"<no text: {type(second).__name__}>"
+    return _clean(lambda: str(error), "text", max_record)
 
 
-def trace_of(error: BaseException) -> str:
+def trace_of(error: BaseException, max_record: int | None = None) -> str:
     """Return the traceback of an exception, even if its ``__str__`` fails."""
     import traceback
 
+    return _clean(lambda: "".join(traceback.format_exception(error)), "traceback", max_record)
+
+
+def _clean(make: Callable[[], str], what: str, max_record: int | None) -> str:
+    """Return the text that a function returns, as a plain str without surrogates and with its middle cut out."""
     try:
-        return _clean("".join(traceback.format_exception(error)))
-    except Exception as second:
-        return f"<no traceback: {type(second).__name__}>"
-
-
-def _clean(text: str) -> str:
-    """Return text as a plain str without surrogates."""
-    return str.encode(text, "utf-8", "backslashreplace").decode()
+        text = str.encode(make(), "utf-8", "backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        text = f"<no {what}: {type(error).__name__}>"
+    limit = _MAX_TEXT if max_record is None else min(max_record, _MAX_TEXT)
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]} ... [{len(text) - 2 * half:,} characters left out] ... {text[len(text) - half :]}"

@@ -32,6 +32,8 @@ _SILENCE = 2.0
 _START = 60.0
 """Seconds of silence after which a worker that is not ready counts as hung."""
 _MAX_WAIT = 3600.0
+_LASTING = 10.0
+"""Seconds after which the death of an idle worker is no fault of the program that it has loaded."""
 _FRUITLESS = 3
 """Maximum number of successive workers of a partition that may die without an outcome."""
 
@@ -179,7 +181,7 @@ class WorkerPool:
                 elif kind == pipes.RETURNED:
                     self._take_back(process, pipes.unpack(content))
                 elif kind == pipes.READY:
-                    process.is_ready = True
+                    process.is_ready, process.ready_since = True, time.monotonic()
                 elif kind == pipes.LOG:
                     process.log(*pipes.unpack(content))
                 elif kind == pipes.REFUSED:
@@ -259,7 +261,8 @@ class WorkerPool:
             self._arrivals.append(
                 OutcomeBatch(partition, process.generation, [Outcome(vertex, attempt, "failed", failure)])
             )
-        if running:
+        is_idle = process.is_ready and not process.outstanding
+        if running or (is_idle and time.monotonic() - process.ready_since >= _LASTING):
             self._fruitless[partition] = 0
         else:
             self._fruitless[partition] += 1

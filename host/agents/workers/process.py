@@ -19,6 +19,7 @@ from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
+from gpu_pregel.host.agents.workers.output import LineSplitter
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -28,8 +29,8 @@ _BUFFER = 1 << 20
 _LARGE = 1 << 16
 _MAX_READS = 64
 """Maximum number of reads of the output of a worker that has ended, because its subprocesses may still write."""
-_KEPT_LINES = 20
-"""Number of lines of output that are kept for error messages."""
+_KEPT_LINES, _KEPT_LENGTH = 20, 500
+"""Number and length of lines of output that are kept for error messages."""
 _ROOT = str(Path(__file__).absolute().parents[4])
 _PROGRAM = "gpu_pregel.host.agents.workers.worker"
 
@@ -57,10 +58,11 @@ class WorkerProcess:
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = 0
         self.late: set[int] = set()
+        self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = False
         self.next_check = 0.0
         self._reason = ""
-        self._line = b""
+        self._lines = LineSplitter()
         self._program = ""  # name of the attempt whose subprocess writes unmarked output
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._selector = selector
@@ -143,13 +145,11 @@ class WorkerProcess:
                 if not to_end:
                     self._selector.unregister(self._output)
                 break
-            *lines, self._line = (self._line + data).split(b"\n")
-            for line in lines:
+            for line in self._lines.add(data):
                 self._show(line)
             if not to_end:
                 return
-        if to_end and self._line:
-            line, self._line = self._line, b""
+        for line in self._lines.end() if to_end else ():
             self._show(line)
 
     def _show(self, line: bytes) -> None:
@@ -165,7 +165,7 @@ class WorkerProcess:
             self._program = attempt
 
     def _print(self, writer: str, text: str) -> None:
-        self._last_lines.append(text)
+        self._last_lines.append(text[:_KEPT_LENGTH])
         if sys.stderr is not None:
             with contextlib.suppress(OSError, ValueError):  # full or closed; the run continues
                 sys.stderr.write(f"[{self._name(writer)}] {text}\n")
