@@ -378,8 +378,9 @@ class AgentPolicy:
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
         """Forward an event of the master to the observers."""
-        self._events.add(kind, **facts)
-        self._events.notify()
+        if self._events.observers:
+            self._events.add(kind, **facts)
+            self._events.notify()
 
 
 def _status_of(ledger: Ledger) -> str:
