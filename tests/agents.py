@@ -39,9 +39,10 @@ def check(result: AgentResult, *expected: tuple[Any, Any, list[tuple[Any, Any]],
 
 def values(result: AgentResult, expected: dict[Any, Any]) -> None:
     """Assert that a result has these values, with equal bytes."""
-    assert result.values == expected
+    found = result.values  # decodes all values
+    assert found == expected
     order = sorted(expected, key=encode)
-    assert encode([result.values[one] for one in order]) == encode([expected[one] for one in order])
+    assert encode([found[one] for one in order]) == encode([expected[one] for one in order])
 
 
 def state_bytes(result: AgentResult) -> bytes:

@@ -105,7 +105,7 @@ def _no_types_of_the_codecs_tests() -> Iterator[None]:
     """Keep types that the tests of the codec register from workers, which would import those tests and pydantic."""
 
     def others() -> dict[str, type]:
-        return {name: one for name, one in registered().items() if ".test_codec" not in one.__module__}
+        return {name: one for name, one in registered().items() if ".agents.codec." not in one.__module__}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "registered", others)

@@ -9,8 +9,8 @@ import numpy as np
 
 from gpu_pregel.algorithms._arguments import vertex_numbers
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.results import to_host
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,7 @@ def vertex_vector(graph: Graph, name: str, given: Any) -> Array:
     vector: Array = np.zeros(n)
     values = list(given.values()) if isinstance(given, Mapping) else given
     try:
-        array = np.asarray(to_host(values) if hasattr(values, "get") else values)
+        array = to_host(values)
     except ValueError:
         array = np.empty(0, object)
     if array.dtype.kind not in "buif":

@@ -16,8 +16,8 @@ from gpu_pregel.algorithms._paths import PathResult, source_numbers
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import to_host
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import ProgramResult, run
 from gpu_pregel.host.superstep.phases import Phases

@@ -21,8 +21,8 @@ from gpu_pregel.algorithms.bfs import bfs
 from gpu_pregel.errors import GraphError
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.devices.device import Device
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import to_host
 from gpu_pregel.host.programs.frontier import Frontier
 from gpu_pregel.host.programs.operators import process_edges, process_vertices
 from gpu_pregel.host.superstep.advance import Advance

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.kept_values import LARGE, KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
@@ -65,6 +66,8 @@ class Context:
         "_decoded",
         "_halted",
         "_interrupts",
+        "_kept",
+        "_kept_values",
         "_messages",
         "_mutations",
         "_options",
@@ -77,8 +80,12 @@ class Context:
         "_vertex_id",
     )
 
-    def __init__(self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions) -> None:
+    def __init__(
+        self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions, kept_values: KeptValues
+    ) -> None:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
+        self._kept_values: KeptValues | None = kept_values
+        self._kept: KeptValue | None = None
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
@@ -102,7 +109,7 @@ class Context:
     def value(self) -> Any:
         """The value, a copy for this attempt."""
         if not self._decoded:
-            self._value = decode(self._vertex.value)
+            self._value = self._read_value()
             self._decoded = True
         return self._value
 
@@ -110,6 +117,14 @@ class Context:
     def value(self, value: Any) -> None:
         self._value = value
         self._decoded = True
+
+    def _read_value(self) -> Any:
+        encoded = self._vertex.value
+        if len(encoded) >= LARGE and self._kept_values is not None:
+            self._kept = self._kept_values.take(self._task.id, encoded)
+            if self._kept is not None:
+                return self._kept.holder.pop()
+        return decode(bytes(encoded))
 
     @property
     def messages(self) -> list[Any]:
@@ -260,10 +275,28 @@ class Context:
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self.close()
         changed = None
-        if self._decoded:
+        if self._decoded and len(self._vertex.value) < LARGE:
             value = self._encode(self._value, "the value", None)
             changed = None if value == self._vertex.value else value
+        elif self._decoded:
+            changed = self._encode_large_value()
         combiner = self._options.combiner
         if combiner is not None and combiner.is_exact and len(outbox) > 1:
             outbox = combiner.fold_outbox(outbox)
         return _new_record((changed, self._halted, outbox, aggregates, mutations))
+
+    def _encode_large_value(self) -> bytes | None:
+        """Return the change of a value that may be kept for the next attempt."""
+        values, kept, holder = self._kept_values, self._kept, [self._value]
+        assert values is not None
+        self._value = self._messages = self._kept = self._kept_values = None  # which would refer to its parts
+        try:
+            changed, encoded = values.encode(self._task.id, self._vertex.value, kept, holder)
+        except CodecError as error:
+            raise CodecError(f"the value: {error}") from None
+        if encoded is None:
+            self._value = holder[0]
+        else:  # from now on this context decodes a copy
+            self._vertex = VertexData(encoded, self._vertex.edges, self._vertex.halted)
+            self._decoded = False
+        return changed

@@ -40,7 +40,8 @@ def resume(
     store : SQLiteStore, PostgresStore or MemoryStore
     run_id : str
     compute : callable
-        And all other arguments of :func:`run` except ``vertices``, ``run_id`` and ``store``: functions are not stored.
+        And all other arguments of :func:`run` except ``vertices``, ``run_id`` and ``store``. Those that change results
+        are stored and need not be passed again, except functions; see ``override``.
     answers : mapping, optional
         The answers to interrupts that the run waits for, by vertex. Repeating a vertex's last answer has no effect
         unless the vertex is interrupted again, in which case it answers that interrupt, or the store was pruned.
@@ -60,7 +61,7 @@ def resume(
     StoreError
         The store cannot be read or is damaged; names run, superstep and segment.
     CheckpointError
-        The run has more supersteps than ``max_supersteps``.
+        The run has more supersteps than ``max_supersteps``, or was started with other options.
     AgentsFailedError, SuperstepLimitError, AgentError, ArgumentError
         As for :func:`run`.
 

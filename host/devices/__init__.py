@@ -9,7 +9,7 @@ import warnings
 from importlib.util import find_spec
 from typing import Literal
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, MissingPackageError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, DeviceError, GpuPregelError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.cpu import CpuDevice
 from gpu_pregel.host.devices.device import Device
@@ -117,7 +117,7 @@ def _has_gpu() -> bool:
         return False
     try:
         _process_and_device("cuda", 0)
-    except (DeviceError, MissingPackageError) as error:
+    except GpuPregelError as error:
         warnings.warn(f"device 'auto' uses the CPU: {error}", RuntimeWarning, stacklevel=4)
         return False
     return True

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentTypeError, DeviceError, GpuPregelError, MissingPackageError, NotEnoughMemoryError
+from gpu_pregel.host.devices.cuda_errors import explained, is_cuda_error, is_lost, is_out_of_memory
 from gpu_pregel.host.devices.gpus import Gpu, gpus
 from gpu_pregel.host.devices.memory import format_bytes
 from gpu_pregel.host.devices.threads import Tick
@@ -36,12 +36,6 @@ _FILL_BLOCK = 1 << 14
 """Number of elements that ``full`` copies from the host."""
 _LEGACY_STREAMS = (0, 1)
 """CUDA's handles of the legacy default stream."""
-_LOST = re.compile(
-    "ECC_?Uncorrectable|NVLINK_?Uncorrectable|DEVICES?_?UNAVAILABLE|HARDWARE_?STACK_?ERROR|NO_?DEVICE|SYSTEM_?NOT_?READY"
-    "|DEVICE_?UNINITIALIZED|(?:CUDA_ERROR_|cudaError)UNKNOWN",
-    re.IGNORECASE,
-)
-"""Errors of the GPU itself, and of its connection, not of a kernel."""
 _PACKAGES = {"numba_cuda": "numba-cuda", "cupy": "cupy"}
 
 
@@ -76,10 +70,10 @@ def find_gpu(number: int) -> Gpu:
     return gpu
 
 
-def unavailable_reason() -> str | None:
-    """Return why the first GPU cannot be used, or None if no reason is known before its first use."""
+def unavailable_reason(number: int = 0) -> str | None:
+    """Return why a GPU cannot be used, or None if no reason is known before its first use."""
     try:
-        find_gpu(0)
+        find_gpu(number)
     except GpuPregelError as error:
         return str(error)
     return None
@@ -123,12 +117,14 @@ class CudaDevice:
 
     @contextmanager
     def _setup_errors(self) -> Iterator[None]:
-        """Convert errors during setup to ``DeviceError``."""
+        """Convert errors during setup to ``DeviceError`` or ``NotEnoughMemoryError``."""
         try:
             yield
         except GpuPregelError:
             raise
         except Exception as error:  # a library is missing or too new for the driver; packages differ in their errors
+            if is_out_of_memory(error) or is_lost(error):
+                raise explained(self.name, error) from error
             install = install_command(gpus().cuda_version, self.gpu.compute_capability)
             raise DeviceError(
                 f"device {self.name!r} cannot be used: {error}; install packages that match the driver: {install}"
@@ -151,9 +147,9 @@ class CudaDevice:
                 if not is_ordered:
                     self._cupy.wait_for_stream(caller, self._handle)
         except Exception as error:
-            if not _is_cuda_error(error):
+            if not is_cuda_error(error):
                 raise
-            raise DeviceError(f"device {self.name!r}: {error}; {_advice(error)}") from error
+            raise explained(self.name, error) from error
 
     def kernels(self, family: str) -> ModuleType:
         """Return the module of CUDA kernels of a family, such as "components"."""
@@ -218,17 +214,20 @@ class CudaDevice:
         Raises
         ------
         ArgumentTypeError
-            The array is not contiguous, or has several dimensions.
+            The array is not contiguous, has several dimensions, or does not follow the protocol of its library.
         """
         with self._current():
-            adopted = self._cupy.as_array(array, self._device)
+            try:
+                adopted = self._cupy.as_array(array, self._device)
+            except (AttributeError, BufferError, LookupError, TypeError, ValueError) as error:
+                raise ArgumentTypeError(f"an array in the memory of a GPU cannot be used: {error}") from error
         if adopted.ndim != 1 or not adopted.flags.c_contiguous:
             raise ArgumentTypeError(
                 "arrays in the memory of a GPU must have one dimension and be contiguous: use cupy.ascontiguousarray "
                 "or tensor.contiguous()"
             )
         # Its owner may use the memory again, on any stream, once it is released here.
-        weakref.finalize(adopted, self._cupy.synchronize, self._stream).atexit = False
+        weakref.finalize(adopted, _finish, self._cupy, self._stream).atexit = False
         return adopted
 
     def hand_out(self, array: Any) -> Any:
@@ -312,13 +311,13 @@ class CudaDevice:
         try:
             return work(*arguments)
         except Exception as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
         self.trim()
         try:
             return work(*arguments)
         except Exception as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             what = "a kernel" if needed is None else f"an array of {format_bytes(needed)}"
             raise self._not_enough(f"{what} needs memory", self.available_memory()) from error
@@ -341,10 +340,17 @@ class _Loan:
         self._dropped.append(self._array)
 
 
+def _finish(cupy_calls: ModuleType, stream: Any) -> None:
+    """Wait for all work of a stream; if it has failed, the next call on it raises the error again."""
+    with suppress(Exception):
+        cupy_calls.synchronize(stream)
+
+
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import linker_version
+    from gpu_pregel.host.devices.launches import check_linker, linker_version
 
     check_toolkit(gpus().cuda_version, gpu.compute_capability, libnvvm_version(), linker_version())
+    check_linker(gpu.compute_capability)
     arguments = (gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
     try:
         from gpu_pregel.host.devices.core_launches import CoreLauncher
@@ -358,28 +364,3 @@ def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
         return DriverLauncher(*arguments)
     except Exception as error:
         raise DeviceError(f"cuda-core cannot launch kernels ({reason}), nor can cuda-bindings ({error})") from error
-
-
-def _advice(error: Exception) -> str:
-    """Return what a CUDA error means and what to do."""
-    if _LOST.search(str(error)):
-        return (
-            "the GPU has failed or is not available any more: look for messages of the driver (dmesg | grep Xid, "
-            "nvidia-smi), and run again in a new process"
-        )
-    return (
-        "CUDA may report an error long after the kernel that caused it: run on device 'emulated' to find the kernel, "
-        "and on the GPU again in a new process"
-    )
-
-
-def _is_cuda_error(error: Exception) -> bool:
-    """Whether CUDA failed; CuPy, Numba and cuda-core each have their own exception for it."""
-    return not isinstance(error, GpuPregelError) and any(word in str(error) for word in ("cudaError", "CUDA_ERROR"))
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, GpuPregelError):
-        return False
-    text = str(error)
-    return isinstance(error, MemoryError) or "OUT_OF_MEMORY" in text or "cudaErrorMemoryAllocation" in text

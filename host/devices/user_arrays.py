@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
+from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.device import MemoryDevice
@@ -18,21 +20,42 @@ def find_device(values: object) -> MemoryDevice | None:
 
     Raises
     ------
+    ArgumentTypeError
+        The array does not follow the CUDA array interface, or is not in the memory of a GPU.
+    DeviceError
+        The array is on a GPU that cannot be used.
     MissingPackageError
         The array is on a GPU, but CuPy is not installed.
     """
     emulated = sys.modules.get(_EMULATED)
     if emulated is not None and isinstance(values, emulated.DeviceArray):
         return _memory_device("emulated")
-    interface = getattr(values, "__cuda_array_interface__", None)
-    if interface is None:
+    place = _place_of(values)
+    if place is None:
         return None
+    pointer, number = place
     calls = _cupy_calls()
-    if hasattr(values, "__dlpack_device__"):
-        return _memory_device(f"cuda:{values.__dlpack_device__()[1]}")
-    # The null pointer of an empty array is on no GPU.
-    pointer = interface["data"][0]
-    return _memory_device(f"cuda:{calls.device_number(pointer) if pointer else 0}")
+    if number is None:
+        try:
+            # The null pointer of an empty array is on no GPU.
+            number = calls.device_number(pointer) if pointer else 0
+        except RuntimeError as error:  # CuPy's
+            raise DeviceError(f"the GPU of an array at {pointer:#x} cannot be found: {error}") from error
+    if number < 0:
+        raise ArgumentTypeError(f"an array with the CUDA array interface is not in the memory of a GPU: {pointer:#x}")
+    return _memory_device(f"cuda:{number}")
+
+
+def _place_of(values: Any) -> tuple[int, int | None] | None:
+    """Return the address of an array with the CUDA array interface, and the number of its GPU if it names one."""
+    try:
+        interface = getattr(values, "__cuda_array_interface__", None)
+        if interface is None:
+            return None
+        number = operator.index(values.__dlpack_device__()[1]) if hasattr(values, "__dlpack_device__") else None
+        return operator.index(interface["data"][0]), number
+    except Exception as error:  # PyTorch refuses tensors that require gradients
+        raise ArgumentTypeError(f"an array in the memory of a GPU cannot be used: {error!r}") from error
 
 
 def import_dlpack(tensor: Any) -> Any:

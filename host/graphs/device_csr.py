@@ -111,7 +111,7 @@ def find_edge_list(src: Any, dst: Any, weight: Any) -> DeviceEdgeList | None:
     edges, size = src.size, src.dtype.itemsize
     if edges == 0 or edges != dst.size or dst.dtype.itemsize != size or size not in (4, 8):
         return None
-    if src.dtype.kind not in "iu" or dst.dtype.kind not in "iu":
+    if not all(ids.dtype.kind in "iu" and ids.dtype.isnative for ids in (src, dst)):
         return None
     if weight is not None and (weight.size != edges or weight.dtype not in WEIGHT_DTYPES or 2 * edges >= _SLOTS):
         return None
@@ -153,11 +153,16 @@ class DeviceBuilder:
 
     def build(self, n: int) -> DeviceCSR | None:
         """Return the CSR of ``n`` vertices; None if it does not fit in the device's memory or a weight is NaN."""
-        edges, device = self._edges, self._device
         try:
-            device.require(self._memory(n), f"building a graph of {n:,} vertices, {self._stored:,} edges")
+            self._device.require(self._memory(n), f"building a graph of {n:,} vertices, {self._stored:,} edges")
+            return self._build(n)
         except NotEnoughMemoryError:
-            return None
+            pass  # after this block, the arrays that were allocated are free
+        self._device.trim()
+        return None
+
+    def _build(self, n: int) -> DeviceCSR | None:
+        edges, device = self._edges, self._device
         # With weights, the key of edges that are not stored must differ from all others.
         id_bits = max(1, (n - 1 if edges.weight is None else n).bit_length())
         keys, slots = self._sort(self._make_keys(id_bits), None, 2 * id_bits)

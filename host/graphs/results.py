@@ -13,6 +13,7 @@ import numpy as np
 from gpu_pregel.host.arguments import require
 from gpu_pregel.host.devices.user_arrays import hand_out
 from gpu_pregel.host.graphs import package
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
 from gpu_pregel.host.graphs.interchange import as_table
 
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     import pyarrow
 
 Array = np.ndarray[Any, Any]
-
-
-def to_host(array: Any) -> Array:
-    """Copy an array from a device to the host; return a host array unchanged."""
-    host: Array = array if isinstance(array, np.ndarray) else array.get()
-    return host
 
 
 @dataclass(frozen=True, eq=False, repr=False)

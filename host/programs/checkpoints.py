@@ -178,6 +178,7 @@ class CheckpointedRun:
         self._bases: list[int] = []
         """Supersteps of the checkpoints that are kept, oldest first."""
         self._saved: SavedRun | None = None
+        self._journal: Journal | None = None
         self._header: dict[str, Any] = {}
         """The header of the newest checkpoint, or of the run if there is no checkpoint yet."""
 
@@ -189,6 +190,14 @@ class CheckpointedRun:
 
     def __exit__(self, *error: object) -> None:
         self._exit.close()
+
+    @property
+    def head(self) -> int:
+        """The superstep of the newest checkpoint, -1 if there is none."""
+        if self._journal is not None:
+            return self._journal.head
+        assert self._saved is not None
+        return self._saved.run.head
 
     def _open(self) -> None:
         """Open the store, and create the run or claim it."""
@@ -261,7 +270,7 @@ class CheckpointedRun:
 
     def begin(self, run: ProgramState) -> tuple[Journal, ResumePoint | None]:
         """Restore the newest checkpoint, if there is one, into ``run``; return the journal that saves it from here."""
-        saved, self._saved = self._saved, None
+        saved = self._saved
         assert saved is not None
         start, rows = None, bytearray()
         if saved.base_step >= 0:
@@ -278,6 +287,7 @@ class CheckpointedRun:
             bases=self._bases,
         )
         self._exit.callback(journal.close)
+        self._saved, self._journal = None, journal
         return journal, start
 
     def _restore(self, run: ProgramState, saved: SavedRun, rows: bytearray) -> ResumePoint:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.results import to_host
 from gpu_pregel.host.programs.program import VertexProgram, as_dtypes, names_of_fields
 
 Array = np.ndarray[Any, Any]
@@ -53,9 +53,7 @@ def _listed(names: Any) -> str:
 
 def _field(label: str, given: Any, dtype: np.dtype[Any], n: int) -> Array:
     """Return a copy of the values of a field, with the declared dtype."""
-    # NumPy converts tables of other libraries, whose ``get`` is not that of a device array.
-    is_on_device = hasattr(given, "get") and not hasattr(given, "to_numpy")
-    array = np.asarray(to_host(given) if is_on_device else given)
+    array = to_host(given)
     if isinstance(given, np.ma.MaskedArray) and given.mask.any():
         vertex = int(np.flatnonzero(given.mask)[0])
         raise ArgumentError(f"{label} is masked at vertex {vertex:,}: pass a value, as with filled()")

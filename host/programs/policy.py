@@ -9,7 +9,7 @@ from gpu_pregel.errors import DeviceError
 from gpu_pregel.host.programs.directions import DirectionRule
 from gpu_pregel.host.programs.state import Activity, ProgramState, SuperstepFigures
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal
-from gpu_pregel.host.superstep.master import COMMIT, Start
+from gpu_pregel.host.superstep.master import COMMIT, Start, Waits
 from gpu_pregel.kernels.library.compile_clock import compile_seconds
 
 
@@ -77,8 +77,9 @@ class NumericPolicy:
         order: str,
         limit: int,
         journal: Journal | None,  # noqa: ARG002
-    ) -> list[SuperstepFigures]:
+    ) -> Waits[list[SuperstepFigures]]:
         """Run a superstep; without ``halt`` a device may run several before the host reads their figures."""
+        yield from ()  # waits for nothing
         if superstep == 0:
             return [SuperstepFigures(self._state.initialise(), 0, self._totals)]
         limit = limit if self._halt is None else 1
@@ -86,6 +87,9 @@ class NumericPolicy:
         if not reports:
             raise DeviceError(f"superstep {superstep} reports nothing, so that the run would not advance: report this")
         return reports
+
+    def wait(self, until: float | None) -> None:
+        """Return: kernels have ended when ``execute`` has."""
 
     def judge(self, reports: list[SuperstepFigures], journal: Journal | None) -> str:  # noqa: ARG002
         """Commit every superstep: the kernels of single vertices cannot fail."""

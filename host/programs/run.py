@@ -15,8 +15,9 @@ import numpy as np
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, SuperstepLimitError
 from gpu_pregel.host.arguments import check_choice, check_flag, check_integer
 from gpu_pregel.host.devices import DeviceName, get_device
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.checkpoints import Checkpoint, CheckpointedRun, Identity, ResumePoint, as_checkpoint
 from gpu_pregel.host.programs.compiler import fingerprint_program
 from gpu_pregel.host.programs.device_failures import explain_failure
@@ -154,7 +155,8 @@ def run(
         "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
         and always checks as ``check`` does.
     mode : {"auto", "push", "pull"}
-        "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
+        "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
+        the others. On a GPU it compares the bytes that both would move.
     partitions : int, default 1
         Number of vertex ranges that the graph is divided into.
     threads : int, optional
@@ -179,7 +181,8 @@ def run(
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
         gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
         integers wrap around. A superstep that fails is repeated in Python, some seconds for a million edges. The
-        emulated device always checks divisions and indices; a GPU cannot check.
+        emulated device always checks divisions and indices. A GPU cannot check; there, an exception that a function
+        raises, such as that of an index of a tuple, is always reported.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def run(
     ProgramError
         A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
     VertexError
-        A check fails.
+        A check fails, or a function raises an exception on a GPU.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError
@@ -247,7 +250,12 @@ def run(
     target = get_device(device, threads=threads)
     compiled_before = compile_seconds()
     opened = _open_checkpoint(checkpoint, resume, max_supersteps, lambda: _identify(graph, program, given))
-    with announce_compilation(shown=progress), opened as checkpoints:
+    master = None
+    with (
+        announce_compilation(shown=progress),
+        opened as checkpoints,
+        explaining_failures(lambda: explain_failure(master, checkpoints)),
+    ):
         compiled = compile_for_device(target, graph, program, check=check)
         costs = direction_costs(target.gpu, compiled, graph)
         directions = make_direction_rule(
@@ -272,22 +280,21 @@ def run(
         policy = NumericPolicy(state, directions, halt=_halt_function(program, given.parameters), start=start)
         with SuperstepProgress(shown=progress) as bar:
             master = _make_master(policy, journal, resumed, max_supersteps, bar.observe)
-            with explaining_failures(lambda: explain_failure(master, journal)):
-                status = master.run()
-    result = ProgramResult(
-        graph=graph,
-        stats={
-            "device": target.name,
-            "threads": target.threads,
-            "partitions": partitions,
-            "seconds": sum(row["seconds"] for row in master.trace),
-            "compile_seconds": compile_seconds() - compiled_before,
-        },
-        trace=Trace(master.trace),
-        values=compiled.value.pack(state.values),
-        status=status,
-        aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
-    )
+            status = master.run()
+        result = ProgramResult(
+            graph=graph,
+            stats={
+                "device": target.name,
+                "threads": target.threads,
+                "partitions": partitions,
+                "seconds": sum(row["seconds"] for row in master.trace),
+                "compile_seconds": compile_seconds() - compiled_before,
+            },
+            trace=Trace(master.trace),
+            values=compiled.value.pack(state.values),
+            status=status,
+            aggregated=named_type("Aggregated", tuple(program.aggregators))(*policy.totals),
+        )
     if status == "max_supersteps" and on_limit == "raise" and program.active != "always":
         raise SuperstepLimitError(max_supersteps, result)
     return result

@@ -7,7 +7,7 @@ differs between kinds of vertices.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -42,6 +42,10 @@ class Start(NamedTuple, Generic[Order]):
     status: str = "running"
 
 
+Waits = Generator[float | None, None, Reports]
+"""Work that returns ``Reports``. It yields where it waits for the partitions, with the time until which it waits."""
+
+
 class Policy(Protocol[Order, Reports, PolicyChange]):
     """The decisions that the master leaves to a kind of vertices."""
 
@@ -51,11 +55,17 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
     def order(self, superstep: int) -> Order:
         """Decide what the partitions do: in which direction, or which vertices are computed."""
 
-    def execute(self, superstep: int, order: Order, limit: int, journal: Journal | None) -> Reports:
-        """Let the partitions execute one superstep or, where that is faster, up to ``limit``."""
+    def execute(self, superstep: int, order: Order, limit: int, journal: Journal | None) -> Waits[Reports]:
+        """Let the partitions execute one superstep or, where that is faster, up to ``limit``; return their reports."""
+
+    def wait(self, until: float | None) -> None:
+        """Block until the partitions have something to report, or until a time on the monotonic clock."""
 
     def judge(self, reports: Reports, journal: Journal | None) -> str:
-        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
+        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held.
+
+        Errors in reports that only folding finds may be found here, as failures of those who made them.
+        """
 
     def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""
@@ -130,26 +140,38 @@ class Master(Generic[Order, Reports, PolicyChange]):
 
     def step(self) -> bool:
         """Run a superstep, or the rest of one that was held; return whether another may follow."""
+        for until in self.advance():
+            self._policy.wait(until)
+        return self.status == "running"
+
+    def advance(self) -> Waits[None]:
+        """Run a superstep, or the rest of one that was held; the caller waits whenever this yields.
+
+        It is the one loop of programs that block and of those on an event loop. If it is closed while it waits, the
+        next call continues the superstep.
+        """
         if self.status in ENDED:
-            return False
+            return
         policy, journal, begin = self._policy, self._journal, perf_counter()
         if self.order is None:
             end = self._find_end(self._active, self._halted)
             if end is not None:
-                return self._rest(end)
+                self._rest(end)
+                return
             self.order = policy.order(self.superstep)
         self._observe("superstep", {"active": self._active})
         self.status = "running"
         while True:
-            reports = policy.execute(self.superstep, self.order, self._limit(), journal)
+            reports = yield from policy.execute(self.superstep, self.order, self._limit(), journal)
             verdict = policy.judge(reports, journal)
             if verdict != AGAIN:
                 break
         if verdict != COMMIT:
-            return self._rest(verdict)
-        for folded in policy.fold(reports, perf_counter() - begin):
-            self._commit(folded)
-        return self.status == "running"
+            self._rest(verdict)
+            return
+        steps = list(policy.fold(reports, perf_counter() - begin))
+        for folded in steps:
+            self._commit(folded, is_last=folded is steps[-1])
 
     def stop(self) -> None:
         """End the run at its next commit; may be called from a signal handler or another thread."""
@@ -190,12 +212,11 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self.close()
 
     def _limit(self) -> int:
-        """Return how many supersteps may be executed together: one if each commit is journalled."""
-        if self._journal is not None:
-            return 1
-        return sys.maxsize if self._max is None else self._max - self.superstep
+        """Return how many supersteps may be executed together: to the limit, or to the next commit in the store."""
+        left = sys.maxsize if self._max is None else self._max - self.superstep
+        return left if self._journal is None else min(left, self._journal.until_commit(self.superstep))
 
-    def _find_end(self, active: int | None, halted: bool) -> str | None:
+    def _find_end(self, active: int | None, halted: bool, *, may_stop: bool = True) -> str | None:
         """Return the status of a run that ends before the next superstep, or None if it continues."""
         if halted:
             return self._policy.status_of("halted")
@@ -203,12 +224,15 @@ class Master(Generic[Order, Reports, PolicyChange]):
             return self._policy.status_of("completed")
         if self._max is not None and self.superstep >= self._max:
             return self._policy.status_of("max_supersteps")
-        return "stopped" if self._stopping else None
+        return "stopped" if self._stopping and may_stop else None
 
-    def _commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
-        """Make a superstep durable, then visible to the partitions, then known to the observers."""
+    def _commit(self, folded: FoldedSuperstep[PolicyChange], *, is_last: bool) -> None:
+        """Make a superstep durable, then visible to the partitions, then known to the observers.
+
+        ``is_last``: whether it is the last of those executed together, where the partitions are.
+        """
         self.superstep = folded.superstep + 1
-        end = self._find_end(folded.active, folded.halted)
+        end = self._find_end(folded.active, folded.halted, may_stop=is_last)
         try:
             if self._journal is not None:
                 self._journal.commit(folded, end or "running")
@@ -223,10 +247,9 @@ class Master(Generic[Order, Reports, PolicyChange]):
         if end is not None:
             self._observe("end", {"status": end})
 
-    def _rest(self, status: str) -> bool:
+    def _rest(self, status: str) -> None:
         """Hold the running superstep, or end the run before the next one."""
         if self._journal is not None:
             self._journal.hold(self.superstep, status)
         self.status = status
         self._observe("end" if status in ENDED else "hold", {"status": status})
-        return False

@@ -23,7 +23,6 @@ from gpu_pregel.kernels.programs.array_types_cuda import ArrayTypes
 from gpu_pregel.kernels.programs.fields import Functions, make_context
 from gpu_pregel.kernels.programs.figures_cuda import FIGURES, ROW, ROWS, make_finish
 from gpu_pregel.kernels.programs.push_cuda import make_send_rows
-from gpu_pregel.kernels.programs.receivers import make_accept
 from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES, make_ranges, warp_number
 from gpu_pregel.kernels.programs.warp_chain_cuda import make_warp_chain
 
@@ -313,12 +312,13 @@ def _clear_next(counters: Any, place: Any) -> None:
 def _make_receive(functions: Functions) -> Any:
     """``receive(vertices, superstep, inbox, touched, received, queue, counters, place)``: the receivers apply.
 
-    Those that become active are the new queue; the figures are added to the set at ``place``.
+    ``send`` has dropped messages to vertices that do not receive. Those that become active are the new queue; the
+    figures are added to the set at ``place``.
     """
     start, fold, _ = make_finish(functions.aggregators)
     take_message = make_take_message(device, functions, always=False)
     update = make_update(device, functions, fold, bits_of_float, always=False)
-    context, accept = make_context(device, functions.context), make_accept(device, functions, always=False)
+    context = make_context(device, functions.context)
 
     @device
     def receive(
@@ -347,8 +347,6 @@ def _make_receive(functions: Functions) -> Any:
                 has_message, message = take_message(inbox, v)
                 if has_message:
                     ctx = context(v, superstep, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
-                    has_message, message = accept(values, v, message, ctx)
-                if has_message:
                     is_active, sums = update(values, v, message, ctx, sums)
                     if is_active:
                         edges += ctx.out_degree

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -100,6 +101,22 @@ def test_stopping_a_run_that_another_program_took_over_ends_its_workers(opened: 
     assert gp.agents.resume(opened(), "run", **COUNTING, takeover=True).values == {1: 10}
     with pytest.raises(FencedError):
         agents.stop()
+    assert not any(map(is_alive, pids))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_run_that_nobody_refers_to_is_released(opened: Open, workers: int) -> None:
+    store = opened()
+    agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=store, run_id="run", workers=workers)
+    agents.step()
+    pids = running(agents) if workers else []
+    del agents
+    gc.collect()
+    for _ in range(1000):
+        if store.run("run").lease == 0:
+            break
+        time.sleep(0.01)
+    assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
     assert not any(map(is_alive, pids))
 
 

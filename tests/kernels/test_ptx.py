@@ -194,6 +194,14 @@ def test_fences_order_the_figures_of_all_blocks(name: str) -> None:
     assert "bar.warp.sync" in ptx
 
 
+def test_lanes_that_share_values_wait_for_each_other() -> None:
+    """Before they read values that others have written, and before they write values that others have read."""
+    chain = dict(program_kernels("labels", np.uint32))["labels chain"]
+    ptx, _ = examine(chain, ["sm_90"])["sm_90"]
+    # The emulator's shuffles and votes order memory; a GPU's do not.
+    assert ptx.count("bar.warp.sync") == 2
+
+
 def nearer(u: Any, v: Any, weight: Any, distances: Any, parents: Any, limit: Any) -> Any:
     distance = gp.atomics.load(distances, u) + weight
     if distance < limit and gp.atomics.min(distances, v, distance) > distance:

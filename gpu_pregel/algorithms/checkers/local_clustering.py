@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.algorithms.checkers.triangle_count import compare, count_links
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph
-from gpu_pregel.host.graphs.results import to_host
 
 
 def check_local_clustering(graph: Graph, result: Any) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence
+from types import MemberDescriptorType
 from typing import Any, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
@@ -24,7 +26,10 @@ T = TypeVar("T", bound=type)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RegisteredType:
-    """How to take instances of a type apart and build them; ``parts`` names the values."""
+    """How to take instances of a type apart and build them; ``parts`` names the values.
+
+    A plain type has its values in its instances, where the garbage collector finds them.
+    """
 
     type: type
     name: str
@@ -32,9 +37,12 @@ class _RegisteredType:
     parts: tuple[str, ...]
     values: Callable[[Any], Sequence[Any]]
     build: Callable[[Sequence[Any]], Any]
+    is_plain: bool = False
 
 
 _by_name: dict[str, _RegisteredType] = {}
+_by_type: dict[type, _RegisteredType] = {}
+"""Plain types only."""
 _by_head: dict[bytes, _RegisteredType] = {}
 
 
@@ -123,10 +131,18 @@ def _add(kind: _RegisteredType) -> None:
     _by_name[kind.name] = kind
     _by_head[head] = kind
     writers[kind.type] = write
+    if kind.is_plain:
+        _by_type[kind.type] = kind
 
 
 def _remove(kind: _RegisteredType) -> None:
     del _by_name[kind.name], _by_head[kind.head], writers[kind.type]
+    _by_type.pop(kind.type, None)
+
+
+def plain_type(cls: type) -> _RegisteredType | None:
+    """Return how to take instances of a registered dataclass or namedtuple apart, unless fields are properties."""
+    return _by_type.get(cls)
 
 
 def _kind_of(cls: type, name: str) -> _RegisteredType:
@@ -194,7 +210,14 @@ def _dataclass_kind(cls: type, name: str) -> _RegisteredType:
             object.__setattr__(x, field, value)
         return x
 
-    return _RegisteredType(cls, name, _head("d", name, fields), fields, values, build)
+    return _RegisteredType(cls, name, _head("d", name, fields), fields, values, build, _has_plain_fields(cls, fields))
+
+
+def _has_plain_fields(cls: type, fields: tuple[str, ...]) -> bool:
+    """Whether the fields of a dataclass are attributes or slots of its instances, not properties."""
+    found = [inspect.getattr_static(cls, field, None) for field in fields]
+    computed = [one for one in found if hasattr(type(one), "__set__") and type(one) is not MemberDescriptorType]
+    return not computed and inspect.getattr_static(cls, "__getattribute__") is object.__getattribute__
 
 
 def _slots(cls: type) -> set[str]:
@@ -219,7 +242,7 @@ def _namedtuple_kind(cls: Any, name: str) -> _RegisteredType:
     def build(values: Sequence[Any]) -> Any:
         return tuple.__new__(cls, values)
 
-    return _RegisteredType(cls, name, _head("n", name, fields), fields, values, build)
+    return _RegisteredType(cls, name, _head("n", name, fields), fields, values, build, is_plain=True)
 
 
 def _enum_kind(cls: type[enum.Enum], name: str) -> _RegisteredType:

@@ -4,131 +4,179 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.agents.workers.executor import Executor
 
 GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
 
-T = TypeVar("T")
-
-
-def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *ends: type[BaseException]) -> T:
-    """Run a loop until ``task`` is done, even if other tasks raise one of ``ends``.
-
-    A task that raises SystemExit, for example, stops its loop. The tasks that await it continue when the loop does.
-    """
-    while True:
-        try:
-            return loop.run_until_complete(task)
-        except ends:
-            if task.done():
-                return task.result()
-
 
 class AsyncAttempts:
-    """Concurrent attempts of an ``async`` function in this process, on an event loop that runs during ``wait``.
+    """Concurrent attempts of an ``async`` function on the running event loop.
 
     Parameters
     ----------
-    execute : callable
-        ``Executor.execute_async``.
-    max_concurrency : int
+    executor : Executor
     timeout : float or None
         Seconds of an attempt. One that still runs ``GRACE`` seconds after it was cancelled is abandoned.
     """
 
-    def __init__(
-        self,
-        execute: Callable[[Task, Batch, float | None], Awaitable[Outcome]],
-        max_concurrency: int,
-        timeout: float | None,
-    ) -> None:
-        self._execute = execute
+    def __init__(self, executor: Executor, timeout: float | None) -> None:
+        self._executor = executor
         self._abandon_after = None if timeout is None else timeout + GRACE
-        self._places = asyncio.Semaphore(max_concurrency)
-        self._outcomes: list[Outcome] = []
-        self._is_stopped = self._has_late = False
+        self._places = asyncio.Semaphore(executor.max_concurrency)
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[asyncio.Task[None], Task] = {}
+        self.outcomes: list[Outcome] = []
+        """Outcomes that have not been taken."""
+        self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
-        self._runner = asyncio.Runner()
-        self._loop = self._runner.get_loop()
-        self._pool: ThreadPoolExecutor | None = None
-        try:
-            asyncio.get_running_loop()
-            self._pool = ThreadPoolExecutor(1)  # this thread already runs an event loop, as in a notebook
-        except RuntimeError:
-            pass
 
     def begin(self, batch: Batch) -> None:
         """Start the attempts of a batch."""
+        self._executor.check_step(batch.step)
         for fields in batch.tasks:
-            self._loop.create_task(self._attempt(Task(*fields), batch)).add_done_callback(self._on_end)
+            task = Task(*fields)
+            attempt = AttemptTask(self._attempt(task, batch), self._loop, task)
+            self._running[attempt] = task
+            attempt.add_done_callback(self._on_end)
 
-    def wait(self, until: float | None) -> list[Outcome]:
-        """Run until an attempt has ended, or until a time on the monotonic clock; return new outcomes."""
-        work = self._loop.create_task(self._wait(until))
-        if self._pool is None:
-            run_until_complete(self._loop, work, SystemExit)
-        else:
-            running = self._pool.submit(run_until_complete, self._loop, work, SystemExit)
+    async def wait(self, until: float | None) -> None:
+        """Wait until an attempt has ended, or until a time on the monotonic clock."""
+        if not self.outcomes:
+            self._wakeup = self._loop.create_future()
             try:
-                running.result()
-            except BaseException:
-                with suppress(RuntimeError):  # the loop has ended
-                    self._loop.call_soon_threadsafe(work.cancel)
-                with suppress(BaseException):
-                    running.result()
-                raise
-        return self.take_outcomes()
+                await _wait_for(self._wakeup, until)
+            finally:
+                self._wakeup = None
+        await asyncio.sleep(0)  # let attempts that are about to end do so
 
     def take_outcomes(self) -> list[Outcome]:
         """Return the outcomes since the last call."""
-        outcomes, self._outcomes = self._outcomes, []
+        outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
-    def close(self, interrupted: bool = False) -> None:
-        """Close the loop; attempts that are still running when ``interrupted`` do not fail."""
+    async def cancel(self) -> None:
+        """Cancel the attempts, whose outcomes are dropped, and leave those that have not ended a moment later."""
         self._is_stopped = True
-        grace = GRACE if interrupted or self._has_late else None
-        if self._pool is None:
-            self._close(grace)
-        else:
-            self._pool.submit(self._close, grace).result()
-            self._pool.shutdown()
-
-    def _close(self, grace: float | None) -> None:
-        _cancel_all(self._loop, grace)
-        self._runner.close()
+        for attempt in self._running:
+            attempt.cancel()
+        if self._running:
+            await asyncio.wait(self._running, timeout=GRACE)
 
     async def _attempt(self, task: Task, batch: Batch) -> None:
         async with self._places:
-            outcome = await self._execute(task, batch, self._abandon_after)
-        if outcome.status == "failed" and outcome.result.kind == "timeout":
-            self._has_late = True
-        if not self._is_stopped:
-            self._outcomes.append(outcome)
+            outcome = await self._executor.execute_async(task, batch, self._abandon_after)
+        self._end(asyncio.current_task(), outcome)
 
-    def _on_end(self, task: asyncio.Task[None]) -> None:
+    def _end(self, attempt: Any, outcome: Outcome) -> None:
+        """Keep the outcome at once, as another attempt may block the loop."""
+        del self._running[attempt]
+        if not self._is_stopped:
+            self.outcomes.append(outcome)
+
+    def _on_end(self, attempt: asyncio.Task[None]) -> None:
+        """Wake the master; an attempt that code on the loop has cancelled fails."""
+        error = None if attempt.cancelled() else attempt.exception()
+        if error is not None:
+            self._running.pop(attempt, None)
+        elif attempt in self._running:
+            cancelled = asyncio.CancelledError("the attempt's task was cancelled")
+            self._end(attempt, self._executor.fail(self._running[attempt], cancelled))
         if self._wakeup is not None and not self._wakeup.done():
-            error = None if task.cancelled() else task.exception()
             self._wakeup.set_result(None) if error is None else self._wakeup.set_exception(error)
 
-    async def _wait(self, until: float | None) -> None:
-        if not self._outcomes:
-            self._wakeup = self._loop.create_future()
-            seconds = None if until is None else max(0.0, until - time.monotonic())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self._wakeup
-            self._wakeup = None
-        await asyncio.sleep(0)  # let attempts that are about to end do so
+
+async def wait_for_descriptor(descriptor: int, until: float | None) -> None:
+    """Wait until a descriptor can be read, or until a time on the monotonic clock."""
+    loop = asyncio.get_running_loop()
+    wakeup = loop.create_future()
+    loop.add_reader(descriptor, _set_done, wakeup)
+    try:
+        await _wait_for(wakeup, until)
+    finally:
+        loop.remove_reader(descriptor)
 
 
-def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:
+async def _wait_for(wakeup: asyncio.Future[None], until: float | None) -> None:
+    """Wait until a future is done, at most until a time on the monotonic clock."""
+    timer = None
+    if until is not None:
+        timer = wakeup.get_loop().call_later(max(0.0, until - time.monotonic()), _set_done, wakeup)
+    try:
+        await wakeup
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+def _set_done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class OwnEventLoop:
+    """The event loop of a program that blocks: it runs while the program waits, and is kept for the next wait.
+
+    Connections that a compute function keeps are therefore usable in later supersteps.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        guard(self._loop)
+        self._pool: ThreadPoolExecutor | None = None
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run the loop until ``work`` is done, or until code on the loop cancels it."""
+        with suppress(asyncio.CancelledError):
+            self._run(self._loop.create_task(work))
+
+    def _run(self, task: asyncio.Task[None]) -> None:
+        """Run the loop on this thread or, if it already runs an event loop, as in a notebook, on another one."""
+        if not _runs_a_loop():
+            return run_until_complete(self._loop, task, SystemExit)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1)
+        running = self._pool.submit(run_until_complete, self._loop, task, SystemExit)
+        try:
+            return running.result()
+        except BaseException:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(task.cancel)
+            with suppress(BaseException):
+                running.result()
+            raise
+
+    def close(self) -> None:
+        """Cancel all tasks and close the loop."""
+        if not _runs_a_loop():
+            self._close()
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(self._close).result()
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _close(self) -> None:
+        _cancel_all(self._loop, GRACE)
+        self._runner.close()
+
+
+def _runs_a_loop() -> bool:
+    """Whether this thread runs an event loop."""
+    return asyncio._get_running_loop() is not None
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float) -> None:
     """Cancel all tasks, and abandon those that do not end within ``grace`` seconds."""
 
     async def cancel() -> Iterable[asyncio.Task[Any]]:
@@ -142,5 +190,4 @@ def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float | None) -> None:
     for task in run_until_complete(loop, loop.create_task(cancel()), SystemExit):
         asyncio._unregister_task(task)
         task._log_destroy_pending = False  # type: ignore[attr-defined]
-    if grace is not None:
-        loop.set_default_executor(ThreadPoolExecutor(1))  # do not wait for threads that still run
+    loop.set_default_executor(ThreadPoolExecutor(1))  # do not wait for threads that still run

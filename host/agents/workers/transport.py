@@ -13,7 +13,7 @@ from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskField
 from gpu_pregel.host.agents.workers.executor import Begin, Executor
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
+    from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts, OwnEventLoop
 
 _SLICE_SECONDS = 0.005
 
@@ -39,11 +39,18 @@ class WorkerDeath(NamedTuple):
     reason: str
 
 
-Arrival = OutcomeBatch | WorkerDeath
+class ReturnedTasks(NamedTuple):
+    """Vertices that a partition has not begun to compute and will not, because they were recalled."""
+
+    partition: int
+    vertices: list[Id]
+
+
+Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks
 
 
 class Transport(Protocol):
-    """Access to partitions. Only ``wait`` and ``close`` block."""
+    """Access to partitions. Only ``wait`` and ``close`` block; a program on an event loop awaits ``ready`` instead."""
 
     @property
     def partitions(self) -> int: ...  # noqa: D102
@@ -63,10 +70,28 @@ class Transport(Protocol):
         """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
 
     def submit(self, partition: int, batch: Batch) -> None:
-        """Send a batch to a partition; each task ends with an outcome or with the death of the worker."""
+        """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
 
-    def wait(self, until: float | None) -> list[Arrival]:
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Let a partition return up to ``count`` tasks of a superstep that wait; it answers with ``ReturnedTasks``."""
+
+    def wait(self, until: float | None) -> None:
         """Wait for arrivals, at most until a time on the monotonic clock."""
+
+    async def ready(self, until: float | None) -> None:
+        """Wait like ``wait`` without blocking the running event loop, unless ``blocks``."""
+
+    async def cancel(self) -> None:
+        """Cancel attempts on the running event loop, before ``close``."""
+
+    def take(self) -> list[Arrival]:
+        """Return the arrivals so far."""
+
+    def finished(self) -> list[Outcome] | None:
+        """Return completed outcomes that ``take`` has not returned, or None if no attempt is running here.
+
+        Any thread may call it.
+        """
 
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Commit the records of a partition, and a change to it."""
@@ -81,13 +106,13 @@ def run_ended_error() -> AgentError:
 
 
 class InProcessTransport:
-    """One partition, computed on the thread of the master during ``wait``.
+    """One partition, computed on the thread that calls ``wait``; ``async`` functions on the loop that awaits ``ready``.
 
     Parameters
     ----------
     options : PartitionOptions
     in_slices : bool
-        Return from ``wait`` after a few milliseconds, so that the master can store outcomes while others are computed.
+        Return from ``wait`` after a few milliseconds, and after a failure, so that the master can handle them.
     """
 
     partitions = 1
@@ -100,6 +125,7 @@ class InProcessTransport:
         self._timeout = options.timeout
         self._is_closed = False
         self._async_attempts: AsyncAttempts | None = None
+        self._own_loop: OwnEventLoop | None = None
         self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
@@ -114,73 +140,106 @@ class InProcessTransport:
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
-        if self._is_closed:
-            raise run_ended_error()
+        self._check_is_open()
         self._batches.append(batch)
 
-    def wait(self, until: float | None) -> list[Arrival]:
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Return nothing: no other partition could compute it."""
+
+    def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
+        self._check_is_open()
+        if self.blocks:
+            self._compute_slice()
+        elif self._batches or self._async_tasks:
+            self._wait_on_own_loop(until)
+        elif until is not None:
+            time.sleep(max(0.0, until - time.monotonic()))
+
+    async def ready(self, until: float | None) -> None:
+        """Run attempts of an ``async`` function until one has ended, or sleep if there are none."""
+        self._check_is_open()
+        if self._async_attempts is None:
+            from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
+
+            self._async_attempts = AsyncAttempts(self._executor, self._timeout)
+        while self._batches:
+            batch = self._batches.pop()
+            self._async_tasks.update((task[0], (batch, task)) for task in batch.tasks)
+            self._async_attempts.begin(batch)
+        await self._async_attempts.wait(until)
+
+    async def cancel(self) -> None:
+        """Cancel all attempts."""
+        if self._async_attempts is not None:
+            await self._async_attempts.cancel()
+
+    def take(self) -> list[Arrival]:
+        """Return the outcomes since the last call."""
+        outcomes, self._outcomes = self._outcomes, []
+        if self._async_attempts is not None:
+            outcomes += self._take_async_outcomes(self._async_attempts)
+        return [OutcomeBatch(0, 0, outcomes)] if outcomes else []
+
+    def finished(self) -> list[Outcome] | None:
+        """Return completed outcomes that ``take`` has not returned, or None if no attempt is running."""
+        if not self._batches and not self._async_tasks:
+            return None
+        outcomes, attempts = self._outcomes[:], self._async_attempts
+        if attempts is not None:
+            outcomes += attempts.outcomes
+        return [outcome for outcome in outcomes if outcome.status == "completed"]
+
+    def _check_is_open(self) -> None:
         if self._is_closed:
             raise run_ended_error()
-        if not self._batches and not self._async_tasks:
-            if until is not None:
-                time.sleep(max(0.0, until - time.monotonic()))
-            return []
-        if self._async_tasks or self._executor.is_async(self._batches[0]):
-            return self._wait_on_loop(until)
+
+    def _compute_slice(self) -> None:
+        """Compute batches of an ordinary function, all of them or for a few milliseconds."""
         self._begun = time.monotonic()
         is_slice_over = self._is_slice_over if self._in_slices else None
         while self._batches and not (is_slice_over is not None and is_slice_over(0)):
             self._compute(self._batches[0], is_slice_over)
-            if not self._batches[0].tasks:
+            if self._batches and not self._batches[0].tasks:
                 del self._batches[0]
-        outcomes, self._outcomes = self._outcomes, []
-        return [OutcomeBatch(0, 0, outcomes)]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
-        return bool(self._outcomes) and time.monotonic() - self._begun >= _SLICE_SECONDS
+        outcomes = self._outcomes
+        if not outcomes:
+            return False
+        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= _SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:
         """Whether the next batch has an ordinary function."""
         return bool(self._batches) and not self._executor.is_async(self._batches[0])
 
-    def _wait_on_loop(self, until: float | None) -> list[Arrival]:
-        """Run attempts of an ``async`` function until one has ended."""
-        if self._async_attempts is None:
-            from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
+    def _wait_on_own_loop(self, until: float | None) -> None:
+        """Run the attempts of a program that has no event loop, or whose loop must not wait."""
+        if self._own_loop is None:
+            from gpu_pregel.host.agents.workers.event_loops import OwnEventLoop
 
-            self._async_attempts = AsyncAttempts(
-                self._executor.execute_async, self._executor.max_concurrency, self._timeout
-            )
-        attempts = self._async_attempts
+            self._own_loop = OwnEventLoop()
         try:
-            while self._batches:
-                batch = self._batches.pop()
-                self._async_tasks.update((task[0], (batch, task)) for task in batch.tasks)
-                attempts.begin(batch)
-            outcomes = attempts.wait(until)
+            self._own_loop.run(self.ready(until))
         except BaseException:  # unfinished tasks are computed again if the run continues
-            self._outcomes += self._remove_tasks(attempts.take_outcomes())
-            rest = list(self._async_tasks.values())
+            if self._async_attempts is not None:
+                self._outcomes += self._take_async_outcomes(self._async_attempts)
+            self._batches += [replace(batch, tasks=[task]) for batch, task in self._async_tasks.values()]
             self._async_tasks.clear()
-            self._batches += [replace(batch, tasks=[task]) for batch, task in rest]
-            self._close_loop(interrupted=True)
-            raise
-        outcomes, self._outcomes = self._outcomes + self._remove_tasks(outcomes), []
-        if not self._async_tasks:
             self._close_loop()
-        return [OutcomeBatch(0, 0, outcomes)] if outcomes else []
+            raise
 
-    def _remove_tasks(self, outcomes: list[Outcome]) -> list[Outcome]:
+    def _take_async_outcomes(self, attempts: AsyncAttempts) -> list[Outcome]:
+        outcomes = attempts.take_outcomes()
         for outcome in outcomes:
             del self._async_tasks[outcome.id]
         return outcomes
 
-    def _close_loop(self, interrupted: bool = False) -> None:
-        attempts, self._async_attempts = self._async_attempts, None
-        if attempts is not None:
-            attempts.close(interrupted)
+    def _close_loop(self) -> None:
+        loop, self._own_loop, self._async_attempts = self._own_loop, None, None
+        if loop is not None:
+            loop.close()
 
     def _compute(self, batch: Batch, is_slice_over: Begin | None) -> None:
         """Compute tasks of an ordinary function, and remove them from the batch."""
@@ -192,17 +251,18 @@ class InProcessTransport:
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Commit to the executor, which needs vertices of its own."""
-        if self._is_closed:
-            raise run_ended_error()
+        self._check_is_open()
         if change.set:
             copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)
-        self._executor.commit(change)
+        self._executor.commit(step, change)
 
     def close(self) -> None:
         """End all attempts and release the vertices."""
         self._is_closed = True
         self._async_tasks.clear()
-        self._close_loop(interrupted=True)
-        self._executor.load({})
+        self._close_loop()
+        for batch in self._batches:
+            batch.tasks.clear()  # a thread that was abandoned may compute one of them
         self._batches.clear()
+        self._executor.load({})

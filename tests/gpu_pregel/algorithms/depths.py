@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from gpu_pregel.errors import VerificationError
+from gpu_pregel.host.graphs.edge_arrays import to_host
 from gpu_pregel.host.graphs.graph import Graph, GraphLike
-from gpu_pregel.host.graphs.results import VertexResult, to_host
+from gpu_pregel.host.graphs.results import VertexResult
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.run import run
 

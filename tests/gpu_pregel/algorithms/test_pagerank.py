@@ -179,6 +179,14 @@ def test_the_limit_of_iterations_ends_without_an_error() -> None:
     assert gp.pagerank(graph, max_iterations=100, initial=ranks.scores, tolerance=1e-5, device="cpu").iterations < 100
 
 
+def test_a_column_of_numbers() -> None:
+    pandas = pytest.importorskip("pandas")
+    graph = gp.Graph.from_edgelist([0, 1], [1, 2])
+    ranks = gp.pagerank(graph, personalization=pandas.Series([0, 2, 2]), device="cpu")
+    assert ranks.personalization is not None
+    assert ranks.personalization.tolist() == [0, 0.5, 0.5]
+
+
 def test_results_use_the_ids_of_the_user() -> None:
     graph = gp.Graph.from_edgelist(["a", "c"], ["b", "b"], directed=True)
     ranks = gp.pagerank(graph, personalization={"b": 1}, device="cpu")

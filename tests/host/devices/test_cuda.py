@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -141,6 +142,31 @@ def test_a_launch_that_runs_out_of_memory_is_retried(device: cuda.CudaDevice, fa
         device.launch(kernel, 1, array)
 
 
+def test_too_little_page_locked_memory(device: cuda.CudaDevice, fake: FakeCupy) -> None:
+    def fail(size: int) -> None:
+        raise fake_cupy.CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+
+    allocate, fake.cuda.alloc_pinned_memory = fake.cuda.alloc_pinned_memory, fail
+    for call in (lambda: device.upload(np.arange(5)), lambda: device.download(device.zeros(5, np.uint8))):
+        with pytest.raises(NotEnoughMemoryError, match=r"device 'cuda:1': cuda.*page-locked memory on the host: end"):
+            call()
+    fake.cuda.alloc_pinned_memory = allocate
+    assert device.download(device.upload(np.arange(5))).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_arrays_of_a_lost_gpu_are_released_silently(
+    device: cuda.CudaDevice, fake: FakeCupy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unraisable: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
+    adopted = device.adopt(fake_cupy.array_of([1, 2], np.int32))
+    device._stream.failure = fake_cupy.CUDARuntimeError("cudaErrorECCUncorrectable: uncorrectable ECC error")
+    del adopted
+    assert unraisable == []
+    with pytest.raises(DeviceError, match="ECCUncorrectable"):
+        device.synchronize()
+
+
 def test_cuda_errors_are_converted_and_others_are_not(device: cuda.CudaDevice) -> None:
     device._stream.failure = fake_cupy.CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access")
     with pytest.raises(DeviceError, match=r"'cuda:1': cudaErrorIllegalAddress.*; .*'emulated'"):
@@ -171,6 +197,29 @@ def test_a_failed_setup_names_the_extra_that_matches_the_driver(
         monkeypatch.setattr(cuda, "gpus", lambda version=version: Gpus((H100,), version))
         with pytest.raises(DeviceError, match=rf"InsufficientDriver.*pip install gpu-pregel\[{extra}\]"):
             cuda.CudaDevice()
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind", "advice"),
+    [
+        ("cudaErrorMemoryAllocation: out of memory", NotEnoughMemoryError, "end other programs that use them"),
+        ("cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy", DeviceError, "nvidia-smi"),
+    ],
+)
+def test_a_setup_that_the_gpu_prevents_needs_no_other_packages(
+    fake: FakeCupy, monkeypatch: pytest.MonkeyPatch, failure: str, kind: Any, advice: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise fake_cupy.CUDARuntimeError(failure)
+
+    monkeypatch.setattr(fake.cuda, "Stream", fail)
+    with pytest.raises(kind, match=rf"'cuda:0': cudaError.*{advice}") as found:
+        cuda.CudaDevice()
+    assert "pip install" not in str(found.value)
+    monkeypatch.setattr(devices, "_devices", {})
+    monkeypatch.setattr(cuda, "unavailable_reason", lambda: None)
+    with pytest.warns(RuntimeWarning, match=f"device 'auto' uses the CPU: .*{advice}"):
+        assert not devices._has_gpu.__wrapped__()
 
 
 # On a GPU.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import ArgumentTypeError, GraphError, MissingPackageError
+from gpu_pregel.errors import ArgumentTypeError, DeviceError, GraphError, MissingPackageError
 from gpu_pregel.host import devices
 from gpu_pregel.host.devices import cuda, get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
@@ -154,11 +154,70 @@ def test_arrays_on_a_gpu(gpu: FakeCupy, dlpack: bool) -> None:
         assert (kept.dtype, device.download(kept).tolist()) == (np.uint32, host.tolist())
 
 
+def test_arrays_that_have_only_the_interface(gpu: FakeCupy) -> None:
+    arrays = [*gpu_arrays(), fake_cupy.array_of(WEIGHTS, np.float64)]
+    only = [SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__, on_gpu=array) for array in arrays]
+    graph = gp.Graph.from_csr(*only)
+    assert graph.weights is not None
+    assert (graph.indices.tolist(), graph.weights.tolist()) == (INDICES, WEIGHTS)
+
+
 def test_strided_arrays_on_a_gpu_are_refused(gpu: FakeCupy) -> None:
     strided, indices = gpu_arrays()
     strided.flags = SimpleNamespace(c_contiguous=False)
     with pytest.raises(ArgumentTypeError, match=r"must have one dimension and be contiguous: use cupy\.ascont"):
         gp.Graph.from_csr(strided, indices)
+
+
+_INTERFACE = {"shape": (3,), "typestr": "<i4", "data": (0x1000, False), "version": 3}
+
+
+class _NeedsGradient:
+    """A tensor whose interface raises, as PyTorch's does."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad: use var.detach()")
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "message"),
+    [
+        (SimpleNamespace(__cuda_array_interface__=5), ArgumentTypeError, "cannot be used: TypeError"),
+        (SimpleNamespace(__cuda_array_interface__={}), ArgumentTypeError, r"cannot be used: KeyError\('data'\)"),
+        (SimpleNamespace(__cuda_array_interface__=_INTERFACE | {"data": None}), ArgumentTypeError, "cannot be used"),
+        (_NeedsGradient(), ArgumentTypeError, r"cannot be used: .*use var\.detach\(\)"),
+        (
+            SimpleNamespace(__cuda_array_interface__=_INTERFACE, __dlpack_device__=lambda: None),
+            ArgumentTypeError,
+            "cannot be used: TypeError",
+        ),
+        (SimpleNamespace(__cuda_array_interface__=_INTERFACE), DeviceError, "the GPU of an array at 0x1000 cannot be"),
+        (
+            SimpleNamespace(__cuda_array_interface__=_INTERFACE | {"data": (0x7700, False)}),
+            ArgumentTypeError,
+            "is not in the memory of a GPU: 0x7700",
+        ),
+        (
+            SimpleNamespace(__cuda_array_interface__={"data": (0, False)}, on_gpu=None),
+            ArgumentTypeError,
+            "in the memory of a GPU cannot be used: 'version'",
+        ),
+    ],
+)
+def test_malformed_arrays_on_a_gpu(
+    gpu: FakeCupy, monkeypatch: pytest.MonkeyPatch, array: Any, kind: Any, message: str
+) -> None:
+    attributes = gpu.cuda.runtime.pointerGetAttributes
+    # CUDA answers -2 for memory of the host that it does not know.
+    host = SimpleNamespace(device=-2)
+    monkeypatch.setattr(
+        gpu.cuda.runtime, "pointerGetAttributes", lambda ptr: host if ptr == 0x7700 else attributes(ptr)
+    )
+    with pytest.raises(kind, match=message):
+        gp.Graph.from_edgelist(array, array)
+    with pytest.raises(kind, match=message):
+        gp.Graph.from_csr(array, array)
 
 
 def test_an_array_on_a_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:

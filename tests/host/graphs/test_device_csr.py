@@ -66,7 +66,12 @@ def test_a_known_answer(emulated: EmulatedDevice, built: list[bool]) -> None:
     assert graph.weights.tolist() == [6, 7, 2, -3, 5, 1]
     graph = build(emulated, src, dst, duplicates="drop", self_loops="drop")
     assert (graph.indptr.tolist(), graph.indices.tolist()) == ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1])
-    assert built == [True, True]
+    # The other direction of a self-loop is not stored; its key is beyond that of the last vertex.
+    graph = build(emulated, [3, 3, 0], [3, 3, 1], np.array([2, 1, 5], np.int32), num_vertices=4)
+    assert (graph.indptr.tolist(), graph.indices.tolist()) == ([0, 1, 2, 2, 4], [1, 0, 3, 3])
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [5, 5, 1, 2]
+    assert built == [True, True, True]
 
 
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
@@ -215,3 +220,44 @@ def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: 
     finally:
         memory.capacity = capacity
     assert built == [False]
+
+
+@EMULATED
+def test_the_host_builds_the_graph_if_an_allocation_fails(
+    emulated: EmulatedDevice, built: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    src, dst, weight = np.array([0, 1, 2, 2]), np.array([1, 2, 3, 3]), np.array([1, 2, 4, 3], np.float32)
+    given = [emulated.upload(one) for one in (src, dst, weight)]
+    before, allocate, allocated = emulated.memory.live_bytes, emulated.memory.empty, 0
+
+    def fail(size: Any, dtype: Any) -> Any:
+        nonlocal allocated
+        allocated += 1
+        if allocated == failing:
+            raise MemoryError
+        return allocate(size, dtype)
+
+    monkeypatch.setattr(emulated.memory, "empty", fail)
+    for failing in range(2, 40, 6):
+        allocated = 0
+        graph = gp.Graph.from_edgelist(*given, duplicates="drop")
+        assert (allocated, emulated.memory.live_bytes) == (failing, before)
+        assert_equal(graph, gp.Graph.from_edgelist(src, dst, weight, duplicates="drop"))
+    assert not any(built)
+
+
+@EMULATED
+def test_arrays_in_another_byte_order(emulated: EmulatedDevice, built: list[bool]) -> None:
+    # The bytes of 0x100 in the other order are those of 0x10000, which is a vertex too.
+    ids = [0x100, 0]
+    expected = gp.Graph.from_edgelist(ids, ids[::-1], num_vertices=0x10001)
+    given = [emulated.upload(np.array(one, ">i4")) for one in (ids, ids[::-1])]
+    assert_equal(gp.Graph.from_edgelist(*given, num_vertices=0x10001), expected)
+    arrays = (([0, 1, 2], ">u4"), ([1, 0], ">u4"), ([2, 2], ">f4"))
+    given = [emulated.upload(np.array(one, kind)) for one, kind in arrays]
+    graph = gp.Graph.from_csr(*given)
+    there = graph._on(emulated)
+    assert graph.weights is not None
+    assert there.copy(graph.indices).get().tolist() == [1, 0]
+    assert there.copy(graph.weights).get().tolist() == [2, 2]
+    assert there.offsets(graph.indptr).get().tolist() == [0, 1, 2]

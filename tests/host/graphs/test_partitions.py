@@ -77,7 +77,10 @@ def sources_of(part: Partition) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 7])
-def test_each_edge_is_stored_once_with_the_owner_of_its_other_end(partitions: int) -> None:
+def test_each_edge_is_stored_once_with_the_owner_of_its_other_end(
+    partitions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_partitions, "_BLOCK", 50)
     graph = gp.kronecker(9, 4)
     src, dst, _ = gp.Graph.from_csr(*graph.to_csr(), directed=True).to_edgelist()
     expected = sorted(zip(src.tolist(), dst.tolist(), strict=True))

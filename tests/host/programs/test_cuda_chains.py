@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.programs.cuda_state import CHAIN
+from gpu_pregel.kernels.programs.rows_cuda import HUB_EDGES
 from tests.devices import CUDA_DEVICES, EMULATED, EMULATED_DEVICES
 from tests.host.programs.test_cuda_state import Recording, begin, path
 from tests.programs import DISTANCES, HOPS
@@ -28,6 +31,9 @@ CHANGING = gp.VertexProgram(
     receives=lambda value, ctx: (value + ctx.superstep + ctx.in_degree + 2 * ctx.out_degree + ctx.vertex) % 3 != 0,
     apply=lambda value, incoming, ctx: (value + incoming + ctx.superstep + ctx.num_vertices) % 1000,
     active=lambda old, new, ctx: (new + ctx.superstep) % 4 < 2,
+)
+CHANGING_ALONG_EDGES = replace(
+    CHANGING, message=lambda value, weight, ctx: value * np.int64(weight) + ctx.vertex + ctx.superstep + ctx.out_degree
 )
 
 
@@ -53,12 +59,12 @@ def test_results_and_figures_equal_those_of_the_cpu(device: str, alone: int, mon
     weights = rng.integers(1, 9, 700).astype(np.float64)
     graph = gp.Graph.from_edgelist(u, v, weights, num_vertices=210, directed=True)
     same_as_on_the_cpu(graph, CHANGING, device, max_supersteps=25, parameters={"step": 3})
-    same_as_on_the_cpu(graph, DISTANCES, device)
+    same_as_on_the_cpu(graph, CHANGING_ALONG_EDGES, device, max_supersteps=12)
     same_as_on_the_cpu(gp.grid(13), DISTANCES, device)
     # So few edges that one warp sends along all of them, some to the same vertex.
     few = gp.Graph.from_edgelist(u[:75] % 50, v[:75] % 50, weights[:75], num_vertices=60, directed=True)
     same_as_on_the_cpu(few, CHANGING, device, max_supersteps=25)
-    same_as_on_the_cpu(few, DISTANCES, device)
+    same_as_on_the_cpu(few, CHANGING_ALONG_EDGES, device, max_supersteps=25)
 
 
 def layers(*sizes: int) -> gp.Graph:
@@ -78,24 +84,37 @@ def test_one_warp_runs_supersteps_of_up_to_32_edges(size: int, device: str) -> N
     same_as_on_the_cpu(layers(1, 1, size, 1, size, 1, 2, 2, 1), HOPS, device)
 
 
+@EMULATED
+def test_one_warp_runs_supersteps_of_up_to_32_vertices() -> None:
+    """Of 40 active vertices the last five have an edge."""
+    u = np.concatenate([[0], np.full(40, 1), np.arange(37, 42), [42]])
+    v = np.concatenate([[1], np.arange(2, 42), np.full(5, 42), [43]])
+    same_as_on_the_cpu(gp.Graph.from_edgelist(u, v, directed=True), HOPS, "emulated")
+
+
 @EMULATED_DEVICES
-def test_blocks_that_wait_resume_at_the_right_superstep(device: str) -> None:
+@pytest.mark.parametrize("rows", [CHAIN, 3])
+def test_blocks_that_wait_resume_at_the_right_superstep(
+    rows: int, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first block runs several supersteps alone, then all run one; both sets of figures are used again."""
+    monkeypatch.setattr(f"{MODULE}.CHAIN", rows)
     same_as_on_the_cpu(layers(*(1, 1, 300, 3) * 4, 1), HOPS, device)
 
 
 @CUDA_DEVICES
 @pytest.mark.parametrize("edges", [0, 1 << 16])
 def test_messages_are_combined_to_the_same_bits(edges: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In registers or in inboxes: -0 is less than 0, NaN is no message, and neither depends on the order."""
+    """In registers or in inboxes: -0 is less than 0, NaN and infinity are no messages, in any order."""
     monkeypatch.setattr(f"{MODULE}._BATCH_EDGES", edges)
-    u, v = [0, 1, 1, 2, 7, 7, 1], [3, 3, 4, 4, 5, 6, 6]
-    weights = np.array([-0.0, 0.0, 0.0, -0.0, 1.0, 1.0, 2.0])
-    graph = gp.Graph.from_edgelist(u, v, weights, num_vertices=8, directed=True)
-    initial = np.array([-0.0, 0.0, -0.0, np.inf, np.inf, np.inf, np.inf, np.nan])
-    found = gp.run(graph, DISTANCES, device=device, mode="push", initial=initial, frontier=[0, 1, 2, 7])
-    assert np.asarray(found).tobytes() == np.array([-0.0, 0, -0.0, -0.0, -0.0, np.inf, 2, np.nan]).tobytes()
-    assert [row["applied"] for row in found.trace] == [0, 3, 0]
+    u, v = [0, 1, 1, 2, 7, 7, 1, 5, 9], [3, 3, 4, 4, 5, 6, 6, 8, 8]
+    weights = np.array([-0.0, 0.0, 0.0, -0.0, 1.0, 1.0, 2.0, 1.0, 1.0])
+    graph = gp.Graph.from_edgelist(u, v, weights, num_vertices=10, directed=True)
+    initial = np.array([-0.0, 0.0, -0.0, np.inf, np.inf, np.inf, np.inf, np.nan, np.inf, 2.0])
+    found = gp.run(graph, DISTANCES, device=device, mode="push", initial=initial, frontier=[0, 1, 2, 5, 7, 9])
+    expected = np.array([-0.0, 0, -0.0, -0.0, -0.0, np.inf, 2, np.nan, 3, 2])
+    assert np.asarray(found).tobytes() == expected.tobytes()
+    assert [row["applied"] for row in found.trace] == [0, 4, 0]
 
 
 @EMULATED
@@ -159,6 +178,18 @@ def test_a_hub_sends_in_pieces(others: int, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @EMULATED
+def test_a_row_as_long_as_a_piece_ends_no_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no hub, whether a list, one warp or blocks find it."""
+    device = Recording()
+    monkeypatch.setattr(
+        "gpu_pregel.host.programs.run.get_device", lambda name, **_: device if name == "x" else get_device(name)
+    )
+    for graph in (layers(1, HUB_EDGES, 1), layers(1, 1, HUB_EDGES, 1), layers(1, 40, 1, HUB_EDGES, 1)):
+        same_as_on_the_cpu(graph, HOPS, "x")
+        assert device.taken() == ["initialise", "list_frontier", "chain"]
+
+
+@EMULATED
 def test_supersteps_cost_the_same_on_any_graph() -> None:
     """No kernel reads a bitmap or the figures of all blocks; each launch and readback serves ``CHAIN`` supersteps."""
     accesses = []
@@ -178,3 +209,18 @@ def test_supersteps_cost_the_same_on_any_graph() -> None:
     assert accesses[0] == accesses[1]
     assert accesses[0][0] < 20
     assert accesses[0][1] < 11
+
+
+@EMULATED
+def test_supersteps_between_checkpoints_are_chained(tmp_path: Path) -> None:
+    device: Any = get_device("emulated")
+    saving = gp.Checkpoint(tmp_path / "run.db", every=40, keep=9, durability="process")
+    options: dict[str, Any] = {"device": "emulated", "checkpoint": saving, "on_limit": "return"}
+    launches = device.launches
+    gp.run(path(200), HOPS, max_supersteps=130, **options)
+    # Superstep 0 and its list, then chains to supersteps 39, 79, 119 and 129.
+    assert device.launches - launches == 2 + 4
+    history = gp.SQLiteStore(tmp_path / "run.db").history("run")
+    assert [commit.step for commit in history if commit.base] == [39, 79, 119, 129]
+    result = gp.run(path(200), HOPS, resume=True, **options)
+    assert (result.to_numpy().tolist(), result.supersteps) == (list(range(200)), 201)

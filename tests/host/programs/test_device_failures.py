@@ -40,7 +40,7 @@ def test_nothing_is_saved_without_a_checkpoint(failing: list[GpuPregelError], er
         gp.run(PATH, HOPS, device="cpu")
     assert str(found.value) == (
         f"{error}\nThe run had finished 5 supersteps; "
-        f"nothing is saved: with checkpoint= in gp.run, the next run can be resumed."
+        f"nothing is saved: run again; a run of gp.run with checkpoint= can be resumed."
     )
 
 
@@ -56,6 +56,41 @@ def test_the_run_is_resumed_from_the_newest_checkpoint(
         gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint)
     result = gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint, resume=True)
     assert result.values.tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("error", [DeviceError("the GPU is lost"), NotEnoughMemoryError("too little")])
+def test_before_the_first_superstep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: GpuPregelError) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    checkpoint = gp.Checkpoint(tmp_path / "run.db", every=2)
+    with monkeypatch.context() as patch:
+        patch.setattr("gpu_pregel.host.programs.run.make_state", fail)
+        with pytest.raises(type(error)) as found:
+            gp.run(PATH, HOPS, device="cpu")
+        assert str(found.value) == f"{error}\nThe run had not begun."
+        with pytest.raises(
+            type(error), match=r"\nThe run had not begun; the first checkpoint had not .*resume=True\.$"
+        ):
+            gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint)
+    gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint, resume=True, max_supersteps=5, on_limit="return")
+    with monkeypatch.context() as patch:
+        patch.setattr("gpu_pregel.host.programs.run.make_state", fail)
+        with pytest.raises(
+            type(error), match=r"\nThe run had not begun; the newest checkpoint holds supersteps 0 to 4:"
+        ):
+            gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint, resume=True)
+    result = gp.run(PATH, HOPS, device="cpu", checkpoint=checkpoint, resume=True)
+    assert result.values.tolist() == list(range(10))
+
+
+def test_while_the_result_is_completed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: Any) -> None:
+        raise DeviceError("the GPU is lost")
+
+    monkeypatch.setattr("gpu_pregel.host.graphs.results.hand_out", fail)
+    with pytest.raises(DeviceError, match=r"lost\nThe run had finished 11 supersteps; .* 0 to 10:"):
+        gp.run(PATH, HOPS, device="cpu", checkpoint=tmp_path / "run.db")
 
 
 @pytest.mark.parametrize("error", [DeviceError("the GPU is lost"), NotEnoughMemoryError("too little")])

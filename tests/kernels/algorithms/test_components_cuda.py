@@ -71,6 +71,25 @@ def test_the_sampled_vertex_is_in_the_component_with_the_most_edges() -> None:
 
 
 @EMULATED
+@pytest.mark.parametrize("depth", [1, 40])
+def test_rows_of_the_chosen_component_are_left_however_far_its_root(depth: int) -> None:
+    """One vertex has edges; it finds vertex 0 after as many steps as its tree has levels."""
+    device, n = EmulatedDevice(), 256
+    parents = np.maximum(np.arange(n, dtype=np.uint32), 1) - 1
+    parents[-1] = depth - 1
+    indptr = np.where(np.arange(n + 1) == n, 20, 0)
+    labels, given = device.upload(parents), (device.upload(indptr), device.full(20, 1, np.uint32), True)
+
+    def link() -> None:
+        device.launch(kernels.link, n, *given, device.zeros(1, np.uint32), labels)
+
+    assert count_lines(device, link, "link", "indices") == 0
+    labels.set(parents)
+    # A label for each level, that of the root itself, and twice that of vertex 0.
+    assert count_lines(device, link, "link", "labels[") == depth + 3
+
+
+@EMULATED
 def test_rows_of_the_chosen_component_are_not_read_to_their_end() -> None:
     """Two hubs with the same leaves, all of which have vertex 0 as their parent when linking begins."""
     leaves = np.arange(2, 1002)

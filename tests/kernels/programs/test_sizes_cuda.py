@@ -68,10 +68,13 @@ def test_more_hubs_than_a_block_has_warps(hubs: int) -> None:
 @EMULATED
 @pytest.mark.parametrize("mode", ["push", "pull"])
 def test_the_only_inactive_vertex_sends_nothing(mode: Any) -> None:
-    """Vertex 1 has the heaviest edge; all others are active."""
-    graph = gp.Graph.from_edgelist([1, 2, 3], [0, 0, 2], [9.0, 2.0, 3.0], num_vertices=4, directed=True)
+    """Vertex 1 has the heaviest edges, as many as the hub 3; all others are active."""
+    leaves = np.arange(4, 5 + HUB_EDGES)
+    src = np.concatenate([[1, 2, 3], np.full_like(leaves, 1), np.full_like(leaves, 3)])
+    dst, weights = np.concatenate([[0, 0, 2], leaves, leaves]), np.where(src == 1, 9.0, src)
+    graph = gp.Graph.from_edgelist(src, dst, weights, num_vertices=5 + HUB_EDGES, directed=True)
     found = gp.run(graph, SENDS_AND_WEIGHS, device="emulated", mode=mode, max_supersteps=2, on_limit="return")
-    assert found.to_numpy().tolist() == [3.0, 1.0, 4.0, 1.0]
+    assert found.to_numpy().tolist() == [3.0, 1.0, 4.0, 1.0] + [4.0] * len(leaves)
 
 
 @EMULATED

@@ -14,12 +14,14 @@ from tests.mutants.faults import (
     operators,
     rows,
     supersteps,
+    warp_chains,
 )
 
 FAULTS = (
     *supersteps.FAULTS,
     *rows.FAULTS,
     *chains.FAULTS,
+    *warp_chains.FAULTS,
     *frontier.FAULTS,
     *edges.FAULTS,
     *operators.FAULTS,

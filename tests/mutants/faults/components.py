@@ -44,6 +44,24 @@ FAULTS = faults_in(
         _LABELS,
     ),
     (
+        "a swap is taken as successful",
+        "            parent = compare_and_swap(labels, high, high, low)\n",
+        "            compare_and_swap(labels, high, high, low)\n",
+        f"{_MEMORY}test_threads_that_link_the_same_root",
+    ),
+    (
+        "find goes up one step",
+        "    if parent != v:\n        above",
+        "    if False:\n        above",
+        f"{_COUNTED}test_rows_of_the_chosen_component_are_left_however_far_its_root",
+    ),
+    (
+        "find returns a parent that it has replaced",
+        "            above = labels[parent]\n    return parent\n",
+        "            above = labels[parent]\n    return labels[v]\n",
+        f"{_COUNTED}test_rows_of_the_chosen_component_are_left_however_far_its_root",
+    ),
+    (
         "a failed swap counts as a link",
         "        if parent == high or parent == low:",
         "        if True:",
@@ -109,6 +127,12 @@ FAULTS = faults_in(
         "begins of rows of components have 32 bits",
         "np.uint64(indptr[u]), np.uint64",
         "np.uint64(np.uint32(indptr[u])), np.uint64",
+        f"{_FAR}[True-32 bits]",
+    ),
+    (
+        "begins of long rows have 32 bits",
+        "np.uint64(indptr[row]) + first",
+        "np.uint64(np.uint32(indptr[row])) + first",
         f"{_FAR}[True-32 bits]",
     ),
     (

@@ -201,6 +201,12 @@ _HOST = faults_in(
         "The digit is 0 in every key, and a pass is stable. It costs time and no memory.",
     ),
     (
+        "edges that are not stored have the largest key of those that are",
+        "(n - 1 if edges.weight is None else n).bit_length()",
+        "(n - 1).bit_length()",
+        _KNOWN,
+    ),
+    (
         "the last digit is not sorted",
         "for shift in range(0, bits, kernels.DIGIT_BITS):",
         "for shift in range(0, bits - kernels.DIGIT_BITS, kernels.DIGIT_BITS):",

@@ -58,7 +58,7 @@ _DEVICE = faults_in(
     ),
     (
         "arrays of users are released before they are read",
-        "        weakref.finalize(adopted, self._cupy.synchronize, self._stream).atexit = False\n",
+        "        weakref.finalize(adopted, _finish, self._cupy, self._stream).atexit = False\n",
         "",
         f"{_SCENARIO}[released_by_its_owner]",
     ),

@@ -9,6 +9,7 @@ _STORED = f"{_TESTS}test_each_edge_is_stored_once_with_the_owner_of_its_other_en
 _PIECES = f"{_TESTS}test_pieces_of_hubs_make_up_their_rows"
 _WORDS = f"{_TESTS}test_pieces_of_hubs_name_the_words_of_their_sources"
 _DEVICE = "tests/host/graphs/test_device_graph.py::test_edges_are_rows_and_the_pieces_of_long_rows"
+_KEPT = "tests/host/graphs/test_device_arrays.py::test_only_arrays_of_other_dtypes_are_uploaded_again"
 _ROWS = "tests/conformance/test_shapes.py::test_rows_of_every_length[emulated-pull-2]"
 
 _PARTITIONS = faults_in(
@@ -81,10 +82,55 @@ _COPIES = faults_in(
     ),
     ("ends of rows are their begins", "bounds[0][1 : n + 1]", "bounds[0][:n]", _DEVICE),
     (
+        "arrays of users are kept whatever their size",
+        "array.dtype.itemsize == dtype.itemsize and ",
+        "",
+        f"{_KEPT}[i8 u4 f8-2]",
+    ),
+    (
+        "arrays of users are never kept",
+        "        self._copies[_key(host, dtype)] = host, array\n",
+        "        pass\n",
+        f"{_KEPT}[i4 i4 f8-3]",
+    ),
+    (
+        "arrays of users are copied where they may be shared",
+        "if not shared or array.dtype != dtype:",
+        "if True:",
+        "tests/host/graphs/test_device_arrays.py::test_copy_false_uses_the_given_arrays",
+    ),
+    (
         "arrays of users are not copied",
         "if not shared or array.dtype != dtype:",
         "if array.dtype != dtype:",
         "tests/host/graphs/test_device_arrays.py::test_results_and_copies_do_not_depend_on_the_given_arrays",
     ),
 )
-FAULTS = (*_PARTITIONS, *_COPIES)
+_CUTS = faults_in(
+    "kernels/graphs/partition_cpu.py",
+    (
+        "the last vertex of a block is not counted",
+        "min((b + 1) * block, len(indptr) - 1)):\n                e = indptr[u]\n                while e < indptr[u + 1]:\n                    part = _partition_of(np.int64(indices[e]), bounds)\n                    counts",
+        "min((b + 1) * block - 1, len(indptr) - 1)):\n                e = indptr[u]\n                while e < indptr[u + 1]:\n                    part = _partition_of(np.int64(indices[e]), bounds)\n                    counts",
+        _STORED,
+    ),
+    (
+        "the last vertex of a block is not cut",
+        "min((b + 1) * block, len(indptr) - 1)):\n                e = indptr[u]\n                while e < indptr[u + 1]:\n                    part = _partition_of(np.int64(indices[e]), bounds)\n                    end",
+        "min((b + 1) * block - 1, len(indptr) - 1)):\n                e = indptr[u]\n                while e < indptr[u + 1]:\n                    part = _partition_of(np.int64(indices[e]), bounds)\n                    end",
+        _STORED,
+    ),
+    (
+        "a partition begins after its first vertex",
+        "        if bounds[middle] <= v:\n",
+        "        if bounds[middle] < v:\n",
+        _STORED,
+    ),
+    (
+        "a row is cut after the first vertex of the next partition",
+        "        if np.int64(indices[middle]) < v:\n",
+        "        if np.int64(indices[middle]) <= v:\n",
+        _STORED,
+    ),
+)
+FAULTS = (*_PARTITIONS, *_COPIES, *_CUTS)

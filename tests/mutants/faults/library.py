@@ -11,6 +11,7 @@ _SCOPE = "tests/kernels/library/test_atomics_cuda.py::test_one_instruction_of_th
 _BARRIER = (
     "tests/kernels/library/test_grid_barrier.py::test_all_blocks_see_what_the_others_wrote_before_the_barrier[emulated]"
 )
+_MESSAGES = "tests/host/programs/test_cuda_chains.py::test_messages_are_combined_to_the_same_bits"
 _CHAINS = "tests/kernels/algorithms/test_components_memory.py::test_compress_flattens_long_chains[0]"
 
 _ATOMICS_FAULTS = faults_in(
@@ -76,6 +77,24 @@ _WARPS = faults_in(
         "value += shuffle(value, lane ^ distance)",
         "",
         "Lane 0 adds the same partial sums in the same order; the results of other lanes are not used.",
+    ),
+    (
+        "a sum of a warp leaves out the last step",
+        "    while distance > np.uint32(0):\n        value +=",
+        "    while distance > np.uint32(1):\n        value +=",
+        _BLOCKS,
+    ),
+    (
+        "the upper half of a number of 64 bits is not shuffled",
+        "_shuffle_word(builder, mode, builder.trunc(builder.lshr(value, _I64(32)), _I32), lane)",
+        "builder.trunc(builder.lshr(value, _I64(32)), _I32)",
+        f"{_MESSAGES}[65536-emulated]",
+    ),
+    (
+        "both halves of a number of 64 bits are the lower",
+        "builder.trunc(builder.lshr(value, _I64(32)), _I32), lane)",
+        "builder.trunc(value, _I32), lane)",
+        f"{_MESSAGES}[65536-emulated]",
     ),
     ("shuffles from below clamp as those by index", "_CLAMP = {_UP: 0x00,", "_CLAMP = {_UP: 0x1F,", _ROWS),
     ("lanes are numbered within half a warp", "np.uint32(WARP - 1)", "np.uint32(WARP // 2 - 1)", _ROWS),

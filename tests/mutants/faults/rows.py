@@ -37,6 +37,12 @@ _PUSH = faults_in(
         f"{_READ_ONCE}[labels-push-hub]",
     ),
     (
+        "inactive hubs send",
+        "        busy = np.uint32(get_bit(frontier, u))\n",
+        "        busy = np.uint32(1)\n",
+        f"{_SIZES}test_the_only_inactive_vertex_sends_nothing[push]",
+    ),
+    (
         "sources are numbered by the lane of their word",
         "np.uint32(WARP) + lane)\n                own_row",
         "np.uint32(WARP) + owner)\n                own_row",
@@ -85,6 +91,12 @@ _PUSH = faults_in(
         f"{_READ_ONCE}[search-push-short]",
     ),
     (
+        "messages per edge reach those who take none",
+        "if is_receiver(state[5], v, len(state[0])):\n                    is_first = deliver(inbox, sink[0], v, message_along",
+        "if True:\n                    is_first = deliver(inbox, sink[0], v, message_along",
+        "tests/host/programs/test_cuda_chains.py::test_results_and_figures_equal_those_of_the_cpu[emulated-0]",
+    ),
+    (
         "bounds of rows are read by inactive lanes",
         "            begin, length = offset(0), np.uint32(0)\n",
         "            begin, length = offset(begins[np.uint32(0)]), np.uint32(0)\n",
@@ -131,6 +143,12 @@ _PULL = faults_in(
         "is_final(message) or upto <= base",
         "is_final(message) or upto <= base + np.uint32(1)",
         f"{_ROWS}[emulated:1-pull-1] tests/conformance/test_receivers.py::test_hops_are_those_of_networkx[emulated-pull-1]",
+    ),
+    (
+        "rows are read on after a message that no other changes",
+        "        return message == absorbing\n",
+        "        return False\n",
+        f"{_COUNTS}test_rows_are_left_when_their_message_is_the_smallest[medium]",
     ),
     (
         "rows of vertices that take nothing are read",

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
-from gpu_pregel.host.agents.codec import check_id, decode, encode, register, registered
+from gpu_pregel.host.agents.codec import decode, encode, id_key, register, registered
 
 CALLS: list[str] = []
 
@@ -177,7 +177,7 @@ def test_enum_members_keep_their_identity() -> None:
 
 def test_enum_members_are_not_ids() -> None:
     with pytest.raises(CodecError, match="Level"):
-        check_id(Level.LOW)
+        id_key(Level.LOW)
 
 
 @pytest.mark.parametrize(

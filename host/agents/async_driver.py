@@ -1,0 +1,112 @@
+"""Drives a run from an event loop: what may block it is called on a thread of the run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.options import RunOptions
+from gpu_pregel.host.agents.results import AgentResult
+
+T = TypeVar("T")
+_OVER = object()
+
+
+class AsyncDriver:
+    """Runs agents to the end on the running event loop.
+
+    Attempts of ``async`` functions are tasks of the loop. Ordinary functions, stores, the functions of ``options`` that
+    the master calls, and large supersteps run on one thread, which is made when it is first needed. Cancellation ends
+    waiting at once; an attempt of an ordinary function in this process cannot be ended, and its outcome is dropped.
+
+    Parameters
+    ----------
+    options : RunOptions
+    """
+
+    def __init__(self, options: RunOptions) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._thread: ThreadPoolExecutor | None = None
+        self._is_cancelled = False
+        functions = options.master, options.resolve, callable(options.on_failure), options.observers
+        self._may_block = bool(options.store or options.workers or any(functions))
+
+    async def run(self, start: Callable[[], AgentRun], is_small: bool) -> AgentResult:
+        """Start a run, step until it has ended or is held, and close it."""
+        try:
+            agents = await self._call(start, on_loop=is_small and not self._may_block)
+            try:
+                while await self._step(agents):
+                    pass
+                result = agents.result()
+            finally:
+                await self._finish(self._loop.create_task(agents._transport.cancel()))
+                await self._call(agents.__exit__, on_loop=self._on_loop(agents))
+        finally:
+            self._leave_thread()
+        self._raise_if_cancelled()
+        return result
+
+    async def _step(self, agents: AgentRun) -> bool:
+        """Run a superstep; return whether another may follow."""
+        superstep, transport = agents._advance(), agents._transport
+        try:
+            while True:
+                until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
+                self._raise_if_cancelled()
+                if until is _OVER:
+                    return agents.status == "running"
+                if transport.blocks:
+                    await self._compute(agents, until)
+                else:
+                    await transport.ready(until)
+        finally:
+            superstep.close()
+
+    def _raise_if_cancelled(self) -> None:
+        """Raise a cancellation that came while a call had to be finished."""
+        if self._is_cancelled:
+            raise asyncio.CancelledError
+
+    def _on_loop(self, agents: AgentRun) -> bool:
+        """Whether a superstep is so short, besides its attempts, that it may run on the event loop."""
+        return agents._is_small and not self._may_block
+
+    async def _compute(self, agents: AgentRun, until: float | None) -> None:
+        """Compute ordinary functions on the thread, which is abandoned by a cancellation."""
+        try:
+            await self._submit(agents._transport.wait, until)
+        except asyncio.CancelledError:
+            self._leave_thread()
+            raise
+
+    async def _call(self, function: Callable[..., T], *arguments: Any, on_loop: bool) -> T:
+        """Call a function on the event loop or on the thread."""
+        return function(*arguments) if on_loop else await self._finish(self._submit(function, *arguments))
+
+    def _submit(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        return self._loop.run_in_executor(self._take_thread(), copy_context().run, function, *arguments)
+
+    def _take_thread(self) -> ThreadPoolExecutor:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "arun")
+        return self._thread
+
+    def _leave_thread(self) -> None:
+        """Let the thread end once it has nothing to do; the next call makes another one."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=False)
+            self._thread = None
+
+    async def _finish(self, future: asyncio.Future[T]) -> T:
+        """Wait for a call that must not be cut short; a cancellation takes effect afterwards."""
+        while not future.done():
+            try:
+                await asyncio.wait((future,))
+            except asyncio.CancelledError:
+                self._is_cancelled = True
+        return future.result()
