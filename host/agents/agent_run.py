@@ -17,7 +17,13 @@ from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.results import (
+    AgentResult,
+    VertexMapping,
+    decode_aggregates,
+    decode_failures,
+    decode_interrupts,
+)
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
@@ -210,7 +216,7 @@ class AgentRun:
             status=self.status,
             failed=decode_failures({**state.failed, **failed}),
             superstep=superstep,
-            aggregates={name: decode(value) for name, value in state.aggregates.items()},
+            aggregates=decode_aggregates(state.aggregates),
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
         )
