@@ -74,12 +74,12 @@ def test_wrong_result_of_peer_is_an_error(
 ) -> None:
     results = iter([list(range(1, 11))] * 3 + [[0]])
 
-    def fan_out(count: int, seconds: float = 0.0) -> Callable[[], list[int]]:
+    def sends(count: int, seconds: float = 0.0) -> Callable[[], list[int]]:
         return lambda: list(range(1, count + 1)) if seconds else next(results)
 
     monkeypatch.setattr(LangGraph, "why_unavailable", lambda: None)
     monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
-    monkeypatch.setattr(LangGraph, "fan_out", fan_out)
+    monkeypatch.setattr(LangGraph, "fan_out", sends)
     monkeypatch.setattr(LangGraph, "async_loop", lambda steps: lambda: steps)
     monkeypatch.setattr(LangGraph, "side_by_side", lambda runs, seconds: lambda: list(range(1, runs + 1)))
     status, report = run_agents(tmp_path)
