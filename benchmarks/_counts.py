@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_pregel.host.devices import get_device
-
-SECTOR = 32
+from gpu_pregel.host.programs.direction_costs import SECTOR
 
 
 @dataclass

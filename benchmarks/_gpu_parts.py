@@ -26,6 +26,7 @@ from benchmarks._graphs import choose_from, generate, transform
 from benchmarks._measure import in_turn, machine, timed, version_of, write_json
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.cuda import CudaDevice
+from gpu_pregel.host.programs.direction_costs import SECTOR
 
 PACKAGES = ("cupy-cuda12x", "cupy-cuda13x", "numba-cuda", "cuda-core", "cuda-bindings", "cugraph-cu12", "cugraph-cu13")
 METRICS = (
@@ -34,7 +35,12 @@ METRICS = (
     "dram__sectors.sum",
 )
 """Sectors of 32 bytes: of the warps' accesses, which the emulated device counts, then in L2 and in memory."""
-_SECTOR = 32
+_NO_PERMISSION = "ERR_NVGPUCTRPERM"
+"""Nsight Compute's error where only administrators may read performance counters."""
+_MOST_WORKERS = 8
+"""Processes for the tests; each compiles kernels and has a context of some hundred MB on the GPU."""
+_TESTS_SECONDS = 330.0
+"""The tests compile about 250 kernels if none is cached."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ def run_tests(settings: Settings, save: Save) -> None:
     if find_spec("pytest") is None:
         return save({"skipped": "pytest is not installed: pip install gpu-pregel[test]"})
     root = Path(__file__).resolve().parents[1]
-    workers = str(min(4, os.cpu_count() or 1))
+    workers = str(min(_MOST_WORKERS, os.cpu_count() or 1))
     command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "--tb=short", "--maxfail=20", *settings.tests]
     lines: list[str] = []
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -162,8 +168,12 @@ def count_bytes(settings: Settings, save: Save) -> None:
     }
     save({"counted": list(counted.values())})
     done = _observed([tool, "--csv", "--page", "raw", "--metrics", ",".join(METRICS)], settings)
+    printed = done.stdout + done.stderr
+    if _NO_PERMISSION in printed:
+        note = f"ncu may not read performance counters ({_NO_PERMISSION}): run as root, or let the driver allow it"
+        return save({"skipped": note, "counted": list(counted.values())})
     if done.returncode:
-        return save({"error": (done.stdout + done.stderr).splitlines()[-5:], "counted": list(counted.values())})
+        return save({"error": printed.splitlines()[-5:], "counted": list(counted.values())})
     return save({"kernels": compare_bytes(done.stdout, counted)})
 
 
@@ -172,7 +182,7 @@ def compare_bytes(text: str, counted: dict[str, dict[str, Any]]) -> list[dict[st
     lines = text.splitlines()
     first = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
-        raise ValueError("ncu printed no table: it may lack the permission to read performance counters")
+        raise ValueError("ncu printed no table of metrics")
     found: dict[str, dict[str, Any]] = {}
     for row in csv.DictReader(lines[first:]):
         # Numba-CUDA's names contain that of the function, preceded by its length; the row of units has no name.
@@ -185,7 +195,7 @@ def compare_bytes(text: str, counted: dict[str, dict[str, Any]]) -> list[dict[st
         sectors = [int(float(row.get(metric, "0").replace(",", "") or 0)) for metric in METRICS]
         total["launches"] += 1
         for key, amount in zip(("warps", "l2", "memory"), (sum(sectors[:4]), *sectors[4:]), strict=True):
-            total[key] += _SECTOR * amount
+            total[key] += SECTOR * amount
     return list(found.values())
 
 
@@ -324,7 +334,7 @@ def parts_of(settings: Settings) -> dict[str, tuple[Callable[[Settings, Save], N
     graphs = {f"algorithms {spec}": (GraphPart(spec), 150.0) for spec in settings.graphs}
     return {
         "device": (describe, 60.0),
-        "tests": (run_tests, 200.0),
+        "tests": (run_tests, _TESTS_SECONDS),
         **dict(list(graphs.items())[:1]),
         "bytes": (count_bytes, 120.0),
         "cugraph": (compare_cugraph, 90.0),

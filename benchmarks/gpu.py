@@ -80,8 +80,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> list[str]:
     """Return the names of the parts to run, or say what is missing before any work."""
-    if arguments.output is None:
-        raise ValueError("give the report's file: -o REPORT.json")
+    _check_output(arguments.output)
+    kind, colon, number = settings.device.partition(":")
+    if kind != "cuda" or (colon and not number.isdecimal()):
+        raise ValueError(f"--device {settings.device!r} is not a GPU: give cuda or cuda:N")
     wrong = [spec for spec in settings.graphs if not is_spec(spec)]
     if wrong:
         raise ValueError(f"{wrong[0]!r} is not a graph: give kron:SCALE, uniform:SCALE or grid:SCALE")
@@ -91,11 +93,21 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> list[str]:
     if unknown:
         raise ValueError(f"unknown part {unknown[0]!r}: use {', '.join(known)}")
     missing = [title for package, title in _REQUIRED.items() if not _is_installed(package)]
-    reason = unavailable_reason()
+    reason = unavailable_reason(int(number or 0))
     if missing or reason:
         install = f"{', '.join(missing)} not installed: pip install gpu-pregel[cuda13]" if missing else ""
         raise ValueError(f"this report needs a GPU; {'; '.join(filter(None, [reason, install]))}")
     return names
+
+
+def _check_output(output: Path | None) -> None:
+    if output is None:
+        raise ValueError("give the report's file: -o REPORT.json")
+    if output.suffix == ".html":
+        raise ValueError(f"{output} would be replaced by the page of pictures: give the report's file as REPORT.json")
+    folder = next(one for one in output.absolute().parents if one.exists())
+    if output.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"cannot write {output}: give a file in a folder to which you may write")
 
 
 def _is_installed(package: str) -> bool:

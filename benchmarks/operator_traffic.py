@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 import gpu_pregel as gp
-from benchmarks._counts import SECTOR, KernelCounts, count_run
+from benchmarks._counts import KernelCounts, count_run
+from gpu_pregel.host.programs.direction_costs import SECTOR
 from gpu_pregel.host.programs.directions import PULL_SHARE
 from gpu_pregel.kernels.library import atomics
 

@@ -20,7 +20,7 @@ from typing import Any
 import gpu_pregel as gp
 from benchmarks._counts import KernelCounts, count_run
 from benchmarks._measure import format_seconds, machine, progress, table, write_json
-from benchmarks.simulate import ALGORITHMS, SimulatedRun
+from benchmarks.simulate import ALGORITHMS, SimulatedRun, add_runs
 
 HELP = "times predicted by a model from counted accesses and launches"
 
@@ -97,13 +97,7 @@ class Prediction:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "runs",
-        nargs="*",
-        metavar="ALGORITHM:GRAPH",
-        default=RUNS,
-        help=f"what to count, as for simulate (default: {' '.join(RUNS)})",
-    )
+    add_runs(parser, RUNS)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -82,15 +82,20 @@ def _source(graph: gp.Graph) -> int:
     return int(np.flatnonzero(np.diff(graph.indptr))[0])
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
+def add_runs(parser: argparse.ArgumentParser, default: tuple[str, ...]) -> None:
+    """Declare the runs; ``SimulatedRun.parse`` reads them."""
     parser.add_argument(
         "runs",
         nargs="*",
         metavar="ALGORITHM:GRAPH",
-        default=RUNS,
-        help=f"runs, of {', '.join(ALGORITHMS)} (default: {' '.join(RUNS)})",
+        default=default,
+        help=f"runs, of {', '.join(ALGORITHMS)} (default: {' '.join(default)})",
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_runs(parser, RUNS)
     parser.add_argument(
         "--configuration", choices=CONFIGURATIONS, default="QV100", help="the modelled GPU (default: QV100)"
     )

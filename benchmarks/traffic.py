@@ -16,10 +16,13 @@ import numpy as np
 
 import gpu_pregel as gp
 from benchmarks import operator_traffic
-from benchmarks._counts import SECTOR, KernelCounts, count_run
+from benchmarks._counts import KernelCounts, count_run
 from benchmarks._graphs import generate
 from benchmarks._measure import machine, table, write_json
 from benchmarks.programs import HOPS, LABELS, PAGERANK
+from gpu_pregel.host.devices.gpus import H100
+from gpu_pregel.host.programs.compiler import compile_program
+from gpu_pregel.host.programs.direction_costs import SECTOR, direction_costs
 
 HELP = "bytes moved by CUDA kernels, compared with the minimum"
 CC_LIMIT, PULL_LIMIT, PUSH_LIMIT = 140, 1.5, 2.0
@@ -150,9 +153,10 @@ def count_case(graph: gp.Graph, case: Case) -> tuple[dict[str, Any], KernelCount
 
 def fewest_bytes(graph: gp.Graph, case: Case, before: dict[str, Any], row: dict[str, Any]) -> float:
     """Return the minimum of bytes of a superstep; ``before`` is the trace row of the superstep that sent."""
-    n, m = graph.num_vertices, graph.num_edges
-    value = int(np.dtype(case.program.value).itemsize)
-    edge = 4 + (4 if case.program.sends_per_edge else 0)
+    compiled = compile_program(case.program, has_weights=graph.weights is not None)
+    sizes = direction_costs(H100, compiled, graph)
+    assert sizes is not None
+    n, m, value, edge = sizes.vertices, sizes.edges, sizes.value, sizes.edge
     senders, messages, applied = int(before["active_vertices"]), int(row["messages"]), int(row["applied"])
     # Values are streamed or fetched at random, whichever moves less, and written where applied.
     values = min(n * value, applied * SECTOR) * 2

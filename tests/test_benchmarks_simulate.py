@@ -114,6 +114,7 @@ INSTRUCTIONS: dict[str, Callable[[int, int, int], int]] = {
     "setp.lt.s64 %p2, %rd2, %rd3;\nxor.pred %p2, %p2, %p1;\nselp.u64 %rd5, 1, 0, %p2;": lambda x, y, z: (
         (signed(x) < signed(y)) != (z != 0)
     ),
+    "xor.pred %p2, %p1, -1;\nselp.b64 %rd5, %rd2, %rd3, %p2;": lambda x, y, z: x if z == 0 else y,
     "mov.pred %p2, -1;\n@%p1 mov.pred %p2, 0;\nselp.u64 %rd5, 1, 0, %p2;": lambda x, y, z: z == 0,
     "div.u64 %rd5, %rd2, 3000000000;": lambda x, y, z: x // 3000000000,
     "rem.u64 %rd5, %rd2, 3000000000;": lambda x, y, z: x % 3000000000,

@@ -8,7 +8,7 @@ import re
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +24,12 @@ from gpu_pregel.host.devices.emulated import EmulatedDevice
 from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.host.emulator.machine.arrays import Allocation, DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
-from gpu_pregel.host.emulator.machine.launch_arguments import flatten
+from gpu_pregel.host.emulator.machine.launch_arguments import Words
+from gpu_pregel.host.emulator.machine.regions import Region
 from gpu_pregel.kernels.library.jit_cuda import Kernel
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-MULTIPROCESSORS = 30
-"""Blocks of a cooperative launch: no configuration has fewer multiprocessors."""
 CAPABILITY = (7, 5)
 """The oldest chip for which NVIDIA's compilers still generate PTX; the simulator models chips of this age."""
 _FIRST_ADDRESS = 0xC0000000
@@ -122,6 +121,9 @@ class SimulatedDevice(EmulatedDevice):
         The modelled GPU; see ``CONFIGURATIONS``.
     """
 
+    multiprocessors = 30
+    """No configuration has fewer."""
+
     def __init__(self, configuration: str = "QV100") -> None:
         self.simulator = Simulator(configuration)
         super().__init__(next(_numbers), SimulatedMemory(self.simulator))
@@ -132,35 +134,27 @@ class SimulatedDevice(EmulatedDevice):
     def require(self, needed: int, purpose: str) -> None:
         """Accept any size."""
 
-    def launch(
-        self,
-        kernel: Kernel,
-        size: int,
-        *arguments: Any,
-        chunk: int | None = None,  # noqa: ARG002 (CPU only)
-        tick: Callable[..., None] | None = None,
-    ) -> None:
-        """Run ``kernel`` over ``size`` items and wait until it has finished."""
-        if size <= 0:
-            return
-        kernel = kernel.resolved(arguments)
+    def _compile(self, kernel: Kernel) -> CompiledKernel:
         if kernel not in self._loaded:
             self._loaded[kernel] = self._load(kernel)
-        entry, declared = self._loaded[kernel]
-        words, regions = flatten(declared, arguments)
+        return self._loaded[kernel][1]
+
+    def _run(
+        self,
+        kernel: Kernel,
+        compiled: CompiledKernel,  # noqa: ARG002 (the kernel's entry is used)
+        blocks: int,
+        words: Words,
+        regions: list[Region],
+    ) -> None:
         for region in regions:
             if not isinstance(region.allocation, _SimulatedAllocation):
                 raise SimulationError(
                     f"{region.name} is not in the simulator's memory: use a graph that was on no emulated device before"
                 )
             region.allocation.launch()
-        self.launches += 1
-        blocks = -(-size // kernel.items)
-        blocks = min(blocks, MULTIPROCESSORS) if kernel.cooperative else blocks
-        counted = self.simulator.launch(entry, blocks, kernel.block, words.tolist())
+        counted = self.simulator.launch(self._loaded[kernel][0], blocks, kernel.block, words.tolist())
         self.records.append(LaunchRecord(kernel.name, blocks, *counted))
-        if tick is not None:
-            tick(size, size)
 
     def _load(self, kernel: Kernel) -> tuple[str, CompiledKernel]:
         text = compile_ir(lowered(kernel), CAPABILITY, lto=False).decode().strip("\0\n ")

@@ -64,6 +64,7 @@ class _Rewriter:
             "cvt": self._convert,
             "mul": self._multiply,
             "red": self._atomic,
+            "xor": self._exclusive_or,
         }
 
     def lines(self) -> list[str]:
@@ -175,6 +176,12 @@ class _Rewriter:
             f"fma.rn.f64 {double}, {large}, 0d41F0000000000000, {small};",
             last,
         ]
+
+    def _exclusive_or(self, opcode: str, operands: list[str]) -> list[str]:
+        """Negate a predicate; the simulator takes the literal -1 as false."""
+        if opcode == "xor.pred" and operands[-1] == "-1":
+            return [_join("not.pred", operands[:-1])]
+        return [_join(opcode, operands)]
 
     def _multiply(self, opcode: str, operands: list[str]) -> list[str]:
         """Return the upper half of a product of 64 bits; the simulator returns the lower half."""

@@ -234,6 +234,11 @@ def example(command: str) -> str:
     return f"example: gpu-pregel {command}"
 
 
+def printable(text: object) -> str:
+    """Return text in which control characters are escaped, as a terminal would obey them."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in str(text))
+
+
 def print_line(label: str, text: str) -> None:
     """Print a labelled line on stderr."""
     print(f"{label:<12}{text}", file=sys.stderr)

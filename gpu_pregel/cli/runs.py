@@ -108,19 +108,18 @@ def _show(store: Store, options: argparse.Namespace) -> None:
         return
     for name in ("run", "kind", "status", "superstep", "owner", "claimed until", "created", "changed", "from"):
         if facts[name] is not None:
-            print(f"{name:<14}{facts[name]}")
+            print(f"{name:<14}{_common.printable(facts[name])}")
     _print(
         [
             ["superstep", "status", "time", "bytes"],
             *([str(one) for one in step.values()] for step in facts["supersteps"]),
         ]
     )
-    for vertex, value in facts.get("vertices", {}).items():
-        print(f"{vertex}: {value}")
-    for vertex, failure in facts.get("failed", {}).items():
-        print(f"{vertex} failed: {failure}")
-    for vertex, question in facts.get("interrupts", {}).items():
-        print(f"{vertex} waits for an answer to {question}")
+    lines = [f"{vertex}: {value}" for vertex, value in facts.get("vertices", {}).items()]
+    lines += [f"{vertex} failed: {failure}" for vertex, failure in facts.get("failed", {}).items()]
+    lines += [f"{vertex} waits for an answer to {what}" for vertex, what in facts.get("interrupts", {}).items()]
+    for line in lines:
+        print(_common.printable(line))
 
 
 def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[str, str]]:
@@ -191,6 +190,7 @@ def _when(seconds: float) -> str:
 
 
 def _print(table: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
+    shown = [list(map(_common.printable, row)) for row in table]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

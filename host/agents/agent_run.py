@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.formats import RunSnapshot
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
@@ -17,11 +17,18 @@ from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.results import (
+    AgentResult,
+    VertexMapping,
+    decode_aggregates,
+    decode_failures,
+    decode_interrupts,
+)
+from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
-from gpu_pregel.host.superstep.master import ENDED, Master, Waits
+from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
 FEW = 1000
@@ -55,7 +62,7 @@ class AgentRun:
     """
 
     def __init__(self, options: RunOptions, recovered: RecoveredRun) -> None:
-        self.run_id, self._options = recovered.run_id, options
+        self.run_id, self._branch, self._options = recovered.run_id, recovered.branch, options
         self._stepping = threading.Lock()
         journal = recovered.journal
         with ExitStack() as undo:
@@ -81,6 +88,8 @@ class AgentRun:
                 trace=recovered.rows,
             )
             undo.pop_all()
+        if journal is not None:
+            weakref.finalize(self, journal.drop).atexit = False  # the lease of a process that has ended is ignored
 
     @property
     def status(self) -> str:
@@ -89,24 +98,15 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
-        superstep = self._advance()
-        try:
-            for until in superstep:
-                self._policy.wait(until)
-        finally:
-            superstep.close()
-        return self.status == "running"
-
-    def _advance(self) -> Waits[None]:
-        """Run a superstep; the caller waits whenever this yields, and closes it."""
         with self._stepping:
             if self._is_small:
-                yield from self._master.advance()
+                may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
-                    yield from self._master.advance()
+                    may_continue = self._master.step()
             if self.status == "stopped":
                 self._master.close()
+            return may_continue
 
     @property
     def _is_small(self) -> bool:
@@ -203,7 +203,8 @@ class AgentRun:
         ...     agents.result().values
         {'a': 5}
         """
-        return RunSnapshot.of(self.run_id, self._master.superstep, self._policy.state, self._policy.ledger).pack()
+        policy = self._policy
+        return RunSnapshot.of(self.run_id, self._branch, self._master.superstep, policy.state, policy.ledger).pack()
 
     def result(self) -> AgentResult:
         """The current result."""
@@ -215,7 +216,7 @@ class AgentRun:
             status=self.status,
             failed=decode_failures({**state.failed, **failed}),
             superstep=superstep,
-            aggregates={name: decode(value) for name, value in state.aggregates.items()},
+            aggregates=decode_aggregates(state.aggregates),
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
         )

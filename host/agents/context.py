@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.kept_values import LARGE, KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
@@ -65,6 +66,8 @@ class Context:
         "_decoded",
         "_halted",
         "_interrupts",
+        "_kept",
+        "_kept_values",
         "_messages",
         "_mutations",
         "_options",
@@ -72,16 +75,22 @@ class Context:
         "_random",
         "_size",
         "_task",
+        "_unreadable",
         "_value",
         "_vertex",
         "_vertex_id",
     )
 
-    def __init__(self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions) -> None:
+    def __init__(
+        self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions, kept_values: KeptValues
+    ) -> None:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
+        self._kept_values: KeptValues | None = kept_values
+        self._kept: KeptValue | None = None
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
+        self._unreadable: CodecError | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -102,7 +111,7 @@ class Context:
     def value(self) -> Any:
         """The value, a copy for this attempt."""
         if not self._decoded:
-            self._value = decode(self._vertex.value)
+            self._value = self._read_value()
             self._decoded = True
         return self._value
 
@@ -111,11 +120,25 @@ class Context:
         self._value = value
         self._decoded = True
 
+    def _read_value(self) -> Any:
+        encoded = self._vertex.value
+        if len(encoded) >= LARGE and self._kept_values is not None:
+            self._kept = self._kept_values.take(self._task.id, encoded)
+            if self._kept is not None:
+                return self._kept.holder.pop()
+        try:
+            return decode(bytes(encoded))
+        except CodecError as error:
+            self._raise_unreadable("the value", error)
+
     @property
     def messages(self) -> list[Any]:
         """The messages in order, or a list of the single message that the combiner returns."""
         if self._messages is None:
-            self._messages = [decode(message) for message in self._task.messages]
+            try:
+                self._messages = [decode(message) for message in self._task.messages]
+            except CodecError as error:
+                self._raise_unreadable("a message", error)
             if self._options.combiner is not None and self._messages:
                 self._messages = self._options.combiner.fold(self._messages)
         return self._messages
@@ -201,7 +224,10 @@ class Context:
         """Return the aggregate of the previous superstep; its initial value in superstep 0."""
         if name not in self._batch.aggregates:
             self._raise_unknown(name)
-        return decode(self._batch.aggregates[name])
+        try:
+            return decode(self._batch.aggregates[name])
+        except CodecError as error:
+            self._raise_unreadable(f"the aggregate {name!r}", error)
 
     def _raise_unknown(self, name: str) -> NoReturn:
         declared = ", ".join(map(repr, self._batch.aggregates)) or "none"
@@ -233,7 +259,10 @@ class Context:
         number = self._interrupts
         self._interrupts += 1
         if number < len(self._task.answers):
-            return decode(self._task.answers[number])
+            try:
+                return decode(self._task.answers[number])
+            except CodecError as error:
+                self._raise_unreadable("an answer", error)
         asked = self._encode(payload, "an interrupt's payload", None)
         if self._asked is None:
             self._asked = asked
@@ -243,6 +272,16 @@ class Context:
     def asked(self) -> bytes | None:
         """The payload of the interrupt that ended this attempt, even if its exception was caught."""
         return self._asked
+
+    def _raise_unreadable(self, name: str, error: CodecError) -> NoReturn:
+        """Fail this attempt because of what it has been given, even if the function catches the exception."""
+        self._unreadable = CodecError(f"{name} cannot be read: {error}")
+        raise self._unreadable from error
+
+    @property
+    def unreadable(self) -> CodecError | None:
+        """Why the value or input could not be decoded, if so."""
+        return self._unreadable
 
     @staticmethod
     def _encode(value: Any, name: str, limit: int | None) -> bytes:
@@ -260,10 +299,28 @@ class Context:
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self.close()
         changed = None
-        if self._decoded:
+        if self._decoded and len(self._vertex.value) < LARGE:
             value = self._encode(self._value, "the value", None)
             changed = None if value == self._vertex.value else value
+        elif self._decoded:
+            changed = self._encode_large_value()
         combiner = self._options.combiner
         if combiner is not None and combiner.is_exact and len(outbox) > 1:
             outbox = combiner.fold_outbox(outbox)
         return _new_record((changed, self._halted, outbox, aggregates, mutations))
+
+    def _encode_large_value(self) -> bytes | None:
+        """Return the change of a value that may be kept for the next attempt."""
+        values, kept, holder = self._kept_values, self._kept, [self._value]
+        assert values is not None
+        self._value = self._messages = self._kept = self._kept_values = None  # which would refer to its parts
+        try:
+            changed, encoded = values.encode(self._task.id, self._vertex.value, kept, holder)
+        except CodecError as error:
+            raise CodecError(f"the value: {error}") from None
+        if encoded is None:
+            self._value = holder[0]
+        else:  # from now on this context decodes a copy
+            self._vertex = VertexData(encoded, self._vertex.edges, self._vertex.halted)
+            self._decoded = False
+        return changed

@@ -8,12 +8,22 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.combiners import Reduction
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
-from gpu_pregel.host.agents.mutations import ConflictError, resolve_mutations
+from gpu_pregel.host.agents.mutations import Refusals, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
+from gpu_pregel.host.agents.workers.executor import text_of
+
+
+class RefusedError(Exception):
+    """Contributions, requests or messages of vertices cannot be folded; ``reasons`` has all these vertices."""
+
+    def __init__(self, reasons: Refusals) -> None:
+        self.reasons = dict(sorted(reasons.items()))
+        super().__init__("; ".join(map(str, self.reasons.values())))
 
 
 @dataclass(slots=True)
@@ -52,20 +62,23 @@ class AgentChange:
 
 
 def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentChange:
-    """Fold a superstep whose vertices have all completed or finally failed; ``state`` is not changed."""
+    """Fold a superstep whose vertices have all completed or finally failed; ``state`` is not changed.
+
+    Raises ``RefusedError`` if records of vertices cannot be folded.
+    """
     records, failed = ledger.completed_records(), {} if ledger.is_complete() else ledger.failures()
-    values = _fold_aggregates(options, state, ledger.step, records)
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
 
     def find(vertex: Id) -> VertexData | None:
         return changed.get(vertex) or state.vertices.get(vertex)
 
-    try:
-        mutated = resolve_mutations(records, find, inbox, options.resolve)
-    except ConflictError as error:
-        raise AgentError(f"vertex {decode(error.vertex)!r} in superstep {ledger.step} {error.problem}") from None
-    mutated = _find_recipients(state, ledger.step, records, inbox, mutated, options.on_missing)
+    refused: Refusals = {}
+    values, aggregates = _fold_aggregates(options, state, records, refused)
+    mutated = resolve_mutations(records, find, inbox, options.resolve, options.on_missing, refused)
+    mutated = _find_recipients(state, records, inbox, mutated, options.on_missing, refused)
+    if refused:
+        raise RefusedError(refused)
     count = len(state.vertices)
     if mutated is not NO_CHANGE:
         changed.update(mutated.set)
@@ -73,7 +86,8 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
             changed.pop(vertex, None)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
     function, halted = _ask_master(options, ledger.step, count, values, state.function)
-    aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()} if values else {}
+    if options.master is not None:  # may have modified them
+        aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
     active = awake.union(inbox)
     return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
@@ -106,46 +120,84 @@ def state_after(state: State, after: AgentChange) -> State:
     vertices = state.vertices | after.changed
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
-    return State(vertices, after.inbox, after.aggregates, after.function, state.failed | after.failed)
+    failed = state.failed | after.failed
+    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options)
 
 
-def _fold_aggregates(options: RunOptions, state: State, step: int, records: Records) -> dict[str, Any]:
-    """Fold the contributions of completed attempts, in the order of (vertex, sequence)."""
+_REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"
+_REMOVERS = ("remove_vertex", "add_vertex")
+"""Requests that may remove a vertex, the latter by the user's ``resolve``."""
+Contributions = list[tuple[Id, bytes]]
+"""Contributions to an aggregate with the vertices that made them, in the order of (vertex, sequence)."""
+
+
+def _fold_aggregates(
+    options: RunOptions, state: State, records: Records, refused: Refusals
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return the aggregates of the contributions of completed attempts, as values and encoded."""
     if not options.reductions:
-        return {}
-    contributions: dict[str, list[Any]] = {}
-    for _, record in records:
+        return {}, {}
+    contributions: dict[str, Contributions] = {}
+    for vertex, record in records:
         for name, data in record.aggregates:
-            contributions.setdefault(name, []).append(decode(data))
-    totals = {}
+            contributions.setdefault(name, []).append((vertex, data))
+    values: dict[str, Any] = {}
+    encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
         before = decode(state.aggregates[name]) if aggregator.persistent else aggregator.initial
+        made = contributions.get(name, [])
         try:
-            totals[name] = options.reductions[name].extend(before, contributions.get(name, []))
+            values[name], encoded[name] = _extend(options.reductions[name], before, made)
         except Exception as error:
-            raise AgentError(
-                f"aggregator {name!r} in superstep {step} cannot fold the contributions: "
-                f"{type(error).__name__}: {error}"
-            ) from error
-    return totals
+            if not made:
+                raise
+            _, culprits = _find_culprits(options.reductions[name], before, made)
+            for vertex, why in culprits or [(vertex, error) for vertex, _ in made]:
+                refused.setdefault(vertex, _contribution_error(name, why))
+    return values, encoded
 
 
-def _encoded(name: str, step: int, value: Any) -> bytes:
+def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> tuple[Any, bytes]:
+    """Return the aggregate ``before`` extended by contributions, and its encoding."""
+    total = reduction.extend(before, [decode(data) for _, data in contributions])
+    return total, encode(total, name="its result")
+
+
+def _find_culprits(
+    reduction: Reduction, before: Any, contributions: Contributions
+) -> tuple[Any, list[tuple[Id, Exception]]]:
+    """Return the aggregate of the contributions that can be folded, and the vertices of the others."""
     try:
-        return encode(value, name="its result")
-    except CodecError as error:
-        raise AgentError(f"aggregator {name!r} in superstep {step} has a result that is not data: {error}") from None
+        return _extend(reduction, before, contributions)[0], []
+    except Exception as error:
+        if len(contributions) < 2:
+            return before, [(vertex, error) for vertex, _ in contributions]
+    middle = len(contributions) // 2
+    total, first = _find_culprits(reduction, before, contributions[:middle])
+    total, second = _find_culprits(reduction, total, contributions[middle:])
+    return total, first + second
+
+
+def _contribution_error(name: str, error: Exception) -> AgentError:
+    if isinstance(error, CodecError):
+        problem = f"has a result that is not data: {error}"
+    else:
+        problem = f"cannot fold the contribution: {type(error).__name__}: {text_of(error)}"
+    reason = AgentError(f"aggregator {name!r} {problem}")
+    reason.__cause__ = error
+    return reason
 
 
 def _find_recipients(
-    state: State, step: int, records: Records, inbox: Inbox, mutated: Change, on_missing: str
+    state: State, records: Records, inbox: Inbox, mutated: Change, on_missing: str, refused: Refusals
 ) -> Change:
     """Apply ``on_missing`` to messages for vertices that do not exist; return the change with created vertices."""
     missing = _missing_recipients(state, inbox, mutated)
     if not missing:
         return mutated
     if on_missing == "error":
-        raise _missing_recipient_error(step, records, missing[0])
+        _refuse_senders(records, set(missing), refused)
+        return mutated
     if on_missing == "drop":
         for target in missing:
             del inbox[target]
@@ -162,14 +214,21 @@ def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]
     return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
 
 
-def _missing_recipient_error(step: int, records: Records, target: Id) -> AgentError:
-    """Return the error for a message to a vertex that does not exist."""
-    sender = next((sender for sender, record in records if target in [to for to, _ in record.outbox]), None)
-    who = "the program" if sender is None else f"vertex {decode(sender)!r}"
-    return AgentError(
-        f"{who} sent a message in superstep {step} to {decode(target)!r}, which does not exist: add that vertex, or "
-        f"pass on_missing='create' or 'drop'"
-    )
+def _refuse_senders(records: Records, missing: set[Id], refused: Refusals) -> None:
+    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside."""
+    unsent = set(missing)
+    for vertex, record in records:
+        targets = [target for target, _ in record.outbox if target in missing]
+        if targets:
+            refused.setdefault(vertex, AgentError(f"sent a message to {decode(targets[0])!r}, {_REMEDY}"))
+            unsent.difference_update(targets)
+    for vertex, record in records if unsent else ():
+        for kind, target, *_ in record.mutations:
+            if kind in _REMOVERS and target in unsent:
+                problem = f"removed the recipient of a message from outside, {decode(target)!r}, {_REMEDY}"
+                refused.setdefault(vertex, AgentError(problem))
+    if not refused:
+        raise AgentError(f"a message from outside is for {decode(min(missing))!r}, {_REMEDY}")
 
 
 def _ask_master(
@@ -181,3 +240,10 @@ def _ask_master(
     context = MasterContext(step, count, aggregates, options.functions_by_name)
     options.master(context)
     return context.function or function, context.halted
+
+
+def _encoded(name: str, step: int, value: Any) -> bytes:
+    try:
+        return encode(value, name="its result")
+    except CodecError as error:
+        raise AgentError(f"aggregator {name!r} in superstep {step} has a result that is not data: {error}") from None

@@ -14,20 +14,28 @@ from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.fold import AgentChange, route, state_after
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
-from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
-from gpu_pregel.host.agents.state import Inbox, Records, State
+from gpu_pregel.host.agents.parts import (
+    ChangedOptions,
+    EarlyMessage,
+    FailedAttempts,
+    LaterMessage,
+    Part,
+    Question,
+    Retry,
+)
+from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData
+from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
-SCHEMA = 2
-"""The version of these formats."""
-_SNAPSHOT = "gpu-pregel agents 1"
+SCHEMA = 3
+"""The version of these formats; since version 3, records may have the difference between two values."""
+READABLE_SCHEMAS = (2, 3)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -37,6 +45,7 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
             (bytes,),
             (bytes, bytes),
             (bytes, bytes),
+            (bytes,),
         )
     )
 )
@@ -118,7 +127,7 @@ class Segment:
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
         """Decode a segment."""
-        return cls.of_columns(_columns(data, 9, "a segment"))
+        return cls.of_columns(_columns(data, (9,), "a segment"))
 
     @classmethod
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
@@ -140,7 +149,7 @@ class Segment:
             entry = ledger.find_entry(vertex)
             if entry is None or entry.status == "completed":
                 continue
-            if entry.failure is not None:
+            if entry.failure is not None and entry.failure.kind != UNREADABLE:
                 made = entry.attempts - (entry.status == "in_progress")
                 others.append(FailedAttempts(vertex, made, entry.failure, entry.status != "failed"))
             elif entry.status == "interrupted":
@@ -150,14 +159,16 @@ class Segment:
 
     @property
     def is_begun(self) -> bool:
-        """Whether the superstep has begun: there are events besides messages that arrived before it."""
-        return bool(self.records) or any(not isinstance(part, EarlyMessage) for part in self.others)
+        """Whether the superstep has begun: there are events besides those that precede it."""
+        return bool(self.records) or any(not isinstance(part, EarlyMessage | ChangedOptions) for part in self.others)
 
-    def receive(self, inbox: Inbox) -> None:
-        """Add messages from outside that arrived before the superstep to its input."""
+    def receive(self, state: State) -> None:
+        """Apply what happened before the superstep: messages from outside, and changes of options."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
-                inbox.setdefault(part.target, []).append(part.message)
+                state.inbox.setdefault(part.target, []).append(part.message)
+            elif isinstance(part, ChangedOptions):
+                state.options = decode(part.options)
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the events to a ledger."""
@@ -194,47 +205,13 @@ class BegunSuperstep:
             ledger.answer(vertex, answer)
 
 
-@dataclass
-class RunSnapshot:
-    """A whole run, as ``checkpoint_data`` returns it: its state, and the recorded part of the running superstep."""
-
-    run_id: str
-    superstep: int
-    state: State
-    segment: Segment | None
-    answers: list[tuple[Id, bytes]]
-
-    @classmethod
-    def of(cls, run_id: str, superstep: int, state: State, ledger: Ledger | None) -> RunSnapshot:
-        """Return a snapshot of a run."""
-        if ledger is None:
-            return cls(run_id, superstep, state, None, [])
-        return cls(run_id, superstep, state, Segment.of(ledger), ledger.answers())
-
-    def pack(self) -> bytes:
-        """Encode the snapshot."""
-        segment = None if self.segment is None else encode(self.segment.columns())
-        return encode((_SNAPSHOT, self.run_id, self.superstep, pack_state(self.state), segment, self.answers))
-
-    @classmethod
-    def unpack(cls, data: bytes) -> RunSnapshot:
-        """Decode a snapshot."""
-        name, run_id, superstep, state, segment, answers = _columns(data, 6, "the checkpoint data of a run of agents")
-        if name != _SNAPSHOT:
-            raise CodecError(
-                f"is not the checkpoint data of a run of agents, or was written by another version: {name!r}", "data"
-            )
-        unpacked = None if segment is None else Segment.unpack(segment)
-        return cls(run_id, superstep, unpack_state(state), unpacked, answers)
-
-
 def pack_state(state: State) -> bytes:
     """Encode a state."""
     vertices = list(state.vertices.values())
     edges = [edge for vertex in vertices for edge in vertex.edges]
     content = (
         list(state.vertices),
-        [vertex.value for vertex in vertices],
+        [bytes(vertex.value) for vertex in vertices],
         bytes([vertex.halted for vertex in vertices]),
         [len(vertex.edges) for vertex in vertices],
         [target for target, _ in edges],
@@ -245,14 +222,16 @@ def pack_state(state: State) -> bytes:
         state.aggregates,
         state.function,
         [(vertex, step, tuple(failure), messages) for vertex, (step, failure, messages) in state.failed.items()],
+        state.options,
     )
     return encode(content)
 
 
 def unpack_state(data: bytes) -> State:
     """Decode a state."""
-    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = _columns(data, 12, "a state")
-    aggregates, function, failed = rest
+    columns = _columns(data, (12, 13), "a state")  # older releases stored no options
+    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
+    aggregates, function, failed, *options = rest
     edges = list(zip(targets, weights, strict=True))
     vertices = {
         vertex: VertexData(value, out, bool(flag))
@@ -260,7 +239,7 @@ def unpack_state(data: bytes) -> State:
     }
     inbox = dict(zip(receivers, _cut(messages, lengths), strict=True))
     failures = {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
-    return State(vertices, inbox, aggregates, function, failures)
+    return State(vertices, inbox, aggregates, function, failures, *options)
 
 
 class AgentFormat:
@@ -297,7 +276,7 @@ def _is_small(segment: Segment) -> bool:
 
 def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
     """Encode the contents of a commit besides its segments, and the last segment if one is given."""
-    mutated = [(vertex, one.value, one.edges, one.halted) for vertex, one in change.mutated.set.items()]
+    mutated = [(vertex, bytes(one.value), one.edges, one.halted) for vertex, one in change.mutated.set.items()]
     columns = None if last is None else last.columns()
     return encode(
         (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
@@ -321,7 +300,7 @@ class SavedSuperstep:
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """Decode a superstep."""
-        *rest, last = _columns(commit, 7, "a commit")
+        *rest, last = _columns(commit, (7,), "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
             unpacked.append(Segment.of_columns(last))
@@ -331,10 +310,10 @@ class SavedSuperstep:
         """Apply the superstep to a state."""
         ledger = Ledger(self.step, [], state.inbox)
         for segment in self.segments:
-            segment.receive(state.inbox)
+            segment.receive(state)
             segment.replay(ledger)
         records: Records = sorted(ledger.records.items())
-        state.failed.update(ledger.failures())
+        state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
         inbox = route(records, ledger.sent)
         state.vertices.update(changed)
@@ -368,10 +347,10 @@ def _part(code: int, *fields: Any) -> Part:
     return part
 
 
-def _columns(data: bytes, count: int, what: str) -> tuple[Any, ...]:
+def _columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, ...]:
     content = decode(data, name=what)
-    if not isinstance(content, tuple) or len(content) != count:
-        raise CodecError(f"has the wrong structure: {what} has {count} parts", what)
+    if not isinstance(content, tuple) or len(content) not in counts:
+        raise CodecError(f"has the wrong structure: {what} has {counts[-1]} parts", what)
     return content
 
 

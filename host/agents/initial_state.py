@@ -9,11 +9,14 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.stored_options import adopt_options, describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
 
 
 def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
     """Encode vertices; refuse duplicate ids and edges to missing vertices."""
+    if options.override:
+        raise ArgumentError("override= changes the options of a stored run, but this one begins: omit it")
     if not isinstance(vertices, Iterable):
         raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
     encoded: dict[Id, VertexData] = {}
@@ -26,11 +29,23 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
         _check_edges(encoded)
     functions = options.functions_by_name
     function = "compute" if "compute" in functions else next(iter(functions))
-    return State(encoded, {}, _initial_aggregates(options), function)
+    return State(encoded, {}, _initial_aggregates(options), function, {}, describe_options(options))
 
 
-def adapt_state(state: State, options: RunOptions) -> None:
-    """Give a stored state the aggregators of ``options``; refuse one whose compute function is missing."""
+def adapt_state(state: State, options: RunOptions, where: str, superstep: int) -> None:
+    """Give ``options`` the stored options of a run, and its state their aggregators; refuse other options.
+
+    Parameters
+    ----------
+    state : State
+    options : RunOptions
+    where : str
+        The name of the run.
+    superstep : int
+        The next one.
+    """
+    adopt_options(options, state.options, where, superstep)
+    state.options = describe_options(options)
     functions = options.functions_by_name
     if state.function not in functions:
         raise ArgumentError(

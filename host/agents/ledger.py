@@ -105,12 +105,12 @@ class Ledger:
             if (entries[vertex].status == status if vertex in entries else vertex not in records)
         ]
 
-    def failures(self) -> dict[Id, tuple[int, Failure, list[bytes]]]:
-        """Return superstep, failure and input of each failed vertex."""
+    def failures(self, vertices: Iterable[Id] | None = None) -> dict[Id, tuple[int, Failure, list[bytes]]]:
+        """Return superstep, failure and input of each failed vertex, or of those given."""
         failed = {}
-        for vertex in self.with_status("failed"):
-            entry = self._entries[vertex]
-            if entry.failure is not None:
+        for vertex in self.with_status("failed") if vertices is None else vertices:
+            entry = self._entries.get(vertex)
+            if entry is not None and entry.failure is not None:
                 failed[vertex] = (self.step, entry.failure, list(entry.messages))
         return failed
 
@@ -165,12 +165,29 @@ class Ledger:
             entry.attempts -= 1  # an interrupted attempt does not count
         return True
 
-    def suspend(self) -> None:
-        """Set attempts that were running in another process back to pending, without counting them."""
-        for vertex in self.with_status("in_progress"):
+    def refuse(self, vertex: Id, failure: Failure) -> Entry:
+        """Drop the record of a completed vertex, which cannot be folded: its attempt has failed."""
+        entry = self.entry(vertex)
+        entry.status, entry.failure = "failed", failure
+        del self.records[vertex]
+        self._generations[vertex] = -1  # its worker still has the record
+        return entry
+
+    def take_back(self, vertices: Iterable[Id]) -> None:
+        """Set attempts that have not begun back to pending."""
+        for vertex in vertices:
             entry = self.entry(vertex)
             entry.status = "pending"
             entry.attempts -= 1
+
+    def suspend(self) -> None:
+        """Set attempts that were running in another process back to pending, without counting them."""
+        self.take_back(self.with_status("in_progress"))
+
+    def mark_foreign(self, vertex: Id) -> None:
+        """Note that the record of a vertex is not in the worker of its partition."""
+        self.has_foreign = True
+        self._generations[vertex] = -1
 
     def generation(self, vertex: Id) -> int:
         """Return the generation of the worker that computed the record of a vertex."""
@@ -207,14 +224,19 @@ class Ledger:
     def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
         """Restore the number of failed attempts at a vertex, and whether there will be another."""
         entry = self.entry(vertex)
+        self.records.pop(vertex, None)  # it could not be folded
         entry.status, entry.attempts, entry.failure = "pending" if again else "failed", attempts, failure
 
-    def apply_attempts(self, most: int) -> None:
-        """Apply the maximum number of attempts of this run to restored failures."""
-        for entry in self._entries.values():
+    def apply_attempts(self, most: int) -> list[Id]:
+        """Apply the maximum number of attempts of this run to restored failures; return the vertices that now fail."""
+        given_up = []
+        for vertex, entry in self._entries.items():
             if entry.failure is not None and entry.status in ("failed", "pending"):
                 is_final = not entry.failure.retryable or entry.attempts >= most
+                if is_final and entry.status == "pending":
+                    given_up.append(vertex)
                 entry.status = "failed" if is_final else "pending"
+        return given_up
 
     def set_interrupted(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:
         """Restore that a vertex waits for the answer of interrupt number ``asked``."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gpu_pregel.errors import ArgumentTypeError, CodecError
-from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.errors import AgentError, ArgumentTypeError, CodecError
+from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
+from gpu_pregel.host.agents.workers.executor import text_of
 
 _ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3}
 
@@ -17,20 +18,26 @@ Resolve = Callable[..., Any]
 """``resolve(id, existing, requested, messages)`` of the user: returns the vertex to add, or None."""
 
 
-class ConflictError(Exception):
-    """Two requests conflict, or a request conflicts with the vertex ``vertex``."""
+Refusals = dict[Id, AgentError]
+"""Why the record of a vertex cannot be folded, by vertex."""
 
-    def __init__(self, vertex: Id, problem: str) -> None:
-        self.vertex, self.problem = vertex, problem
-        super().__init__(problem)
+
+class _ConflictError(Exception):
+    """A request to add a vertex conflicts with another one or with an existing vertex."""
 
 
 def resolve_mutations(
-    records: Records, find: Callable[[Id], VertexData | None], inbox: Inbox, resolve: Resolve | None
+    records: Records,
+    find: Callable[[Id], VertexData | None],
+    inbox: Inbox,
+    resolve: Resolve | None,
+    on_missing: str,
+    refused: Refusals,
 ) -> Change:
     """Return the effect of all requests: edges are removed first, then vertices; then vertices are added, then edges.
 
-    ``find`` returns a vertex as it is after the records of the superstep, or None. Its data are not modified.
+    ``find`` returns a vertex as it is after the records of the superstep, or None. Its data are not modified. Vertices
+    whose requests conflict are added to ``refused``.
     """
     requests = [
         (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
@@ -39,20 +46,41 @@ def resolve_mutations(
         return NO_CHANGE
     requests.sort(key=lambda request: request[:1])  # stable: keeps the order of (requester, sequence)
     draft = _Draft(find)
-    added: dict[Id, list[VertexData]] = {}
-    for kind, _, mutation in requests:
+    added: dict[Id, list[tuple[Id, bytes]]] = {}
+    for kind, requester, mutation in requests:
         if kind == _ORDER["remove_edge"]:
             draft.remove_edges(*mutation[1:])
         elif kind == _ORDER["remove_vertex"]:
             draft.remove(mutation[1])
         elif kind == _ORDER["add_vertex"]:
-            added.setdefault(mutation[1], []).append(VertexData.unpack(mutation[2]))
-    for vertex, requested in added.items():
-        draft.add(vertex, requested, inbox.get(vertex, []), resolve)
-    for kind, _, mutation in requests:
-        if kind == _ORDER["add_edge"]:
-            draft.add_edge(*mutation[1:])
+            added.setdefault(mutation[1], []).append((requester, mutation[2]))
+    for vertex, asked in added.items():
+        try:
+            draft.add(vertex, [VertexData.unpack(data) for _, data in asked], inbox.get(vertex, []), resolve)
+        except Exception as error:
+            draft.suppose(vertex)  # so that nobody else fails
+            for requester, _ in asked:
+                refused.setdefault(requester, _reason(vertex, error))
+    for kind, requester, mutation in requests:
+        if kind == _ORDER["add_edge"] and not draft.add_edge(*mutation[1:], on_missing=on_missing):
+            refused.setdefault(requester, _missing_source(mutation[1]))
     return Change(set=draft.set, remove=list(draft.removed))
+
+
+def _reason(vertex: Id, error: Exception) -> AgentError:
+    """Return why a vertex cannot be added: a conflict, or an exception of the user's ``resolve`` or of a type."""
+    own = isinstance(error, _ConflictError)
+    problem = str(error) if own else f"cannot be added: {type(error).__name__}: {text_of(error)}"
+    reason = AgentError(f"vertex {decode(vertex)!r} {problem}")
+    reason.__cause__ = None if own else error
+    return reason
+
+
+def _missing_source(vertex: Id) -> AgentError:
+    return AgentError(
+        f"vertex {decode(vertex)!r} does not exist, so no edge can be added to it: add the vertex in the same "
+        f"superstep, or before, or pass on_missing='create' or 'drop'"
+    )
 
 
 class _Draft:
@@ -83,11 +111,9 @@ class _Draft:
         if resolve is not None:
             chosen = _ask_user(resolve, vertex, existing, requested, messages)
         elif existing is not None:
-            raise ConflictError(vertex, "is added, but already exists: remove it first, or pass resolve=")
+            raise _ConflictError("is added, but already exists: remove it first, or pass resolve=")
         elif any(one.pack() != requested[0].pack() for one in requested):
-            raise ConflictError(
-                vertex, f"is added {len(requested)} times, with different values or edges: pass resolve="
-            )
+            raise _ConflictError(f"is added {len(requested)} times, with different values or edges: pass resolve=")
         else:
             chosen = requested[0]
         if chosen is not None:
@@ -96,13 +122,22 @@ class _Draft:
         elif existing is not None:
             self.remove(vertex)
 
-    def add_edge(self, source: Id, target: Id, weight: Any) -> None:
+    def suppose(self, vertex: Id) -> None:
+        """Let a vertex exist that could not be added."""
+        if self._current(vertex) is None:
+            self.removed.pop(vertex, None)
+            self.set[vertex] = VertexData(b"", [])
+
+    def add_edge(self, source: Id, target: Id, weight: Any, *, on_missing: str) -> bool:
+        """Add an edge; return whether that is allowed, which depends on ``on_missing`` if there is no source."""
         vertex = self._current(source)
         if vertex is None:
-            raise ConflictError(
-                source, "does not exist, so no edge can be added to it: add the vertex in the same superstep, or before"
-            )
+            if on_missing != "create":
+                return on_missing == "drop"
+            self.removed.pop(source, None)
+            vertex = VertexData(encode(None), [])
         self.set[source] = VertexData(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)
+        return True
 
 
 def _ask_user(
@@ -122,4 +157,4 @@ def _ask_user(
                 return vertex
         except (ArgumentTypeError, CodecError) as error:
             problem = f"resolve returned an invalid vertex: {error}"
-    raise ConflictError(vertex_id, f"cannot be added: {problem}: return a Vertex of that id, or None")
+    raise _ConflictError(f"cannot be added: {problem}: return a Vertex of that id, or None")

@@ -28,6 +28,19 @@ Returned = TypeVar("Returned", covariant=True)
 Function = TypeVar("Function", bound=Callable[..., Any])
 Compute = Callable[[Context], Any]
 _DEFAULT_CONCURRENCY = 64
+STORED = (
+    "combiner",
+    "aggregators",
+    "master",
+    "resolve",
+    "on_missing",
+    "on_failure",
+    "retry",
+    "max_message",
+    "max_outbox",
+    "max_record",
+)
+"""The options that change results; a store keeps them."""
 
 
 @dataclass
@@ -36,6 +49,8 @@ class RunOptions:
 
     Attributes
     ----------
+    given : frozenset of str
+        Names of the options that the user has passed.
     functions_by_name : dict of str to callable
         All compute functions.
     aggregators_by_name : dict of str to Aggregator
@@ -69,6 +84,8 @@ class RunOptions:
     durability: str = "machine"
     lease_seconds: float = 60.0
     base_every: int = 50
+    override: str | Iterable[str] = ()
+    given: frozenset[str] = field(init=False, default=frozenset())
     functions_by_name: dict[str, Compute] = field(init=False)
     aggregators_by_name: dict[str, Aggregator] = field(init=False)
     reductions: dict[str, Reduction] = field(init=False)
@@ -89,6 +106,7 @@ class RunOptions:
                 raise ArgumentTypeError(f"{name} must be a function, not {getattr(self, name)!r}")
         self._check_limits()
         self._check_store()
+        self._check_override()
         self.observers = _observers(self.observer)
         self.functions_by_name = self._functions()
         self._check_timeout()
@@ -113,6 +131,17 @@ class RunOptions:
             if not isinstance(self.run_id, str):
                 raise ArgumentTypeError(f"run_id must be a string, not {self.run_id!r}")
             encode(self.run_id, name="run_id")  # refuses surrogates
+
+    def _check_override(self) -> None:
+        self.override = [self.override] if isinstance(self.override, str) else list(self.override)
+        for name in self.override:
+            check_choice("override", name, STORED)
+
+    def adopt(self, values: Mapping[str, Any]) -> None:
+        """Replace options by those of a stored run."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.__post_init__()
 
     def _functions(self) -> dict[str, Compute]:
         functions = _by_name("functions", self.functions)
@@ -172,7 +201,9 @@ def make_options(caller: str, compute: Compute | None, options: Mapping[str, Any
     unknown = options.keys() - inspect.signature(RunOptions).parameters.keys()
     if unknown:
         raise ArgumentTypeError(f"{caller} has no parameter {', '.join(sorted(unknown))}")
-    return RunOptions(compute, **options)
+    checked = RunOptions(compute, **options)
+    checked.given = frozenset(options)
+    return checked
 
 
 class OptionsFunction(Protocol[Parameters, Returned]):

@@ -45,4 +45,10 @@ class EarlyMessage(NamedTuple):
     message: bytes
 
 
-Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage
+class ChangedOptions(NamedTuple):
+    """The options of the run from this superstep on, encoded."""
+
+    options: bytes
+
+
+Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage | ChangedOptions

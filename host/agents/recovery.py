@@ -8,11 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, CheckpointError, CodecError, StoreError
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.formats import (
+    READABLE_SCHEMAS,
     SCHEMA,
     AgentFormat,
     BegunSuperstep,
-    RunSnapshot,
     SavedSuperstep,
     Segment,
     pack_state,
@@ -21,6 +22,8 @@ from gpu_pregel.host.agents.formats import (
 from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
+from gpu_pregel.host.agents.parts import ChangedOptions
+from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
@@ -48,6 +51,8 @@ class RecoveredRun:
     status : str
     rows : list of dict
         The rows of the trace.
+    base_size, size_since_base : int
+        Bytes of the last base, and of the commits since then.
     journal : Journal or None
     """
 
@@ -58,6 +63,8 @@ class RecoveredRun:
     begun: BegunSuperstep = field(default_factory=BegunSuperstep)
     status: str = "running"
     rows: list[dict[str, Any]] = field(default_factory=list)
+    base_size: int = 0
+    size_since_base: int = 0
     journal: Journal | None = None
 
     def ledger(self) -> Ledger:
@@ -74,25 +81,26 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = RunSnapshot.unpack(given)
-        adapt_state(saved.state, options)
+        adapt_state(saved.state, options, "checkpoint_data", saved.superstep)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
-        result = RecoveredRun(saved.run_id, 0, saved.superstep, saved.state, begun)
+        result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
         _check_limit("checkpoint_data", result, options)
         return result
     state, run_id = initial_state(given, options), new_run_id() if options.run_id is None else options.run_id
     result = RecoveredRun(run_id, 0, 0, state)
     if options.store is not None:
+        base = pack_state(state)
         claim = options.store.create(
             run_id,
             "agents",
-            pack_state(state),
+            base,
             owner=owner(),
             lease_seconds=options.lease_seconds,
             durability=options.durability,
             schema=SCHEMA,
         )
         lease = Lease(options.store, claim)
-        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=options.base_every)
+        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=options.base_every, base_size=len(base))
     return result
 
 
@@ -109,9 +117,10 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
         store, run_id, lease_seconds=options.lease_seconds, durability=options.durability, takeover=takeover
     )
     try:
-        result = read_run(store, run_id)
-        _check_limit(f"{store.name}, run {run_id!r}", result, options)
-        adapt_state(result.state, options)
+        result, where = read_run(store, run_id), f"{store.name}, run {run_id!r}"
+        _check_limit(where, result, options)
+        stored = result.state.options
+        adapt_state(result.state, options, where, result.superstep)
     except BaseException:
         store.release(claim)
         raise
@@ -122,7 +131,15 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
         status=result.status,
         base_every=options.base_every,
         since_base=len(result.rows),
+        base_size=result.base_size,
+        size_since_base=result.size_since_base,
     )
+    if result.state.options != stored:
+        try:
+            result.journal.record(ChangedOptions(encode(result.state.options)))
+        except BaseException:
+            result.journal.close()
+            raise
     return result
 
 
@@ -145,7 +162,7 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
     run = saved.run
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
-    if run.schema != SCHEMA:
+    if run.schema not in READABLE_SCHEMAS:
         raise StoreError(
             store.name,
             f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that version",
@@ -163,16 +180,19 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
             )
             raise StoreError(store.name, problem, run.id, step) from error
 
-    state: State = reading(saved.base_step, lambda: unpack_state(saved.base()))
+    base = saved.base()
+    state: State = reading(saved.base_step, lambda: unpack_state(base))
     status = run.status if saved.step == run.head else "running"
-    result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status)
+    result = RecoveredRun(run.id, run.branch, saved.step + 1, state, status=status, base_size=len(base))
     for commit in saved.commits():
-        read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, commit.segments(), commit.data))
+        segments = list(commit.segments())
+        result.size_since_base += len(commit.data) + sum(map(len, segments))
+        read = reading(commit.step, partial(SavedSuperstep.unpack, commit.step, segments, commit.data))
         reading(commit.step, partial(read.advance, state))
         result.rows.append(read.row)
     held = reading(saved.step + 1, lambda: [Segment.unpack(data) for data in saved.held()])
     for segment in held:
-        segment.receive(state.inbox)
+        segment.receive(state)
     if any(segment.is_begun for segment in held):
         result.begun.segments = held
     result.begun.answers = [(answer.vertex, answer.data) for answer in saved.answers]

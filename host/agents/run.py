@@ -42,10 +42,12 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         What to do when a vertex has failed its last attempt: hold the superstep and raise, or continue without the
         vertex, which keeps its value. A function of the failures returns one of these, or a list of vertices to retry.
     on_missing : {"error", "create", "drop"}
-        How to handle messages to vertices that do not exist.
+        How to handle messages to vertices that do not exist, and new edges from such vertices: the vertex that asked
+        fails, the missing vertex is created, or the message or edge is dropped.
     resolve : callable, optional
         ``resolve(id, existing, requested, messages)`` resolves conflicting requests to add a vertex: from the existing
-        Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None.
+        Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None. Without it,
+        the vertices that made conflicting requests fail.
     timeout : float, optional
         Maximum seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` an attempt is
         cancelled at its next ``await``. One that still runs a second later fails and is abandoned; one that blocks the
@@ -76,7 +78,13 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         How long the run stays claimed after a crash; the lease is renewed while it runs. ``resume(takeover=True)``
         overrides it.
     base_every : int, default 50
-        Number of supersteps between snapshots of the whole state; other commits store changes.
+        Number of supersteps between snapshots of the whole state; other commits store changes. A large state is stored
+        again once the changes since its last snapshot have grown to its size.
+    override : str or sequence of str, optional
+        With bytes or a stored run: names of options that may differ from those of the run so far. The run keeps
+        ``combiner``, ``aggregators``, ``master``, ``resolve``, ``on_missing``, ``on_failure``, ``retry``,
+        ``max_message``, ``max_outbox`` and ``max_record``: what is not passed is taken from it, functions and
+        exceptions must be passed again, and another value is an error. Functions are compared by name and code.
 
     Returns
     -------
@@ -89,7 +97,7 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     AgentError
-        A message or an edge to a vertex that does not exist, or conflicting additions.
+        The run cannot continue, for example because no worker can load its functions.
     ArgumentError, ArgumentTypeError, CodecError
         Invalid arguments, such as duplicate ids or values that cannot be encoded; raised before any work.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
+from gpu_pregel.host.agents.codec.differences import changed_value, is_difference
 from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
 
 Records = list[tuple[Id, Record]]
@@ -26,6 +28,8 @@ class State:
         Name of the compute function.
     failed : dict
         Vertices that finally failed: superstep, failure and input.
+    options : StoredOptions
+        The options that change results.
     """
 
     vertices: dict[Id, VertexData]
@@ -33,14 +37,17 @@ class State:
     aggregates: dict[str, bytes]
     function: str
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, VertexData]:
         """The vertices that records and failures change."""
         vertices, changed = self.vertices, {}
         for vertex, record in records:
-            old, value = vertices[vertex], record.value
+            old = vertices[vertex]
+            value = record.value
             if value is not None:
-                changed[vertex] = VertexData(value, old.edges, record.halted)
+                new = changed_value(old.value, value) if is_difference(value) else value
+                changed[vertex] = VertexData(new, old.edges, record.halted)
             elif record.halted is not old.halted:
                 changed[vertex] = VertexData(old.value, old.edges, record.halted)
         for vertex in failed:

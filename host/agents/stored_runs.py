@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import Compute, check_store, make_options, new_run_id, show_options
 from gpu_pregel.host.agents.recovery import begin_from_store, read_run
-from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.results import (
+    AgentResult,
+    VertexMapping,
+    decode_aggregates,
+    decode_failures,
+    decode_interrupts,
+)
 from gpu_pregel.host.agents.run import finish
 from gpu_pregel.host.superstep.trace import Trace
 
@@ -40,7 +46,8 @@ def resume(
     store : SQLiteStore, PostgresStore or MemoryStore
     run_id : str
     compute : callable
-        And all other arguments of :func:`run` except ``vertices``, ``run_id`` and ``store``: functions are not stored.
+        And all other arguments of :func:`run` except ``vertices``, ``run_id`` and ``store``. Those that change results
+        are stored and need not be passed again, except functions; see ``override``.
     answers : mapping, optional
         The answers to interrupts that the run waits for, by vertex. Repeating a vertex's last answer has no effect
         unless the vertex is interrupted again, in which case it answers that interrupt, or the store was pruned.
@@ -60,7 +67,7 @@ def resume(
     StoreError
         The store cannot be read or is damaged; names run, superstep and segment.
     CheckpointError
-        The run has more supersteps than ``max_supersteps``.
+        The run has more supersteps than ``max_supersteps``, or was started with other options.
     AgentsFailedError, SuperstepLimitError, AgentError, ArgumentError
         As for :func:`run`.
 
@@ -133,7 +140,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         status=found.status,
         failed=decode_failures({**state.failed, **ledger.failures()}),
         superstep=found.superstep,
-        aggregates={name: decode(value) for name, value in state.aggregates.items()},
+        aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
     )

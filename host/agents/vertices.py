@@ -82,7 +82,7 @@ def encode_vertex(vertex: object) -> tuple[Id, VertexData]:
 def decode_vertex(vertex_id: Any, vertex: VertexData) -> Vertex:
     """Return a vertex with copies of its value and weights; ``vertex_id`` is decoded."""
     edges = [Edge(decode(target), copy_weight(weight)) for target, weight in vertex.edges]
-    return Vertex(vertex_id, decode(vertex.value), edges, vertex.halted)
+    return Vertex(vertex_id, decode(bytes(vertex.value)), edges, vertex.halted)
 
 
 def edge_pairs(edges: Any) -> list[tuple[Any, Any]]:

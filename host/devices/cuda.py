@@ -56,12 +56,15 @@ def find_gpu(number: int) -> Gpu:
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     if number >= len(all_gpus.found):
-        raise DeviceError(f"{name}: this machine has {len(all_gpus.found)} GPUs, numbered from 0")
+        count = len(all_gpus.found)
+        raise DeviceError(f"{name}: this machine has {count} GPU{'s' * (count != 1)}, numbered from 0")
     gpu = all_gpus.found[number]
     if gpu.compute_capability < MIN_COMPUTE_CAPABILITY:
         versions = (gpu.compute_capability, MIN_COMPUTE_CAPABILITY)
         capability, minimum = (".".join(map(str, version)) for version in versions)
-        raise DeviceError(f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required")
+        raise DeviceError(
+            f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required: use device='cpu'"
+        )
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     install = install_command(all_gpus.cuda_version, gpu.compute_capability)
     if missing:
@@ -70,10 +73,10 @@ def find_gpu(number: int) -> Gpu:
     return gpu
 
 
-def unavailable_reason() -> str | None:
-    """Return why the first GPU cannot be used, or None if no reason is known before its first use."""
+def unavailable_reason(number: int = 0) -> str | None:
+    """Return why a GPU cannot be used, or None if no reason is known before its first use."""
     try:
-        find_gpu(0)
+        find_gpu(number)
     except GpuPregelError as error:
         return str(error)
     return None
@@ -347,9 +350,10 @@ def _finish(cupy_calls: ModuleType, stream: Any) -> None:
 
 
 def _make_launcher(gpu: Gpu, stream: Any, cupy_calls: Any) -> Any:
-    from gpu_pregel.host.devices.launches import linker_version
+    from gpu_pregel.host.devices.launches import check_linker, linker_version
 
     check_toolkit(gpus().cuda_version, gpu.compute_capability, libnvvm_version(), linker_version())
+    check_linker(gpu.compute_capability)
     arguments = (gpu.number, gpu.compute_capability, cupy_calls.stream_pointer(stream), cupy_calls.pointer)
     try:
         from gpu_pregel.host.devices.core_launches import CoreLauncher

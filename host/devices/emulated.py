@@ -18,8 +18,9 @@ from gpu_pregel.host.devices.memory import format_bytes, require_memory
 from gpu_pregel.host.emulator.compile.kernel import LoweredKernel, NativeCode, compile_kernel, load_kernel, processor
 from gpu_pregel.host.emulator.machine.arrays import DeviceArray, EmulatedMemory
 from gpu_pregel.host.emulator.machine.compiled_kernel import CompiledKernel
-from gpu_pregel.host.emulator.machine.launch_arguments import flatten
+from gpu_pregel.host.emulator.machine.launch_arguments import Words, flatten
 from gpu_pregel.host.emulator.machine.limits import MULTIPROCESSORS
+from gpu_pregel.host.emulator.machine.regions import Region
 from gpu_pregel.host.emulator.machine.runtime import AccessCounts, load_machine, run
 from gpu_pregel.kernels.library.compile_clock import compiling
 from gpu_pregel.kernels.library.jit_cuda import Kernel
@@ -75,6 +76,8 @@ class EmulatedDevice:
     is_host = False
     threads = None
     gpu = H100
+    multiprocessors = MULTIPROCESSORS
+    """The most blocks of a cooperative launch."""
 
     def __init__(self, seed: int = 0, memory: EmulatedMemory = _memory) -> None:
         self.name = "emulated" if seed == 0 else f"emulated:{seed}"
@@ -154,28 +157,41 @@ class EmulatedDevice:
         if size <= 0:
             return
         kernel = kernel.resolved(arguments)
+        compiled = self._compile(kernel)
+        words, regions = flatten(compiled, arguments)
+        self.launches += 1
+        blocks = -(-size // kernel.items)
+        self._run(kernel, compiled, min(blocks, self.multiprocessors) if kernel.cooperative else blocks, words, regions)
+        if tick is not None:
+            tick(size, size)
+
+    def _compile(self, kernel: Kernel) -> CompiledKernel:
         key = kernel_digest(kernel) or kernel
         if key not in _compiled:
             with compiling():
                 load_machine()
                 _compiled[key] = compile_for_emulation(kernel)
-        compiled = _compiled[key]
-        words, regions = flatten(compiled, arguments)
-        self.launches += 1
-        blocks = -(-size // kernel.items)
+        return _compiled[key]
+
+    def _run(
+        self,
+        kernel: Kernel,
+        compiled: CompiledKernel,
+        blocks: int,
+        words: Words,
+        regions: list[Region],
+    ) -> None:
         run(
             compiled,
             words,
             regions,
-            grid=(min(blocks, MULTIPROCESSORS) if kernel.cooperative else blocks, 1, 1),
+            grid=(blocks, 1, 1),
             block=(kernel.block, 1, 1),
             cooperative=kernel.cooperative,
             seed=self.seed,
             launch=self.launches,
             counts=self._counts_of(compiled),
         )
-        if tick is not None:
-            tick(size, size)
 
     def _counts_of(self, compiled: CompiledKernel) -> AccessCounts | None:
         if self.counts is None:

@@ -24,6 +24,7 @@ from cuda.pathfinder import load_nvidia_dynamic_lib
 from numba.cuda import types
 from numba.cuda.cudadrv import nvvm
 
+from gpu_pregel.errors import ArgumentTypeError, DeviceError
 from gpu_pregel.host.devices.compiled_kernels import kernel_digest, lowered, lowering_versions, stored
 from gpu_pregel.host.devices.lowering import compile_ir
 from gpu_pregel.kernels.library.compile_clock import compiling
@@ -135,8 +136,7 @@ def link(kernel: Kernel, cc: tuple[int, int]) -> tuple[bytes, str]:
 
 def _link_lto(code: bytes, cc: tuple[int, int]) -> bytes:
     """Link LTO-IR to machine code."""
-    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-lto"]
-    handle = nvjitlink.create(len(options), options)
+    handle = _new_linker(cc)
     try:
         nvjitlink.add_data(handle, nvjitlink.InputType.LTOIR, code, len(code), "kernel")
         nvjitlink.complete(handle)
@@ -145,10 +145,28 @@ def _link_lto(code: bytes, cc: tuple[int, int]) -> bytes:
     except nvjitlink.nvJitLinkError as error:
         log = bytearray(nvjitlink.get_error_log_size(handle))
         nvjitlink.get_error_log(handle, log)
-        raise RuntimeError(f"nvJitLink failed: {error}: {log.rstrip(bytes(1)).decode(errors='replace')}") from error
+        text = log.rstrip(bytes(1)).decode(errors="replace")
+        raise DeviceError(f"nvJitLink cannot link a kernel ({error}): {text}; please report this") from error
     finally:
         nvjitlink.destroy(handle)
     return bytes(linked)
+
+
+def _new_linker(cc: tuple[int, int]) -> int:
+    options = [f"-arch=sm_{cc[0]}{cc[1]}", "-lto"]
+    return int(nvjitlink.create(len(options), options))
+
+
+def check_linker(cc: tuple[int, int]) -> None:
+    """Raise ``DeviceError`` if nvJitLink is older than chips of this compute capability."""
+    try:
+        nvjitlink.destroy(_new_linker(cc))
+    except nvjitlink.nvJitLinkError as error:
+        version, capability = (".".join(map(str, one)) for one in (linker_version(), cc))
+        raise DeviceError(
+            f"nvJitLink of CUDA {version} does not support compute capability {capability} ({error}): install newer "
+            f"packages: pip install --upgrade --upgrade-strategy eager gpu-pregel[cuda{linker_version()[0]}]"
+        ) from error
 
 
 def linker_version() -> tuple[int, int]:
@@ -190,7 +208,7 @@ class KernelParameters:
 
         Raises
         ------
-        TypeError
+        ArgumentTypeError
             An argument is not a contiguous, one-dimensional array of the expected dtype on the device.
         """
         flat: list[Any] = []
@@ -201,15 +219,19 @@ class KernelParameters:
             elif isinstance(kind, np.dtype):
                 _, dtype, parameters = known.get(id(argument)) or self._add(argument)
                 if dtype is not kind and dtype != kind:
-                    raise TypeError(f"the kernel expects an array of {kind}, not of {dtype}")
+                    raise ArgumentTypeError(f"the kernel expects an array of {kind}, not of {dtype}")
                 flat += parameters
             else:
                 flat.append(kind(argument))
         return flat
 
     def _add(self, array: Any) -> tuple[weakref.ref[Any], np.dtype[Any], tuple[int, ...]]:
-        if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not array.flags.c_contiguous:
-            raise TypeError(f"a kernel expects contiguous one-dimensional arrays on its device, not {type(array)}")
+        is_contiguous = getattr(getattr(array, "flags", None), "c_contiguous", False)
+        if not hasattr(type(array), "__cuda_array_interface__") or array.ndim != 1 or not is_contiguous:
+            raise ArgumentTypeError(
+                f"kernels take contiguous arrays of one dimension in the memory of their GPU, as of CuPy, not "
+                f"{type(array).__name__}: use cupy.ascontiguousarray, or frontier.upload for arrays of the host"
+            )
         key, known = id(array), self._known
 
         def forget(_: Any) -> None:

@@ -79,12 +79,13 @@ class DeviceGraph:
         return any(array is copy for _, copy in self._copies.values())
 
     def keep(self, host: Array, dtype: Any, device: MemoryDevice, values: Any, *, shared: bool) -> None:
-        """Use a user's array on this device as the copy of ``host``, if it has the size of ``dtype`` and native order.
+        """Use a user's array on this device as the copy of ``host``, if it has the kind, size and order of ``dtype``.
 
         Unless it may be ``shared``, it is copied within the device.
         """
         array, dtype = device.adopt(values), np.dtype(dtype)
-        if array.dtype.itemsize != dtype.itemsize or not array.dtype.isnative:
+        is_alike = array.dtype.itemsize == dtype.itemsize and (array.dtype.kind == "f") == (dtype.kind == "f")
+        if not is_alike or not array.dtype.isnative:
             return
         if not shared or array.dtype != dtype:
             array = device.copy(array, dtype)

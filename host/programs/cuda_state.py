@@ -243,7 +243,9 @@ class CudaState(ProgramState):
         )
         self._is_queued = True
         control = self._device.download(self._chain_control)
-        rows = control[ROW:].reshape(-1, FIGURES)[: control[ROWS]]
+        written = int(control[ROWS])
+        rows = control[ROW:].reshape(-1, FIGURES)[: max(0, written)]
+        self._check_progress(rows, superstep, limit, written, least=0)
         return [SuperstepFigures(Activity(*row[:2]), row[2], ()) for row in rows.tolist()]
 
     def _push(self, superstep: int, row: int) -> None:
@@ -354,10 +356,10 @@ class CudaState(ProgramState):
             steps.append(SuperstepFigures(Activity(active_vertices, active_edges), applied, totals))
         return steps
 
-    def _check_progress(self, rows: Array, superstep: int, launched: int, written: int) -> None:
-        """Raise unless the device has run at least one of the supersteps and stopped where they had to end."""
+    def _check_progress(self, rows: Array, superstep: int, launched: int, written: int, *, least: int = 1) -> None:
+        """Raise unless the device has run at least so many of the supersteps and stopped where they had to end."""
         ends = (rows[:, 0] == 0) | (rows[:, 1] > self._push_limit)
-        if not 1 <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
+        if not least <= written <= launched or (launched > 1 and bool(ends[:-1].any())):
             found = f"ran {written} supersteps of the {launched} launched from superstep {superstep} on"
             raise stalled(self._device.name, found, "the program")
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.programs.compiler import CompiledProgram
+from gpu_pregel.host.programs.compiler import CompiledProgram, program_fields
 from gpu_pregel.host.programs.direction_costs import DirectionCosts
 from gpu_pregel.host.programs.program import VertexProgram
 from gpu_pregel.host.programs.state import Activity
@@ -89,6 +89,8 @@ def make_direction_rule(
 
 def _push_obstacle(program: VertexProgram, compiled: CompiledProgram, deterministic: bool) -> str | None:
     """Return why a program cannot push, or None."""
+    if compiled.push is None and not program_fields(program)[1].is_tuple:
+        return "combine may raise an exception, which only a pull can report on a GPU"
     if compiled.push is None:
         return "messages are tuples, and only single numbers can be combined atomically"
     ordered = program.combine == "sum" or not isinstance(program.combine, str)

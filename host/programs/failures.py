@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_pregel.errors import ProgramError, VertexError
+from gpu_pregel.errors import DeviceError, NotEnoughMemoryError, ProgramError, VertexError
 from gpu_pregel.host.devices.device import Device
 from gpu_pregel.host.devices.python import PythonDevice
 from gpu_pregel.host.graphs.graph import Graph
@@ -48,6 +48,8 @@ class FailureReport:
             self._repeat(failure, superstep, state, parameters)
         except VertexError as error:
             return error
+        except (DeviceError, NotEnoughMemoryError):
+            raise
         except Exception as error:
             failed = VertexError(role, vertex, called, _text(error), line_of(function, error.__traceback__))
             failed.__cause__ = error

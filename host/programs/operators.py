@@ -53,8 +53,9 @@ def process_vertices(
     frontier : Frontier
     arrays : sequence of arrays and numbers
         Arrays in the memory of the frontier's device, as from ``frontier.full`` and ``frontier.upload``, of any length.
-        Numbers may differ from call to call without compiling again. On CUDA the operators use a stream of their own:
-        wait for other streams that write to an array, such as CuPy's, before the call; after it, all is written.
+        Numbers may differ from call to call without compiling again. On CUDA the operators follow the work of CuPy's
+        current stream and of the default stream; wait for others that write to an array. After the call, all is
+        written.
     returns : {"sum", "frontier"}
         Whether to return the sum of the results, or the frontier of the vertices whose result is true.
 
@@ -66,7 +67,7 @@ def process_vertices(
     Raises
     ------
     ProgramError
-        The body cannot be compiled, takes another number of arguments, or does not return a number.
+        The body cannot be compiled, takes another number of arguments, does not return a number, or raises on a GPU.
     ArgumentError, ArgumentTypeError
         Another argument is invalid, or ``body`` is not a function.
 
@@ -161,7 +162,7 @@ def process_edges(
     Raises
     ------
     ProgramError
-        A function cannot be compiled, takes another number of arguments, or returns something else.
+        A function cannot be compiled, takes another number of arguments, returns something else, or raises on a GPU.
     ArgumentError, ArgumentTypeError
         Another argument is invalid, or ``body`` or ``receives`` is not a function.
 

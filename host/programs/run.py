@@ -155,7 +155,8 @@ def run(
         "python" calls the program's functions without compiling them, so that breakpoints, ``print`` and ``pdb`` work,
         and always checks as ``check`` does.
     mode : {"auto", "push", "pull"}
-        "auto" pushes in supersteps in which less than 1/20 of the stored edges are active, and pulls in the others.
+        "auto" pushes in supersteps with few active edges, on the CPU less than 1/20 of the stored ones, and pulls in
+        the others. On a GPU it compares the bytes that both would move.
     partitions : int, default 1
         Number of vertex ranges that the graph is divided into.
     threads : int, optional
@@ -180,7 +181,8 @@ def run(
         a result that does not fit its dtype raise an error that names the line and the vertex. Without checks the first
         gives 0 for integers and an infinity or NaN for floats, the second is undefined and may end the process, and
         integers wrap around. A superstep that fails is repeated in Python, some seconds for a million edges. The
-        emulated device always checks divisions and indices; a GPU cannot check.
+        emulated device always checks divisions and indices. A GPU cannot check; there, an exception that a function
+        raises, such as that of an index of a tuple, is always reported.
 
     Returns
     -------
@@ -192,7 +194,7 @@ def run(
     ProgramError
         A function of the program cannot be compiled, or its result cannot be converted to the declared dtype.
     VertexError
-        A check fails.
+        A check fails, or a function raises an exception on a GPU.
     SuperstepLimitError
         ``max_supersteps`` was reached; ``error.result`` is the partial result.
     ArgumentError

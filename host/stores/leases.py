@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from gpu_pregel.errors import ClaimedError, FencedError, StoreError
@@ -70,29 +71,43 @@ class Lease:
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self.store, self.claim = store, claim
-        self._over = threading.Event()
+        self.is_released = False
+        """Whether the claim was released, or will be soon."""
+        self._ends: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._renew, name=f"lease of run {claim.run_id}", daemon=True)
         self._thread.start()
 
     def _renew(self) -> None:
-        while not self._over.wait(self.claim.lease_seconds / 3):
+        while True:
+            try:
+                is_dropped = self._ends.get(timeout=self.claim.lease_seconds / 3)
+                break
+            except Empty:
+                pass
             try:
                 self.store.renew(self.claim)
             except FencedError:
                 return  # the next flush or commit raises it
             except StoreError:
                 continue  # the store may be available again before the lease expires
+        if is_dropped:
+            self._release()
 
-    @property
-    def is_released(self) -> bool:
-        """Whether the claim was released."""
-        return self._over.is_set()
+    def _release(self) -> None:
+        with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
+            self.store.release(self.claim)
 
     def release(self) -> None:
         """Release the claim, so that any program can continue the run."""
-        if self._over.is_set():
+        if self.is_released:
             return
-        self._over.set()
+        self.is_released = True
+        self._ends.put(False)
         self._thread.join()
-        with suppress(FencedError, StoreError):  # another program has the run, or the lease will expire
-            self.store.release(self.claim)
+        self._release()
+
+    def drop(self) -> None:
+        """Let the thread release the claim; may be called by the garbage collector, and does not block."""
+        if not self.is_released:
+            self.is_released = True
+            self._ends.put(True)

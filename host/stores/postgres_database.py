@@ -41,7 +41,7 @@ _PROBLEMS = {
     "42501": "denies this user access ({error}): grant access to the schema and its tables",
     "42P07": "has tables of another program ({error}): pass another schema=",
     "53100": "has no space left ({error}): free space on the server's disk and continue; committed data are safe",
-    "55P03": "is in use by another program ({error}): wait until it has finished",
+    "55P03": "is in use by another program ({error}): wait until it has finished, or pass a longer patience=",
 }
 
 

@@ -25,8 +25,8 @@ class SQLiteStore(Store):
         newest supersteps, so close a store before copying it.
     cipher : Cipher, optional
         Encrypts the contents of the whole store; ids, supersteps, statuses and times stay readable.
-    busy_timeout : float, default 5
-        Seconds to wait while another program writes.
+    patience : float, default 30
+        Seconds to wait while another program has locked the file.
     read_only : bool, default False
         Only list and read runs; not even the tables are updated to a newer version.
     create : bool, default True
@@ -55,12 +55,12 @@ class SQLiteStore(Store):
         path: str | os.PathLike[str],
         *,
         cipher: Cipher | None = None,
-        busy_timeout: float = 5.0,
+        patience: float = 30.0,
         read_only: bool = False,
         create: bool = True,
     ) -> None:
         blob_format = BlobFormat(cipher)
-        file = SQLiteFile(path, busy_timeout=busy_timeout, read_only=read_only, create=create)
+        file = SQLiteFile(path, patience=patience, read_only=read_only, create=create)
         super().__init__(SQLiteDatabase(file.name, file), blob_format)
 
     def compact(self) -> None:

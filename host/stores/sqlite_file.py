@@ -47,7 +47,7 @@ _SETTINGS = (
     f"journal_size_limit = {_LOG_BYTES}",
 )
 _PROBLEMS = {
-    sqlite3.SQLITE_BUSY: "is in use by another program: wait until it has finished, or pass a longer busy_timeout",
+    sqlite3.SQLITE_BUSY: "is in use by another program: wait until it has finished, or pass a longer patience=",
     sqlite3.SQLITE_FULL: "has no space left: free space on its disk and continue; committed data are safe",
     sqlite3.SQLITE_READONLY: "cannot be written ({error}): change the permissions of the file and its folder",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened ({error}): check the permissions of the file and its folder",
@@ -64,7 +64,7 @@ SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 class SQLiteFile:
     """The path of a store and how to open it; ``SQLiteStore`` documents the parameters."""
 
-    def __init__(self, path: str | os.PathLike[str], *, busy_timeout: float, read_only: bool, create: bool) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, patience: float, read_only: bool, create: bool) -> None:
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentTypeError(f"path must be the path of a file, not {path!r}")
         name = os.fsdecode(path)
@@ -74,7 +74,7 @@ class SQLiteFile:
             )
         self.path = Path(name).absolute()
         self.name = str(self.path)
-        self._busy_timeout = check_seconds("busy_timeout", busy_timeout, MAX_SECONDS)
+        self._patience = check_seconds("patience", patience, MAX_SECONDS)
         self._read_only = read_only
         self._create = create and not read_only
         self._identity = (0, 0)
@@ -145,7 +145,7 @@ class SQLiteFile:
         connection = sqlite3.connect(
             f"file://{quote(os.fsencode(self.path))}?mode={mode}",
             uri=True,
-            timeout=self._busy_timeout,
+            timeout=self._patience,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -185,7 +185,7 @@ class SQLiteFile:
 
     def _use_log(self, connection: sqlite3.Connection) -> None:
         """Set the write-ahead log, a setting stored in the file; retry, as SQLite ignores its timeout here."""
-        deadline = time.monotonic() + self._busy_timeout
+        deadline = time.monotonic() + self._patience
         while True:
             try:
                 mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]

@@ -2,21 +2,27 @@
 
 Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 20 ms
 old, until one of them must be durable before work continues, or until the superstep is committed or held; a quick
-superstep is one transaction. A format, which belongs to the kind of vertices, turns parts and commits into bytes.
+superstep is one transaction. If the master is busy when they are due, they are written on a thread. A format, which
+belongs to the kind of vertices, turns parts and commits into bytes.
 """
 
 from __future__ import annotations
 
+import math
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.stores.leases import Lease
+from gpu_pregel.host.superstep.flush_timer import FlushTimer
 
 FLUSH_AFTER = 0.02
 """Seconds that a part may wait for others."""
+SMALL_BASE = 1 << 16
+"""Bases of at most this many bytes are due by the number of commits alone."""
 
 
 PolicyChange = TypeVar("PolicyChange")
@@ -86,6 +92,10 @@ class Format(Protocol):
         """Encode supersteps as one commit, that of the last one, with the parts that are not in the store yet."""
 
 
+def _nothing() -> None:
+    """Return that nothing is computed."""
+
+
 class Journal:
     """Writes a run to a store under a claim, and keeps the claim alive.
 
@@ -103,6 +113,11 @@ class Journal:
         Number of commits between bases, counting the one that has the base.
     since_base : int
         Commits since the last base.
+    base_size : int, optional
+        Bytes of the last base. A base is due only if the commits since then have as many, so that the store grows in
+        proportion to the changes. Default: bases are due by the number of commits alone.
+    size_since_base : int
+        Bytes of the commits since the last base.
     keep : int, optional
         Number of bases to keep; older ones are pruned. Default: all.
     bases : iterable of int
@@ -119,16 +134,28 @@ class Journal:
         every: int = 1,
         base_every: int = 1,
         since_base: int = 0,
+        base_size: int | None = None,
+        size_since_base: int = 0,
         keep: int | None = None,
         bases: Iterable[int] = (),
     ) -> None:
         self._lease, self._store, self._claim, self._format = lease, lease.store, lease.claim, format
         self._head, self._status = head, status
         self._every, self._base_every, self._since_base = every, base_every, since_base
+        self._base_size, self._size_since_base = base_size, size_since_base
         self._keep, self._bases = keep, list(bases)
         self._parts: list[Any] = []
         self._oldest: float | None = None
-        self._urgent = False
+        self._urgent = self._is_closed = False
+        self._lock = threading.RLock()
+        """Held while parts are written; adding more needs no lock."""
+        self._adding = threading.Lock()
+        self._early: dict[int, Any] = {}
+        """Parts of ``watch`` that were written before they were added, by their ``id``."""
+        self._finished: Callable[[], list[Any] | None] = _nothing
+        self._watched = 0.0
+        self._is_timed = False
+        self._timer: FlushTimer | None = None
         self._supersteps: list[FoldedSuperstep[Any]] = []
         """Supersteps since the last commit."""
 
@@ -141,35 +168,85 @@ class Journal:
 
     def add(self, parts: Sequence[Any], *, urgent: bool = False) -> None:
         """Add parts of the running superstep; urgent ones become durable before further attempts begin."""
-        self._parts += parts
+        with self._adding:
+            if self._early:
+                parts = [part for part in parts if self._early.pop(id(part), None) is None]
+            self._parts.extend(parts)
         self._urgent |= urgent
         if self._oldest is None and parts:
-            self._oldest = time.monotonic()
+            self._note_oldest()
+
+    def watch(self, finished: Callable[[], list[Any] | None]) -> None:
+        """Write finished parts even if they cannot be added in time, as the master computes vertices itself.
+
+        ``finished()`` is called on a thread. It returns the parts that will be added, or None once none is computed.
+        """
+        self._finished, self._watched = finished, time.monotonic()
+        if not self._is_timed:
+            self._set_timer(FLUSH_AFTER)
+
+    def _note_oldest(self) -> None:
+        """Note that the parts must be written in a moment."""
+        self._oldest = time.monotonic()
+        if not self._is_timed:
+            self._set_timer(FLUSH_AFTER)
+
+    def _set_timer(self, seconds: float) -> None:
+        if self._timer is None:
+            self._timer = FlushTimer(self._flush_late)
+        self._is_timed = True
+        self._timer.set(seconds)
 
     @property
     def due(self) -> float | None:
         """When the parts must be flushed, on the monotonic clock; None if there are none."""
         return None if self._oldest is None else self._oldest + FLUSH_AFTER
 
-    def flush_if_due(self, at_once: bool = False) -> None:
-        """Flush if the parts are due or urgent, or if ``at_once`` is true."""
-        if self._oldest is None:
-            return
-        if at_once or self._urgent or time.monotonic() >= self._oldest + FLUSH_AFTER:
+    def flush_if_due(self) -> None:
+        """Flush if the parts are due or urgent."""
+        due = self.due
+        if due is not None and (self._urgent or time.monotonic() >= due):
             self.flush()
+
+    def _flush_late(self) -> None:
+        """Flush on the timer's thread; an error is raised by the next flush of the master, which is urgent then."""
+        with self._lock:
+            self._is_timed = False
+            if self._is_closed:
+                return
+            finished = self._finished()
+            times = [] if finished is None else [self._watched]
+            times += [] if self._oldest is None else [self._oldest]
+            left = min(times, default=math.inf) + FLUSH_AFTER - time.monotonic()
+            if left <= 0:
+                left = FLUSH_AFTER
+                with suppress(Exception):
+                    self._take_early()
+                    self.flush()
+            if times:
+                self._set_timer(left)
+
+    def _take_early(self) -> None:
+        """Add the finished parts before the master does."""
+        self._watched = time.monotonic()
+        with self._adding:
+            new = [part for part in self._finished() or () if id(part) not in self._early]
+            self._early.update((id(part), part) for part in new)
+            self._parts.extend(new)
 
     def flush(self, status: str | None = None) -> None:
         """Write the parts, and the run's status if one is given."""
-        parts = self._parts
-        if not parts and status is None:
-            self._clear()
-            return
-        try:
-            self._store.flush(self._claim, self._head + 1, self._format.pack(parts) if parts else [], status)
-        except BaseException:
-            self._urgent = True
-            raise
-        self._clear()
+        with self._lock:
+            parts = self._parts[:]
+            if parts or status is not None:
+                try:
+                    segments = self._format.pack(parts) if parts else []
+                    self._store.flush(self._claim, self._head + 1, segments, status)
+                    self._size_since_base += sum(map(len, segments))
+                except BaseException:
+                    self._urgent = True
+                    raise
+            self._clear(len(parts))
 
     def record(self, *parts: Any) -> None:
         """Make parts from outside durable before this returns; they are dropped if they cannot be written."""
@@ -177,18 +254,26 @@ class Journal:
             if isinstance(part, Answer):
                 self._store.answer(self._claim.run_id, self._head + 1, *part)
         others = [part for part in parts if not isinstance(part, Answer)]
-        self.add(others)
-        try:
-            self.flush()
-        except BaseException:
-            del self._parts[len(self._parts) - len(others) :]
-            raise
+        with self._lock:
+            self.add(others)
+            try:
+                self.flush()
+            except BaseException:
+                del self._parts[len(self._parts) - len(others) :]
+                raise
 
-    def _clear(self) -> None:
-        """Forget the parts, which are written; until then they are kept, whatever interrupts the writing."""
-        self._parts, self._oldest, self._urgent = [], None, False
+    def _clear(self, count: int) -> None:
+        """Forget the first parts, which are written; until then they are kept, whatever interrupts the writing."""
+        self._oldest, self._urgent = None, False
+        del self._parts[:count]
+        if self._parts:  # added meanwhile
+            self._note_oldest()
 
     # Between supersteps.
+
+    def until_commit(self, superstep: int) -> int:
+        """Return how many supersteps there are from this one to the next that is committed to the store."""
+        return self._every - superstep % self._every
 
     def commit(self, folded: FoldedSuperstep[Any], status: str) -> None:
         """Make a superstep durable and set the status of the run; repeating this changes nothing."""
@@ -200,7 +285,14 @@ class Journal:
         self._supersteps.append(folded)
         if status == "running" and (step + 1) % self._every:
             return
-        with_base = self._since_base + 1 >= self._base_every
+        with self._lock:
+            self._write_commit(step, status)
+        self._prune()
+
+    def _write_commit(self, step: int, status: str) -> None:
+        """Write the supersteps since the last commit."""
+        with_base = self._is_base_due()
+        written: PackedCommit | None = None
         try:
             written = self._format.pack_commit(self._supersteps, self._parts, with_base=with_base)
             self._store.commit(
@@ -213,23 +305,34 @@ class Journal:
                 blobs=written.blobs,
                 after=self._head,
             )
-            self._committed(step, status, with_base)
+            self._committed(step, status, written)
         except BaseException:
-            if self._is_committed(step):  # the connection was lost after the commit, or the program interrupted
-                self._committed(step, status, with_base)
+            if written and self._is_committed(step):  # the connection was lost afterwards, or the program interrupted
+                self._committed(step, status, written)
             else:
                 self._urgent = True
             raise
-        self._prune()
 
-    def _committed(self, step: int, status: str, with_base: bool) -> None:
+    def _is_base_due(self) -> bool:
+        """Whether the next commit has a base."""
+        if self._since_base + 1 < self._base_every:
+            return False
+        return (self._base_size or 0) <= max(SMALL_BASE, self._size_since_base)
+
+    def _committed(self, step: int, status: str, written: PackedCommit) -> None:
         """Note a commit; repeating it changes nothing."""
         if step <= self._head:
             return
-        self._clear()
+        self._clear(len(self._parts))
+        self._early.clear()
         self._supersteps.clear()
-        self._since_base = 0 if with_base else self._since_base + 1
-        if with_base and self._keep is not None and step not in self._bases:
+        self._since_base += 1
+        self._size_since_base += len(written.data) + sum(map(len, written.segments))
+        if written.base is not None:
+            self._since_base = self._size_since_base = 0
+            if self._base_size is not None:
+                self._base_size = len(written.base)
+        if written.base is not None and self._keep is not None and step not in self._bases:
             self._bases.append(step)
         self._head, self._status = step, status
 
@@ -251,6 +354,13 @@ class Journal:
         self.flush(status)
         self._status = status
 
+    def drop(self) -> None:
+        """Release the claim of a run that nobody refers to any more, without waiting; what is not written is lost."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.close(wait=False)
+        self._lease.drop()
+
     def close(self) -> None:
         """Write the parts and release the claim, so that any program may resume the run immediately."""
         try:
@@ -259,4 +369,7 @@ class Journal:
                 with suppress(FencedError, StoreError, AgentError):
                     self.flush("stopped" if self._status == "running" else None)
         finally:
+            self._is_closed = True
+            if self._timer is not None:
+                self._timer.close()
             self._lease.release()

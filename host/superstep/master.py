@@ -62,7 +62,10 @@ class Policy(Protocol[Order, Reports, PolicyChange]):
         """Block until the partitions have something to report, or until a time on the monotonic clock."""
 
     def judge(self, reports: Reports, journal: Journal | None) -> str:
-        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held."""
+        """Return ``COMMIT``, ``AGAIN`` to execute the rest, or the status in which the superstep is held.
+
+        Errors in reports that only folding finds may be found here, as failures of those who made them.
+        """
 
     def fold(self, reports: Reports, seconds: float) -> Iterable[FoldedSuperstep[PolicyChange]]:
         """Fold each superstep's reports; errors in them are raised here, before anything changes."""
@@ -166,8 +169,9 @@ class Master(Generic[Order, Reports, PolicyChange]):
         if verdict != COMMIT:
             self._rest(verdict)
             return
-        for folded in policy.fold(reports, perf_counter() - begin):
-            self._commit(folded)
+        steps = list(policy.fold(reports, perf_counter() - begin))
+        for folded in steps:
+            self._commit(folded, is_last=folded is steps[-1])
 
     def stop(self) -> None:
         """End the run at its next commit; may be called from a signal handler or another thread."""
@@ -208,12 +212,11 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self.close()
 
     def _limit(self) -> int:
-        """Return how many supersteps may be executed together: one if each commit is journalled."""
-        if self._journal is not None:
-            return 1
-        return sys.maxsize if self._max is None else self._max - self.superstep
+        """Return how many supersteps may be executed together: to the limit, or to the next commit in the store."""
+        left = sys.maxsize if self._max is None else self._max - self.superstep
+        return left if self._journal is None else min(left, self._journal.until_commit(self.superstep))
 
-    def _find_end(self, active: int | None, halted: bool) -> str | None:
+    def _find_end(self, active: int | None, halted: bool, *, may_stop: bool = True) -> str | None:
         """Return the status of a run that ends before the next superstep, or None if it continues."""
         if halted:
             return self._policy.status_of("halted")
@@ -221,12 +224,15 @@ class Master(Generic[Order, Reports, PolicyChange]):
             return self._policy.status_of("completed")
         if self._max is not None and self.superstep >= self._max:
             return self._policy.status_of("max_supersteps")
-        return "stopped" if self._stopping else None
+        return "stopped" if self._stopping and may_stop else None
 
-    def _commit(self, folded: FoldedSuperstep[PolicyChange]) -> None:
-        """Make a superstep durable, then visible to the partitions, then known to the observers."""
+    def _commit(self, folded: FoldedSuperstep[PolicyChange], *, is_last: bool) -> None:
+        """Make a superstep durable, then visible to the partitions, then known to the observers.
+
+        ``is_last``: whether it is the last of those executed together, where the partitions are.
+        """
         self.superstep = folded.superstep + 1
-        end = self._find_end(folded.active, folded.halted)
+        end = self._find_end(folded.active, folded.halted, may_stop=is_last)
         try:
             if self._journal is not None:
                 self._journal.commit(folded, end or "running")

@@ -23,8 +23,9 @@ FEW_EDGES = 4
 """Edges that one thread links of a long row whose other end may be known; most vertices join the largest component."""
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
-SAMPLE_STEPS = 2
-"""Steps from the end of a sampled edge towards the root of its tree; more of them save no memory traffic later."""
+SAMPLE_STEPS = 1
+"""Steps from the end of a sampled edge towards the root of its tree, each of which waits for memory twice; more of them
+neither save memory traffic later nor find the largest component more often."""
 CANDIDATES = 4
 """Lanes whose walks' ends may be chosen."""
 

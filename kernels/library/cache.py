@@ -39,8 +39,9 @@ _GRACE_SECONDS = 60
 _TRIM_SECONDS = 60
 """How long a process that saves entries does not look at the size of the cache again."""
 _CHECKSUM_SIZE = hashlib.sha256().digest_size
-_FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|bin|json)(?:\.tmp\.[0-9a-f]+)?")
-"""The files of an entry: Numba's index and data, or a value, and temporary files of interrupted writes."""
+_FILE_NAME = re.compile(r"(.+-[0-9a-f]{64})\.(?:nbi|\d+\.nbc|value|bin|json)(?:\.tmp\.[0-9a-f]+)?")
+"""The files of an entry: Numba's index and data, or a value, of this version or an earlier one; and temporary files of
+interrupted writes."""
 
 
 @functools.cache
@@ -142,7 +143,7 @@ def load_value(name: str) -> Any:
     with contextlib.suppress(Exception):
         path = _value_path(name)
         if path is not None:
-            value = _unsealed(path.read_bytes())
+            value = _unsealed(path.read_bytes(), name)
             with contextlib.suppress(OSError):  # the file is another user's
                 os.utime(path)
             return value
@@ -155,27 +156,34 @@ def save_value(name: str, value: Any) -> None:
     with contextlib.suppress(OSError):
         if path is not None:
             temporary = path.with_name(f"{path.name}.tmp.{secrets.token_hex(8)}")
-            temporary.write_bytes(_sealed(pickle.dumps(value)))
-            os.replace(temporary, path)
+            try:
+                temporary.write_bytes(_sealed(pickle.dumps(value), name))
+                os.replace(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
     _trim_if_due()
 
 
 def _value_path(name: str) -> Path | None:
     directory = cache_directory()
-    return None if directory is None else Path(directory, f"{name}.bin")
+    return None if directory is None else Path(directory, f"{name}.value")
 
 
-def _sealed(content: bytes) -> bytes:
-    """Return the content of a file: what to keep, followed by its checksum."""
-    return content + hashlib.sha256(content).digest()
+def _sealed(content: bytes, name: str = "") -> bytes:
+    """Return the content of a file: what to keep, followed by the checksum of it and of the entry's name."""
+    return content + _checksum(content, name)
 
 
-def _unsealed(stored: bytes) -> Any:
-    """Return the object that was pickled and sealed; raise ``ValueError`` if the file is damaged."""
+def _unsealed(stored: bytes, name: str = "") -> Any:
+    """Return the object that was pickled and sealed; raise ``ValueError`` if the file is damaged, or another one."""
     content, checksum = stored[:-_CHECKSUM_SIZE], stored[-_CHECKSUM_SIZE:]
-    if hashlib.sha256(content).digest() != checksum:
+    if _checksum(content, name) != checksum:
         raise ValueError("the file is damaged")
     return pickle.loads(content)
+
+
+def _checksum(content: bytes, name: str) -> bytes:
+    return hashlib.sha256(content + name.encode()).digest()
 
 
 class KernelCache(caching.FunctionCache):

@@ -34,14 +34,20 @@ _NO_VERTEX = np.uint32(0xFFFFFFFF)
 
 
 @device
-def _first_alike(key: Any, count: Any) -> Any:
-    """Return the first of ``count`` lanes with the same key as this lane."""
-    first, k = lane_number(), np.uint32(0)
-    while k < count:
+def _first_alike(key: Any, lanes: Any) -> Any:
+    """Return the first of some ``lanes``, among which is this one, with the same key as this lane."""
+    first = np.uint32(lane_number())
+    while lanes != np.uint32(0):
+        k = np.uint32(cuda.ffs(lanes) - 1)
+        lanes = np.uint32(lanes & np.uint32(lanes - np.uint32(1)))
         if shuffle(key, k) == key:
-            first = min(first, k)
-        k = np.uint32(k + np.uint32(1))
+            first = np.uint32(min(first, k))
     return first
+
+
+@device
+def _has_several(lanes: Any) -> Any:
+    return cuda.popc(lanes) > 1
 
 
 def _make_spread(offset: Any) -> Any:
@@ -52,9 +58,9 @@ def _make_spread(offset: Any) -> Any:
 
     @device
     def spread(begin: Any, length: Any) -> Any:
-        lane = lane_number()
+        lane = np.uint32(lane_number())
         busy = np.uint32(cuda.ballot_sync(ALL, length != np.uint32(0)))
-        if busy & np.uint32(busy - np.uint32(1)) == np.uint32(0):
+        if not _has_several(busy):
             owner = np.uint32(np.uint32(cuda.ffs(busy) - 1) & np.uint32(WARP - 1))
             return owner, offset(shuffle(begin, owner) + offset(lane)), shuffle(length, owner)
         upto = sum_up_to(length)
@@ -127,20 +133,30 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     change = make_change(device, functions, bits_of_float, always=False)
 
     @device
-    def combine_alike(has_message: Any, key: Any, message: Any, total: Any) -> Any:
+    def combine_alike(has_message: Any, v: Any, message: Any) -> Any:
         """Combine the messages to each vertex on the first lane with one; return whether this is such a lane."""
-        first, lane = lane_number(), lane_number()
-        if total > np.uint32(1):
-            first = _first_alike(key, total)
         combined = combine(identity, message)
-        others = np.uint32(cuda.ballot_sync(ALL, has_message and first != lane))
-        while others != np.uint32(0):
-            k = np.uint32(cuda.ffs(others) - 1)
-            others = np.uint32(others & np.uint32(others - np.uint32(1)))
-            target, one = shuffle(first, k), shuffle(message, k)
-            if target == lane:
-                combined = combine(combined, one)
-        return has_message and first == lane and differs(combined, identity), combined
+        lanes = np.uint32(cuda.ballot_sync(ALL, has_message))
+        if _has_several(lanes):
+            lane = np.uint32(lane_number())
+            first = _first_alike(v if has_message else _NO_VERTEX, lanes)
+            others = np.uint32(cuda.ballot_sync(ALL, has_message and first != lane))
+            while others != np.uint32(0):
+                k = np.uint32(cuda.ffs(others) - 1)
+                others = np.uint32(others & np.uint32(others - np.uint32(1)))
+                target, one = shuffle(first, k), shuffle(message, k)
+                if target == lane:
+                    combined = combine(combined, one)
+            has_message = has_message and first == lane
+        return has_message and differs(combined, identity), combined
+
+    @device
+    def receiver(indices: Any, e: Any, total: Any) -> Any:
+        """Return the end of this lane's edge, if it has one."""
+        v = np.uint32(0)
+        if np.uint32(lane_number()) < total:
+            v = indices[e]
+        return v
 
     @device
     def warp_chain(
@@ -156,52 +172,55 @@ def make_warp_chain(functions: Functions, arrays: ArrayTypes) -> Any:
     ) -> Any:
         begins, ends, indices, weights = rows
         out_degrees, in_degrees, parameters, values = vertices
-        lane = lane_number()
+        lane = np.uint32(lane_number())
         u, begin, length = np.uint32(0), offset(0), np.uint32(0)
         if lane < np.uint32(active):
             u = queue[lane]
             begin, length = row_range(begins, ends, u)
         value = get(values, u)
         owner, e, total = spread(begin, length)
-        edges, has_hub = np.int64(total), False
+        v = receiver(indices, e, total)
+        place = np.uint32(np.uint32(ROW + row * FIGURES) + lane)
         while True:
-            v = np.uint32(0)
-            if lane < total:
-                v = indices[e]
             state = (out_degrees, in_degrees, superstep + row - 1, parameters)
             message = message_of((u, value, length), owner, total, e, weights, state)
             has_message = lane < total and differs(message, identity)
-            begin, length, out_degree, in_degree = offset(0), np.uint32(0), np.int64(0), np.int64(0)
+            begin, end = offset(0), offset(0)
             # What the lanes have written in the superstep before is visible to all of them.
             cuda.syncwarp()
             if has_message:
-                value, (begin, length) = get(values, v), row_range(begins, ends, v)
-                out_degree, in_degree = np.int64(out_degrees[v]), np.int64(in_degrees[v])
-            cuda.syncwarp()
-            key = v if has_message else _NO_VERTEX
-            has_message, message = combine_alike(has_message, key, message, total)
-            is_active, u = False, v
-            if has_message:
-                ctx = context(v, superstep + row, len(out_degrees), out_degree, in_degree, parameters)
+                value, begin, end = get(values, v), offset(begins[v]), offset(ends[v])
+                ctx = context(v, superstep + row, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
                 has_message = accepts(value, ctx)
-                if has_message:
-                    is_active, value = change(value, message, ctx)
-                    put(values, v, value)
-            if not is_active:
-                length, out_degree = np.uint32(0), np.int64(0)
+            cuda.syncwarp()
+            has_message, message = combine_alike(has_message, v, message)
+            is_active, u, degree = False, v, offset(0)
+            if has_message:
+                ctx = context(v, superstep + row, len(out_degrees), out_degrees[v], in_degrees[v], parameters)
+                is_active, value = change(value, message, ctx)
+                put(values, v, value)
+            if is_active:
+                degree = offset(end - begin)
             among = np.uint32(cuda.ballot_sync(ALL, is_active))
-            applied = cuda.popc(np.uint32(cuda.ballot_sync(ALL, has_message)))
-            has_hub = np.uint32(cuda.ballot_sync(ALL, out_degree > HUB_EDGES)) != np.uint32(0)
+            applied = np.uint32(cuda.ballot_sync(ALL, has_message))
+            has_hub = np.uint32(cuda.ballot_sync(ALL, degree > offset(HUB_EDGES))) != np.uint32(0)
+            length = np.uint32(degree)
             owner, e, total = spread(begin, length)
-            edges = shuffle(sum_of_warp(out_degree), 0) if has_hub else np.int64(total)
-            active = np.int64(cuda.popc(among))
-            if lane == np.uint32(0):
-                at = np.uint32(ROW + row * FIGURES)
-                control[at], control[np.uint32(at + np.uint32(1))] = active, edges
-                control[np.uint32(at + np.uint32(2))] = applied
+            # Loaded before the figures are written, and in vain if this was the last superstep.
+            v = receiver(indices, e, total)
+            active, edges = np.int64(cuda.popc(among)), np.int64(total)
+            if lane < np.uint32(FIGURES):
+                applications = np.int64(cuda.popc(applied))
+                control[place] = active if lane == np.uint32(0) else edges if lane == np.uint32(1) else applications
+            place = np.uint32(place + np.uint32(FIGURES))
             row += 1
-            if active == 0 or has_hub or edges > most or row == limit:
+            # One condition: each branch costs as much as several additions.
+            if (active == 0) | has_hub | (edges > most) | (row == limit):
                 break
+        if has_hub:
+            edges = shuffle(sum_of_warp(np.int64(degree)), 0)
+            if lane == np.uint32(0):
+                control[np.uint32(ROW + row * FIGURES - (FIGURES - 1))] = edges
         if is_active:
             below = np.uint32(among & np.uint32(bit(lane) - np.uint32(1)))
             queue[np.uint32(cuda.popc(below))] = u

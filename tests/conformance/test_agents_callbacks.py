@@ -9,7 +9,6 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import TopK, Vertex
-from gpu_pregel.errors import AgentError
 from tests.agents import FEW, ONCE, values
 from tests.host.agents.workers.worker_programs import children
 
@@ -44,34 +43,44 @@ def test_exceptions_of_functions_in_the_master(what: str, workers: int) -> None:
     assert children() == before
 
 
+def no_data(a: Any, b: Any) -> Any:
+    return object() if "one" in (a, b) else a + b
+
+
 @FEW
 @pytest.mark.parametrize(
     ("combine", "error"),
     [
-        ("min", "cannot fold the contributions: TypeError: '<' not supported"),
-        ("sum", "cannot fold the contributions: TypeError"),
-        (wrong, "cannot fold the contributions: OurError: raised by the user's function"),
-        (lambda a, b: object(), "has a result that is not data: its result is of type object"),
+        ("min", "cannot fold the contribution: TypeError: '<' not supported"),
+        ("sum", "cannot fold the contribution: TypeError"),
+        (TopK(1), "cannot fold the contribution: TypeError"),
+        (lambda a, b: a + b, "cannot fold the contribution: TypeError"),
+        (no_data, "has a result that is not data: its result is of type object"),
     ],
-    ids=["min", "sum", "raises", "no data"],
+    ids=["min", "sum", "top", "function", "no data"],
 )
-def test_aggregators_that_cannot_fold_are_named_and_change_nothing(combine: Any, error: str, workers: int) -> None:
+def test_contributions_that_cannot_be_folded_fail_their_vertices(combine: Any, error: str, workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value = ctx.superstep
         ctx.aggregate("fine", 1)
         if ctx.superstep == 1:
-            ctx.aggregate("wrong", 1 if ctx.vertex_id else "one")
+            ctx.aggregate("wrong", "one" if ctx.vertex_id in (2, 4, 5) else 1)
             ctx.vote_to_halt()
 
-    aggregators = {"fine": "sum", "wrong": combine}
-    with agents.start([Vertex(0), Vertex(1)], compute, workers=workers, aggregators=aggregators, retry=ONCE) as run:
+    options: dict[str, Any] = {"workers": workers, "aggregators": {"fine": "sum", "wrong": combine}, "retry": ONCE}
+    vertices = [Vertex(k) for k in range(7)]
+    with agents.start(vertices, compute, **options) as run:
         assert run.step()
-        for _ in range(2):
-            with pytest.raises(AgentError, match=f"aggregator 'wrong' in superstep 1 {error}"):
-                run.step()
-            assert (run.status, run.result().superstep) == ("running", 1)
-            assert run.result().aggregates["fine"] == 2
-            values(run.result(), {0: 0, 1: 0})
+        assert not run.step()
+        held = run.result()
+        assert (held.status, held.superstep, list(held.failed)) == ("failed", 1, [2, 4, 5])
+        assert all(one.text.startswith(f"aggregator 'wrong' {error}") for one in held.failed.values())
+        assert all("Traceback" in one.traceback or "CodecError" in one.traceback for one in held.failed.values())
+        assert held.aggregates["fine"] == 7
+    result = agents.run(vertices, compute, **options, on_failure="continue")
+    assert list(result.failed) == [2, 4, 5]
+    assert result.aggregates == {"fine": 4, "wrong": {TopK(1): [1], "min": 1}.get(combine, 4)}
+    values(result, {k: 0 if k in (2, 4, 5) else 1 for k in range(7)})
 
 
 @FEW

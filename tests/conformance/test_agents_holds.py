@@ -13,6 +13,7 @@ from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.agents import stored_runs as _stored
 from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.ledger import Ledger
 from tests.agents import FEW, ONCE, logged, result_bytes
 from tests.stores import Open
 
@@ -169,8 +170,47 @@ def test_a_vertex_that_will_be_retried_is_not_reported_as_failed(opened: Open) -
     assert seen == [(1, []), (2, []), (3, [])] * 2
     # Another limit applies to failed vertices; it is recorded with the next attempt.
     with pytest.raises(AgentsFailedError):
-        gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0))
+        gp.agents.resume(opened(), "run", compute, retry=RetryPolicy(attempts=5, wait=0), override="retry")
     assert seen[6:] == [(4, ["fails"]), (5, [])]
+
+
+@pytest.mark.parametrize(("on_failure", "release"), [("continue", "this"), ("continue", "older"), ("raise", "this")])
+def test_failures_that_a_lower_limit_makes_final_are_recorded(
+    opened: Open, on_failure: str, release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program ends between two attempts, and the next one permits no more; older ones recorded only the commit."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "fails":
+            raise OSError("broken")
+        ctx.vote_to_halt()
+
+    def interrupt(event: Any) -> None:
+        if event.kind == "retry":
+            raise KeyboardInterrupt
+
+    vertices = [Vertex("fails"), Vertex("good")]
+    with (
+        gp.agents.start(
+            vertices, compute, store=opened(), run_id="run", observer=interrupt, on_failure=on_failure
+        ) as agents,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        agents.step()
+    assert gp.agents.state_at(opened(), "run").failed == {}
+    if release == "older":
+        apply = Ledger.apply_attempts
+        monkeypatch.setattr(Ledger, "apply_attempts", lambda *arguments: apply(*arguments)[:0])
+    options: dict[str, Any] = {"retry": ONCE, "override": "retry"}
+    with gp.agents.reopen(opened(), "run", compute, **options) as agents:
+        while agents.step():
+            pass
+        result = agents.result()
+    assert (result.status, list(result.failed)) == ({"continue": "partial", "raise": "failed"}[on_failure], ["fails"])
+    with gp.agents.reopen(opened(), "run", compute, **options) as agents:
+        assert agents.result().failed == result.failed
+    found = gp.agents.state_at(opened(), "run")
+    assert (found.status, found.failed) == (result.status, result.failed)
 
 
 # Questions and answers

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 import gpu_pregel.agents as agents
-from gpu_pregel.agents import Edge, Vertex
-from gpu_pregel.errors import AgentError
-from tests.agents import ONCE, WORKERS, check, values
+from gpu_pregel.agents import Edge, RetryPolicy, Vertex
+from gpu_pregel.errors import AgentsFailedError
+from tests.agents import ONCE, WITHOUT_WAIT, WORKERS, check, values
+
+TWICE = RetryPolicy(attempts=2, wait=0)
 
 
 def scripted(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
@@ -86,37 +88,134 @@ def test_removing_missing_vertices_and_edges_is_no_error(workers: int) -> None:
 
 CONFLICTS: list[Any] = [
     pytest.param(
-        {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]}, r"vertex .n..*is added 2 times", id="twice"
+        {"a": [("add_vertex", "n", 1)], "b": [("add_vertex", "n", 2)]},
+        "vertex 'n' is added 2 times",
+        "ab",
+        "",
+        id="twice",
     ),
-    pytest.param({"a": [("add_vertex", "b", 1)]}, r"vertex 'b'.*already exists", id="there"),
-    pytest.param({"a": [("add_edge", "n", "a")]}, r"vertex 'n'.*does not exist", id="edge of missing"),
+    pytest.param({"a": [("add_vertex", "b", 1)]}, "vertex 'b' is added, but already exists", "a", "", id="there"),
+    pytest.param({"b": [("add_edge", "n", "a")]}, "vertex 'n' does not exist", "b", "", id="edge of missing"),
     pytest.param(
-        {"a": [("remove_vertex", "b"), ("add_edge", "b", "a")]},
-        r"vertex 'b'.*does not exist",
+        {"a": [("remove_vertex", "c")], "b": [("add_edge", "c", "a")]},
+        "vertex 'c' does not exist",
+        "b",
+        "c",
         id="edge of removed",
     ),
-    pytest.param({"a": [("send", "n", 1)]}, r"vertex 'a' sent a message.*to 'n'.*on_missing", id="message to missing"),
+    pytest.param({"a": [("send", "n", 1)]}, "sent a message to 'n', which does", "a", "", id="message to missing"),
     pytest.param(
-        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]}, r"'a' sent.*to 'b'", id="message to removed"
+        {"a": [("send", "b", 1)], "b": [("remove_vertex", "b")]},
+        "sent a message to 'b', which does not exist",
+        "a",
+        "b",
+        id="message to removed",
     ),
 ]
+"""Requests, and the vertices that fail and that are removed."""
 
 
-@pytest.mark.parametrize("workers", [0, 2])  # computed in the master
-@pytest.mark.parametrize(("script", "error"), CONFLICTS)
-def test_conflicts_name_vertex_and_superstep_and_change_nothing(script: Any, error: str, workers: int) -> None:
+def conflicting(script: Any) -> Any:
+    """The first two attempts of superstep 1 make the requests of a script; the value is the sum of attempts."""
+
     def compute(ctx: Any) -> None:
-        ctx.value += 1
-        if ctx.superstep == 1:
+        ctx.value += ctx.attempt
+        ctx.aggregate("count", 1)
+        if ctx.superstep == 1 and ctx.attempt < 3:
             for name, *arguments in script.get(ctx.vertex_id, ()):
                 getattr(ctx, name)(*arguments)
 
-    with agents.start([Vertex("a", 0), Vertex("b", 0)], compute, workers=workers) as run:
+    return compute
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(("script", "error", "refused", "removed"), CONFLICTS)
+def test_a_conflict_fails_the_vertices_that_asked(
+    script: Any, error: str, refused: str, removed: str, workers: int
+) -> None:
+    vertices = [Vertex(name, 0, halted=name == "c") for name in "abc"]
+    options: dict[str, Any] = {"workers": workers, "aggregators": {"count": "sum"}, "max_supersteps": 2}
+    with agents.start(vertices, conflicting(script), **options, retry=TWICE) as run:
         assert run.step()
-        with pytest.raises(AgentError, match=f"(?s){error}") as caught:
-            run.step()
-        assert "superstep 1" in str(caught.value)
-        check(run.result(), ("a", 1, [], False), ("b", 1, [], False))
+        for _ in range(2):
+            assert not run.step()
+            held = run.result()
+            assert (held.status, held.superstep, "".join(held.failed)) == ("failed", 1, refused)
+            assert all(one[:3] == (1, "request", "AgentError") for one in held.failed.values())
+            assert all(one.text.startswith(error) for one in held.failed.values())
+            values(held, {"a": 1, "b": 1, "c": 0})
+            run.retry()
+    kept = {"a": 2, "b": 2, "c": 0}
+    for name in removed:
+        del kept[name]
+    options |= {"on_failure": "continue", "on_limit": "return"}
+    partial = agents.run(vertices, conflicting(script), **options, retry=TWICE)
+    values(partial, kept | dict.fromkeys(refused, 1))  # without what the refused attempts have computed
+    assert "".join(partial.failed) == refused
+    assert [name for name, vertex in partial.vertices.items() if vertex.halted and name != "c"] == list(refused)
+    assert partial.aggregates == {"count": 2 - len(refused)}
+    whole = agents.run(vertices, conflicting(script), **options, retry=WITHOUT_WAIT)
+    values(whole, kept | dict.fromkeys(refused, 4))
+    assert (whole.failed, whole.aggregates, whole.trace[1]["retries"]) == ({}, {"count": 2}, 2 * len(refused))
+
+
+def test_only_the_cause_of_a_conflict_fails() -> None:
+    """What depends on the request of a failed vertex fails in turn; independent vertices do not."""
+
+    def compute(ctx: Any) -> None:
+        ctx.value = "computed"
+        if ctx.vertex_id in ("adds", "adds too"):
+            ctx.add_vertex("new", ctx.vertex_id)
+        elif ctx.vertex_id == "links":
+            ctx.add_edge("new", "links")
+        elif ctx.vertex_id == "sends":
+            ctx.send("new", 1)
+        ctx.vote_to_halt()
+
+    vertices = [Vertex(name) for name in ("adds", "links", "other", "sends", "adds too")]
+    with pytest.raises(AgentsFailedError) as caught:
+        agents.run(vertices, compute, retry=ONCE)
+    assert list(caught.value.result.failed) == ["adds", "adds too"]
+    result = agents.run(vertices, compute, retry=ONCE, on_failure="continue")
+    assert list(result.failed) == ["adds", "links", "sends", "adds too"]
+    values(result, {"adds": None, "links": None, "other": "computed", "sends": None, "adds too": None})
+
+
+@pytest.mark.parametrize("missing", ["create", "drop"])
+def test_edges_of_missing_vertices(missing: str) -> None:
+    """As messages to them: they create the vertex, or are dropped."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0 and ctx.vertex_id == "a":
+            ctx.remove_vertex("b")
+            ctx.add_edge("b", "a", 2)
+            ctx.add_edge("new", "a", 3)
+            ctx.add_edge("new", "nowhere")
+        ctx.value = ctx.superstep
+        ctx.vote_to_halt()
+
+    result = agents.run([Vertex("a"), Vertex("b", edges=["a"])], compute, on_missing=missing)
+    created = [("b", 1, [("a", 2)], True), ("new", 1, [("a", 3), ("nowhere", 1)], True)]
+    check(result, ("a", 0, [], True), *(created if missing == "create" else []))
+
+
+def test_removing_the_recipient_of_a_message_from_outside_fails() -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "a":
+            ctx.interrupt()
+            ctx.remove_vertex("b")
+        ctx.value = ctx.messages
+        ctx.vote_to_halt()
+
+    with agents.start([Vertex("a"), Vertex("b")], compute, retry=ONCE, on_failure="continue") as run:
+        assert not run.step()
+        run.send("b", "from outside")
+        run.answer("a", None)
+        while run.step():
+            pass
+        result = run.result()
+        assert "'b', which does not exist" in result.failed["a"].text
+        values(result, {"a": None, "b": ["from outside"]})
 
 
 @WORKERS
@@ -127,11 +226,11 @@ def test_an_edge_to_a_missing_vertex_is_allowed_until_a_message_follows_it(worke
         elif ctx.superstep == 2:
             ctx.send_to_neighbors(1)
 
-    with agents.start([Vertex("a")], compute, workers=workers) as run:
+    with agents.start([Vertex("a")], compute, workers=workers, retry=ONCE) as run:
         assert run.step()
         assert run.step()
-        with pytest.raises(AgentError, match=r"vertex 'a' sent a message in superstep 2 to 'nowhere'"):
-            run.step()
+        assert not run.step()
+        assert run.result().failed["a"].text.startswith("sent a message to 'nowhere'")
 
 
 @pytest.mark.parametrize("workers", [0, 2])  # computed in the master
@@ -184,8 +283,8 @@ def test_resolve(answer: str, workers: int) -> None:
 )
 def test_invalid_results_of_resolve(nonsense: Any, error: str) -> None:
     script = {"a": [("add_vertex", "n", 1)]}
-    with pytest.raises(AgentError, match=rf"vertex 'n' in superstep 0 cannot be added: {error}.*return a Vertex"):
-        agents.run([Vertex("a", 0)], scripted(script), resolve=nonsense)
+    with pytest.raises(AgentsFailedError, match=rf"vertex 'n' cannot be added: {error}.*return a Vertex"):
+        agents.run([Vertex("a", 0)], scripted(script), resolve=nonsense, retry=ONCE)
 
 
 @WORKERS

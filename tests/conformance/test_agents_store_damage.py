@@ -191,7 +191,7 @@ def plants(mark: Path) -> list[bytes]:
         kind = make_dataclass("Kind", ["args"])
         codec_types.register(kind, name)
         planted.append(encode(kind(f"mkdir {mark}")))
-        codec_types._remove(codec_types._by_name[name])
+        codec_types._remove(codec_types.by_name[name])
     valid = encode((1, "x", [b"y"], {"z": 2.5}))
     planted += [bytes([tag]) + valid for tag in range(256)]
     return planted
@@ -290,8 +290,9 @@ def test_planted_values_are_data_or_refused(tmp_path: Path) -> None:
         store.release(claim)
         try:
             repr(gp.agents.state_at(store, run_id).values)
-        except CodecError:
-            with pytest.raises((AgentsFailedError, CodecError)):  # CodecError for the messages of a failed vertex
+        except (CodecError, StoreError):  # StoreError for a difference
+            # CodecError for the messages of a failed vertex
+            with pytest.raises((AgentsFailedError, CodecError, StoreError)):
                 gp.agents.resume(store, run_id, compute)
         modules = modules or set(sys.modules)
         check_nothing_happened(mark, modules)

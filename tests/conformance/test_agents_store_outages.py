@@ -51,7 +51,7 @@ def test_a_run_continues_when_the_store_is_available_again(
     path: Path, grown: bytes, fault: str, step: int, elsewhere: bool
 ) -> None:
     problem = {"locked": "is in use by another program", "full": "has no space left"}[fault]
-    with gp.SQLiteStore(path, busy_timeout=0.05) as store, closing(sqlite3.connect(path)) as other:
+    with gp.SQLiteStore(path, patience=0.05) as store, closing(sqlite3.connect(path)) as other:
 
         def limit(pages: int) -> None:
             store._database.query(f"PRAGMA max_page_count = {pages}", ())

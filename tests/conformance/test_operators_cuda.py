@@ -274,6 +274,7 @@ def test_plain_writes_that_race_are_reported(mode: Any) -> None:
         gp.process_edges(overwrite, frontier, [frontier.full(-1, np.int64)], mode=mode)
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_a_superstep_is_a_few_launches_and_one_readback() -> None:
     device: Any = get_device("emulated")
     n = 1000

@@ -33,6 +33,7 @@ from gpu_pregel.host.agents.codec.format import (
     ZERO,
     DataTooLargeError,
     InvalidDataError,
+    check_hashes,
     depth_error,
 )
 
@@ -238,10 +239,11 @@ def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:
     if n <= 64 and list(map(type, keys)).count(str) == n:
         block = _keys.get(keys)
         if block is None:
-            block = _remember_keys(keys, _key_block(keys, out, depth))
+            block = _remember_keys(keys, write_key_block(keys, out, depth))
         out.append(block)
     else:
-        out.append(_key_block(keys, out, depth))
+        check_hashes(keys)
+        out.append(write_key_block(keys, out, depth))
     try:
         write_items(tuple(x.values()), out, depth)
     except InvalidDataError as error:
@@ -249,7 +251,8 @@ def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:
         raise
 
 
-def _key_block(keys: tuple[Any, ...], out: Output, depth: int) -> bytes:
+def write_key_block(keys: tuple[Any, ...], out: Output, depth: int) -> bytes:
+    """Return the bytes of a dict before its values."""
     try:
         block = write_separately(keys, out, depth)
     except InvalidDataError as error:
@@ -271,6 +274,7 @@ def _set_writer(tag: int) -> Writer:
     def write(x: Collection[Any], out: Output, depth: int) -> None:
         if depth == 0:
             raise depth_error()
+        check_hashes(x)
         elements: list[bytes] = []
         size = 0
         for element in x:

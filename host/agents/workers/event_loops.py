@@ -7,30 +7,16 @@ import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.executor import Executor
 
 GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
-
-T = TypeVar("T")
-
-
-def run_until_complete(loop: asyncio.AbstractEventLoop, task: asyncio.Task[T], *ends: type[BaseException]) -> T:
-    """Run a loop until ``task`` is done, even if other tasks raise one of ``ends``.
-
-    A task that raises SystemExit, for example, stops its loop. The tasks that await it continue when the loop does.
-    """
-    while True:
-        try:
-            return loop.run_until_complete(task)
-        except ends:
-            if task.done():
-                return task.result()
 
 
 class AsyncAttempts:
@@ -48,22 +34,24 @@ class AsyncAttempts:
         self._abandon_after = None if timeout is None else timeout + GRACE
         self._places = asyncio.Semaphore(executor.max_concurrency)
         self._loop = asyncio.get_running_loop()
-        self._running: dict[asyncio.Task[Outcome], Task] = {}
-        self._outcomes: list[Outcome] = []
+        self._running: dict[asyncio.Task[None], Task] = {}
+        self.outcomes: list[Outcome] = []
+        """Outcomes that have not been taken."""
         self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
 
     def begin(self, batch: Batch) -> None:
         """Start the attempts of a batch."""
+        self._executor.check_step(batch.step)
         for fields in batch.tasks:
             task = Task(*fields)
-            attempt = self._loop.create_task(self._attempt(task, batch))
+            attempt = AttemptTask(self._attempt(task, batch), self._loop, task)
             self._running[attempt] = task
             attempt.add_done_callback(self._on_end)
 
     async def wait(self, until: float | None) -> None:
         """Wait until an attempt has ended, or until a time on the monotonic clock."""
-        if not self._outcomes:
+        if not self.outcomes:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)
@@ -73,7 +61,7 @@ class AsyncAttempts:
 
     def take_outcomes(self) -> list[Outcome]:
         """Return the outcomes since the last call."""
-        outcomes, self._outcomes = self._outcomes, []
+        outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
     async def cancel(self) -> None:
@@ -84,20 +72,25 @@ class AsyncAttempts:
         if self._running:
             await asyncio.wait(self._running, timeout=GRACE)
 
-    async def _attempt(self, task: Task, batch: Batch) -> Outcome:
+    async def _attempt(self, task: Task, batch: Batch) -> None:
         async with self._places:
-            return await self._executor.execute_async(task, batch, self._abandon_after)
+            outcome = await self._executor.execute_async(task, batch, self._abandon_after)
+        self._end(asyncio.current_task(), outcome)
 
-    def _on_end(self, attempt: asyncio.Task[Outcome]) -> None:
-        """Keep the outcome; an attempt that code on the loop has cancelled fails."""
-        task = self._running.pop(attempt)
-        error: BaseException | None = None
-        if attempt.cancelled():
-            outcome = self._executor.fail(task, asyncio.CancelledError("the attempt's task was cancelled"))
-        elif (error := attempt.exception()) is None:
-            outcome = attempt.result()
-        if error is None and not self._is_stopped:
-            self._outcomes.append(outcome)
+    def _end(self, attempt: Any, outcome: Outcome) -> None:
+        """Keep the outcome at once, as another attempt may block the loop."""
+        del self._running[attempt]
+        if not self._is_stopped:
+            self.outcomes.append(outcome)
+
+    def _on_end(self, attempt: asyncio.Task[None]) -> None:
+        """Wake the master; an attempt that code on the loop has cancelled fails."""
+        error = None if attempt.cancelled() else attempt.exception()
+        if error is not None:
+            self._running.pop(attempt, None)
+        elif attempt in self._running:
+            cancelled = asyncio.CancelledError("the attempt's task was cancelled")
+            self._end(attempt, self._executor.fail(self._running[attempt], cancelled))
         if self._wakeup is not None and not self._wakeup.done():
             self._wakeup.set_result(None) if error is None else self._wakeup.set_exception(error)
 
@@ -139,6 +132,7 @@ class OwnEventLoop:
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
         self._loop = self._runner.get_loop()
+        guard(self._loop)
         self._pool: ThreadPoolExecutor | None = None
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import changed_size
 from gpu_pregel.host.agents.context import Context
+from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
+from gpu_pregel.host.agents.records import UNREADABLE, Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
 
 if TYPE_CHECKING:
     from asyncio import Timeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
+_MAX_TEXT, _MAX_NAME = 1 << 16, 200
+"""Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -37,20 +41,35 @@ class Executor:
         self._options = options
         self._fatal = (KeyboardInterrupt,) if interruptible else ()
         self._staged: dict[Id, Record] = {}
+        self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
+        self._step: int | None = None
+        """The superstep before which the vertices are; None until the first batch or commit."""
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""
         return self._is_async[batch.function]
 
-    def load(self, vertices: dict[Id, VertexData]) -> None:
-        """Take ownership of committed vertices."""
-        self.vertices = vertices
+    def load(self, vertices: dict[Id, VertexData], step: int | None = None) -> None:
+        """Take ownership of the vertices before a superstep, by default that of the first batch."""
+        self.vertices, self._step = vertices, step
         self._staged.clear()
+        self._kept_values.clear()
+
+    def check_step(self, step: int) -> None:
+        """Refuse to compute or commit any superstep but the next one."""
+        if self._step is None:
+            self._step = step
+        if step != self._step:
+            raise AgentError(
+                f"superstep {step} was submitted to vertices before superstep {self._step}: the run must not continue "
+                f"with them; report this"
+            )
 
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
-        options, vertices = self._options, self.vertices
+        self.check_step(batch.step)
+        options, vertices, kept_values = self._options, self._vertices(batch), self._kept_values
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
@@ -59,7 +78,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, options)
+                context = Context(vertices[task.id], task, batch, options, kept_values)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
@@ -73,13 +92,15 @@ class Executor:
         """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds."""
         import asyncio
 
-        context = Context(self.vertices[task.id], task, batch, self._options)
+        from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
+
+        context = Context(self._vertices(batch)[task.id], task, batch, self._options, self._kept_values)
         limit = asyncio.timeout(self._options.timeout)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
             error = await call
         else:
-            attempt = asyncio.create_task(call)
+            attempt = AttemptTask(call, asyncio.get_running_loop(), task)
             try:
                 await asyncio.wait((attempt,), timeout=abandon_after)
             except asyncio.CancelledError:
@@ -94,15 +115,27 @@ class Executor:
             error = attempt.result()
         return self._outcome(task, context, error, late=error is not None and limit.expired())
 
+    def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
+        """Return the vertices of a batch, and others."""
+        if not batch.guests:
+            return self.vertices
+        from collections import ChainMap
+
+        return ChainMap(batch.guests, self.vertices)
+
     def fail(self, task: Task, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that ended without one."""
         return self._outcome(task, None, error)
 
     async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
+        from asyncio import current_task, sleep
+
         try:
             async with limit:
                 result = await compute(context)
+                if current_task().cancelling():  # type: ignore[union-attr]
+                    await sleep(0)  # raises a cancellation that the function has requested and not seen
                 if result is not None:
                     _refuse_result(result)
         except self._fatal:
@@ -113,6 +146,11 @@ class Executor:
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """Return the outcome of an attempt that returned, or raised ``error``."""
+        if self._kept_values.is_staging:  # by an attempt whose record has been dropped
+            self._kept_values.unstage(task.id)
+        if context is not None and context.unreadable is not None:
+            self._staged.pop(task.id, None)
+            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
@@ -124,10 +162,13 @@ class Executor:
                     record = record._replace(mutations=decode(encode(record.mutations)))
                 self._staged[task.id] = record
                 return _new_outcome((task.id, task.attempt, "completed", record))
-            except Exception as raised:
+            except self._fatal:
+                raise
+            except BaseException as raised:  # of a method of the user's types, for example
                 error = raised
         assert error is not None
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
+        self._kept_values.unstage(task.id)
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -142,26 +183,41 @@ class Executor:
             kind = "limit"
         return Failure(
             kind,
-            type(error).__qualname__,
-            _text(error),
-            _trace(error),
+            type(error).__qualname__[:_MAX_NAME],
+            text_of(error, self._options.max_record),
+            trace_of(error, self._options.max_record),
             kind != "data" and self._options.retry.matches(error),
         )
 
-    def commit(self, change: Change) -> None:
-        """Apply the staged records, then ``change``."""
+    def commit(self, step: int, change: Change) -> None:
+        """Apply the staged records of a superstep, then ``change``; repeating this changes nothing."""
+        if self._step is not None and step < self._step:
+            return
+        self.check_step(step)
+        values = self._kept_values
         for vertex_id, record in self._staged.items():
             vertex = self.vertices.get(vertex_id)
             if vertex is not None:
                 vertex.halted = record.halted
-                if record.value is not None:
-                    vertex.value = record.value
+                if record.value is not None or values.is_staging:
+                    vertex.value = values.commit(vertex_id, vertex.value, record.value)
+            else:  # of another partition
+                values.unstage(vertex_id)
         self._staged.clear()
+        values.end_commit()
         for vertex_id in change.halt:
             self.vertices[vertex_id].halted = True
         for vertex_id in change.remove:
             self.vertices.pop(vertex_id, None)
+            values.forget(vertex_id)
+        for vertex_id in change.set:
+            values.forget(vertex_id)
         self.vertices.update(change.set)
+        self._step = step + 1
+
+
+def _unreadable(error: CodecError) -> Failure:
+    return Failure(UNREADABLE, type(error).__qualname__, text_of(error), trace_of(error), False)
 
 
 class RecordTooLargeError(Exception):
@@ -169,8 +225,9 @@ class RecordTooLargeError(Exception):
 
 
 def _check_size(record: Record, limit: int) -> None:
-    parts = [record.value or b"", *(data for pair in (*record.outbox, *record.aggregates) for data in pair)]
-    size = sum(map(len, parts)) + (len(encode(record.mutations)) if record.mutations else 0)
+    parts = [data for pair in (*record.outbox, *record.aggregates) for data in pair]
+    size = sum(map(len, parts)) + (0 if record.value is None else changed_size(record.value))
+    size += len(encode(record.mutations)) if record.mutations else 0
     if size > limit:
         raise RecordTooLargeError(
             f"the output of the attempt has {size:,} bytes, but max_record is {limit:,}: reduce it, or raise max_record"
@@ -189,23 +246,28 @@ def _refuse_result(result: Any) -> None:
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException, max_record: int | None = None) -> str:
     """Return the text of an exception, even if its ``__str__`` fails."""
-    try:
-        return _clean(str(error))
-    except Exception as second:
-        return f"<no text: {type(second).__name__}>"
+    return _clean(lambda: str(error), "text", max_record)
 
 
-def _trace(error: BaseException) -> str:
+def trace_of(error: BaseException, max_record: int | None = None) -> str:
+    """Return the traceback of an exception, even if its ``__str__`` fails."""
     import traceback
 
+    return _clean(lambda: "".join(traceback.format_exception(error)), "traceback", max_record)
+
+
+def _clean(make: Callable[[], str], what: str, max_record: int | None) -> str:
+    """Return the text that a function returns, as a plain str without surrogates and with its middle cut out."""
     try:
-        return _clean("".join(traceback.format_exception(error)))
-    except Exception as second:
-        return f"<no traceback: {type(second).__name__}>"
-
-
-def _clean(text: str) -> str:
-    """Return text as a plain str without surrogates."""
-    return str.encode(text, "utf-8", "backslashreplace").decode()
+        text = str.encode(make(), "utf-8", "backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        text = f"<no {what}: {type(error).__name__}>"
+    limit = _MAX_TEXT if max_record is None else min(max_record, _MAX_TEXT)
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]} ... [{len(text) - 2 * half:,} characters left out] ... {text[len(text) - half :]}"

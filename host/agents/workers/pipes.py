@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Sent by the worker.
-READY, OUTCOMES, REFUSED, LOG = range(16, 20)
+READY, OUTCOMES, REFUSED, LOG, RETURNED = range(16, 21)
 
 header = struct.Struct("<QB")
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
@@ -235,7 +235,7 @@ def describe(vertex: Any, attempt: int) -> str:
 
 def pack_vertices(vertices: dict[Id, VertexData]) -> list[tuple[Any, ...]]:
     """Convert vertices to plain content."""
-    return [(key, one.value, _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
+    return [(key, bytes(one.value), _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
 
 
 def unpack_vertices(content: list[tuple[Any, ...]]) -> dict[Id, VertexData]:
@@ -254,25 +254,38 @@ def _unpack_edges(edges: tuple[tuple[Id, Any], ...] | bytes) -> list[tuple[Id, A
     return list(decode(edges) if isinstance(edges, bytes) else edges)
 
 
-def pack_batch(batch: Batch) -> bytes:
-    """Serialize a batch."""
-    return pack((batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks))
+def pack_load(generation: int, step: int | None, vertices: dict[Id, VertexData]) -> bytes:
+    """Serialize the vertices of a generation of a worker before a superstep."""
+    return pack((generation, step, pack_vertices(vertices)))
 
 
-def unpack_batch(data: bytes | bytearray) -> Batch:
-    """Restore a batch."""
-    return Batch(*unpack(data))
+def unpack_load(data: bytes | bytearray) -> tuple[int, int | None, dict[Id, VertexData]]:
+    """Restore generation, superstep and vertices."""
+    generation, step, vertices = unpack(data)
+    return generation, step, unpack_vertices(vertices)
 
 
-def pack_change(change: Change) -> bytes:
-    """Serialize a change."""
-    return pack((pack_vertices(change.set), change.halt, change.remove))
+def pack_batch(generation: int, batch: Batch) -> bytes:
+    """Serialize a batch for a generation of a worker."""
+    fields = batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks
+    return pack((generation, *fields, pack_vertices(batch.guests)))
 
 
-def unpack_change(data: bytes | bytearray) -> Change:
-    """Restore a change."""
-    vertices, halt, remove = unpack(data)
-    return Change(unpack_vertices(vertices), halt, remove)
+def unpack_batch(data: bytes | bytearray) -> tuple[int, Batch]:
+    """Restore generation and batch."""
+    generation, step, count, function, aggregates, tasks, guests = unpack(data)
+    return generation, Batch(step, count, function, aggregates, tasks, unpack_vertices(guests))
+
+
+def pack_change(step: int, change: Change) -> bytes:
+    """Serialize the commit of a superstep."""
+    return pack((step, pack_vertices(change.set), change.halt, change.remove))
+
+
+def unpack_change(data: bytes | bytearray) -> tuple[int, Change]:
+    """Restore superstep and change."""
+    step, vertices, halt, remove = unpack(data)
+    return step, Change(unpack_vertices(vertices), halt, remove)
 
 
 def pack_outcomes(serials: Sequence[int], outcomes: list[Outcome]) -> bytes:

@@ -39,7 +39,14 @@ class WorkerDeath(NamedTuple):
     reason: str
 
 
-Arrival = OutcomeBatch | WorkerDeath
+class ReturnedTasks(NamedTuple):
+    """Vertices that a partition has not begun to compute and will not, because they were recalled."""
+
+    partition: int
+    vertices: list[Id]
+
+
+Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks
 
 
 class Transport(Protocol):
@@ -63,7 +70,10 @@ class Transport(Protocol):
         """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
 
     def submit(self, partition: int, batch: Batch) -> None:
-        """Send a batch to a partition; each task ends with an outcome or with the death of the worker."""
+        """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
+
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Let a partition return up to ``count`` tasks of a superstep that wait; it answers with ``ReturnedTasks``."""
 
     def wait(self, until: float | None) -> None:
         """Wait for arrivals, at most until a time on the monotonic clock."""
@@ -76,6 +86,12 @@ class Transport(Protocol):
 
     def take(self) -> list[Arrival]:
         """Return the arrivals so far."""
+
+    def finished(self) -> list[Outcome] | None:
+        """Return completed outcomes that ``take`` has not returned, or None if no attempt is running here.
+
+        Any thread may call it.
+        """
 
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Commit the records of a partition, and a change to it."""
@@ -96,7 +112,7 @@ class InProcessTransport:
     ----------
     options : PartitionOptions
     in_slices : bool
-        Return from ``wait`` after a few milliseconds, so that the master can store outcomes while others are computed.
+        Return from ``wait`` after a few milliseconds, and after a failure, so that the master can handle them.
     """
 
     partitions = 1
@@ -127,9 +143,13 @@ class InProcessTransport:
         self._check_is_open()
         self._batches.append(batch)
 
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Return nothing: no other partition could compute it."""
+
     def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         if self.blocks:
             self._compute_slice()
         elif self._batches or self._async_tasks:
@@ -162,6 +182,15 @@ class InProcessTransport:
             outcomes += self._take_async_outcomes(self._async_attempts)
         return [OutcomeBatch(0, 0, outcomes)] if outcomes else []
 
+    def finished(self) -> list[Outcome] | None:
+        """Return completed outcomes that ``take`` has not returned, or None if no attempt is running."""
+        if not self._batches and not self._async_tasks:
+            return None
+        outcomes, attempts = self._outcomes[:], self._async_attempts
+        if attempts is not None:
+            outcomes += attempts.outcomes
+        return [outcome for outcome in outcomes if outcome.status == "completed"]
+
     def _check_is_open(self) -> None:
         if self._is_closed:
             raise run_ended_error()
@@ -176,7 +205,10 @@ class InProcessTransport:
                 del self._batches[0]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
-        return bool(self._outcomes) and time.monotonic() - self._begun >= _SLICE_SECONDS
+        outcomes = self._outcomes
+        if not outcomes:
+            return False
+        return outcomes[-1].status != "completed" or time.monotonic() - self._begun >= _SLICE_SECONDS
 
     @property
     def blocks(self) -> bool:
@@ -224,7 +256,7 @@ class InProcessTransport:
         if change.set:
             copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)
-        self._executor.commit(change)
+        self._executor.commit(step, change)
 
     def close(self) -> None:
         """End all attempts and release the vertices."""

@@ -1,7 +1,8 @@
 """A worker process: computes one partition for a master at the other end of an inherited socket.
 
-``python -m gpu_pregel.host.agents.workers.worker FD MARKS MASTER`` with the descriptors of the socket and of the shared
-marks, and the process id of the master. Modules that are slow to import are imported when first needed.
+``python -m gpu_pregel.host.agents.workers.worker FD MARKS RECALLS MASTER`` with the descriptors of the socket, of the
+shared marks and of the pipe of recalls, and the process id of the master. Modules that are slow to import are imported
+when first needed.
 """
 
 from __future__ import annotations
@@ -12,40 +13,39 @@ import signal
 import sys
 from _thread import allocate_lock
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from contextvars import ContextVar
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely
-from gpu_pregel.host.agents.workers.output import AttemptOutput, describe
+from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
+from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
+from gpu_pregel.host.agents.workers.recalls import Recalls
 
 if TYPE_CHECKING:
-    from asyncio import Runner
+    from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
 
-_FLUSH_AFTER = 0.001
-"""Seconds after which an outcome is sent, even if its frame has room for more."""
 _PR_SET_PDEATHSIG = 1
-
-_current: ContextVar[Any] = ContextVar("current", default=None)
-"""The task of an ``async`` function whose code is running."""
+_SWITCH_INTERVAL = 0.0005
+"""Seconds after which a thread that computes lets the one that sends outcomes run."""
 
 
 def main(arguments: list[str]) -> None:
     """Serve a master until it ends the worker, or ends itself."""
-    channel, marks, master = map(int, arguments)
-    os.set_inheritable(channel, False)
-    os.set_inheritable(marks, False)
+    *descriptors, master = map(int, arguments)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_master(master)
-    worker = Worker(channel, marks)
+    worker = Worker(*descriptors)
     worker.serve()
 
 
@@ -70,32 +70,28 @@ def _end_all() -> None:
 class Worker:
     """Reads frames from the master, computes, and sends outcomes."""
 
-    def __init__(self, channel: int, marks: int) -> None:
+    def __init__(self, channel: int, marks: int, recalls: int) -> None:
         self._channel = channel
         self._lock = allocate_lock()
         self._logs: deque[bytes] = deque()
         self._pid = os.getpid()
         self._reader = pipes.FrameReader(channel)
-        self._marks_fd = marks
-        self._outcomes: list[Outcome] = []
-        self._oldest = 0.0
-        self._has_subprocesses = self._in_order = False
-        self._serial = 0
-        """Serial number of the latest task: answered, for an ordinary function, or started, for an ``async`` one."""
-        self._serials: list[int] = []
+        self._marks_fd, self._recalls_fd = marks, recalls
+        self._recalls: Recalls | None = None
+        self._has_subprocesses = False
         self._task: Any = None
         """The running task of an ordinary function."""
-        self._runner: Runner | None = None
-        self._frames: list[tuple[int, bytes | bytearray]] = []
+        self._loop: AttemptLoop | None = None
+        self._frames: deque[tuple[int, bytes | bytearray]] = deque()
 
     def serve(self) -> None:
         """Handle frames one by one."""
         while True:
             kind, content = self._next()
             if kind == pipes.BATCH:
-                self._compute(pipes.unpack_batch(content))
+                self._compute(self._check(*pipes.unpack_batch(content)))
             elif kind == pipes.COMMIT:
-                self._executor.commit(pipes.unpack_change(content))
+                self._executor.commit(*pipes.unpack_change(content))
             elif kind == pipes.HELLO:
                 self._prepare(content)
             elif kind == pipes.LOAD:
@@ -106,7 +102,7 @@ class Worker:
     def _next(self) -> tuple[int, bytes | bytearray]:
         while not self._frames:
             self._read()
-        return self._frames.pop(0)
+        return self._frames.popleft()
 
     def _read(self) -> None:
         self._frames += self._reader.read()
@@ -130,6 +126,10 @@ class Worker:
         self._watch_subprocesses()
         self._forward_logging(hello["levels"])
         self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
+        sys.setswitchinterval(_SWITCH_INTERVAL)
+        self._sender = OutcomeSender(self._write, self._marks)
+        if hello["recalls"]:
+            self._recalls = Recalls(self._recalls_fd, self._write, self._marks)
         if hello["max_memory"] is not None:
             import resource
 
@@ -141,7 +141,8 @@ class Worker:
             for name, data in hello["types"]:
                 # Data of a type that cannot be loaded are refused; the run may have none.
                 with suppress(Exception):
-                    register(pickle.loads(data), name)
+                    cls, migrate = pickle.loads(data)
+                    register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
         except BaseException:
@@ -149,7 +150,8 @@ class Worker:
 
     def _load(self, content: bytes | bytearray) -> None:
         try:
-            self._executor.load(pipes.unpack_vertices(pipes.unpack(content)))
+            self._generation, step, vertices = pipes.unpack_load(content)
+            self._executor.load(vertices, step)
             gc.freeze()  # these objects live as long as the process
             collect_rarely()
         except MemoryError:
@@ -227,13 +229,22 @@ class Worker:
 
     # Batches.
 
+    def _check(self, generation: int, batch: Batch) -> Batch:
+        """Return a batch; exit if it is not the next one, so that another worker begins with the committed state."""
+        try:
+            if generation != self._generation:
+                raise AgentError(f"a batch for worker {generation} of this partition came to worker {self._generation}")
+            self._executor.check_step(batch.step)
+        except AgentError as error:
+            print(error, file=sys.stderr)
+            os._exit(1)
+        return batch
+
     def _compute(self, batch: Batch) -> None:
-        self._in_order = not self._executor.is_async(batch)
-        if not self._in_order:
+        if self._executor.is_async(batch):
             self._compute_on_loop(batch)
         else:
             self._compute_in_order(batch)
-        self._flush()
         self._end_output()
 
     def _end_output(self) -> None:
@@ -244,122 +255,67 @@ class Worker:
             self._has_subprocesses = False
             self._output[0].announce("")
 
+    def _end_line(self, task: Task) -> None:
+        for output in self._output:
+            output.end(task)
+
     def attempt(self) -> Any:
         """Return the task whose code is running."""
-        return self._task or _current.get()
+        return self._task or current_attempt.get()
 
     def _compute_in_order(self, batch: Batch) -> None:
         """Compute a batch of an ordinary function; one mark names the latest attempt until its outcome is written."""
-        marks, output = self._marks.serials, self._output
-        begun, serial, tasks = self._marks.begun, self._serial, batch.tasks
-        outcomes, flush = self._outcomes, self._flush
+        marks, output, sender = self._marks.serials, self._output, self._sender
+        begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
+        outcomes, before_next = sender.outcomes, sender.before_next
         pid, getpid = self._pid, os.getpid
+        recalls = self._recalls
+        if recalls is not None:
+            recalls.begin_in_order(batch.step, serial, len(tasks))
 
-        def begin(index: int) -> None:
+        def begin(index: int) -> bool:
             now = monotonic()
-            if outcomes and now - self._oldest >= _FLUSH_AFTER:
-                flush()
+            if outcomes:
+                before_next(now)
                 now = monotonic()
             marks[0] = serial + index + 1
             begun[0] = now
+            if recalls is not None and index >= recalls.limit and recalls.is_returned(index):
+                return True
             self._task = tasks[index]
+            return False
 
         def emit(outcome: Outcome) -> None:
             if getpid() != pid:
                 os._exit(0)  # a fork that returned from compute: its parent sends the outcome
             begun[0] = 0.0
             if not outcomes:
-                self._oldest = monotonic()
+                sender.oldest = monotonic()
             outcomes.append(outcome)
             if output[0].begun or output[1].begun or self._has_subprocesses:
                 self._end_output()
 
         self._executor.execute(batch, emit, begin)
         self._task = None
-        flush()
+        if recalls is not None:
+            recalls.end()
+        sender.flush()
+        sender.serial = serial + len(tasks)
         marks[0] = 0
-
-    def _flush(self) -> None:
-        if self._outcomes:
-            numbers: Sequence[int] = self._serials
-            if self._in_order:
-                numbers = range(self._serial + 1, self._serial + 1 + len(self._outcomes))
-                self._serial = numbers[-1]
-            content = pipes.pack_outcomes(numbers, self._outcomes)
-            self._outcomes.clear()
-            self._serials.clear()
-            self._write(pipes.OUTCOMES, content)
 
     def _compute_on_loop(self, batch: Batch) -> None:
         """Compute a batch of an ``async`` function, concurrently with batches that arrive meanwhile."""
-        import asyncio
+        if self._loop is None:
+            from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
 
-        from gpu_pregel.host.agents.workers.event_loops import run_until_complete
+            self._loop = AttemptLoop(self._executor, self._marks, self._sender, self._end_line, self._recalls)
+        self._loop.run(batch, self._channel, self._next_batches)
 
-        if self._runner is None:
-            self._runner = asyncio.Runner()
-        loop = self._runner.get_loop()
-        ends = SystemExit, KeyboardInterrupt
-        run_until_complete(loop, loop.create_task(self._serve_batches(batch)), *ends)
-
-    async def _serve_batches(self, batch: Batch) -> None:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        marks = self._marks
-        free = list(range(marks.slots))
-        places = asyncio.Semaphore(self._options.max_concurrency)
-        running: set[asyncio.Task[None]] = set()
-        finished = loop.create_future()
-
-        async def attempt(serial: int, task: Task, batch: Batch) -> None:
-            async with places:
-                slot = free.pop()
-                marks.serials[slot] = serial
-                marks.begun[slot] = monotonic()
-                _current.set(task)
-                outcome = await self._executor.execute_async(task, batch)
-                if os.getpid() != self._pid:
-                    os._exit(0)
-                marks.begun[slot] = 0.0
-                for output in self._output:
-                    output.end(task)
-                if not self._outcomes:
-                    loop.call_later(_FLUSH_AFTER, self._flush)
-                self._outcomes.append(outcome)
-                self._serials.append(serial)
-                marks.serials[slot] = 0
-                free.append(slot)
-
-        def on_end(task: asyncio.Task[None]) -> None:
-            running.discard(task)
-            if not finished.done() and (task.exception() is not None or not running):
-                error = task.exception()
-                finished.set_result(None) if error is None else finished.set_exception(error)
-
-        def begin(batch: Batch) -> None:
-            for task in batch.tasks:
-                self._serial += 1
-                started = loop.create_task(attempt(self._serial, Task(*task), batch))
-                running.add(started)
-                started.add_done_callback(on_end)
-
-        def read() -> None:
-            self._read()
-            if finished.done():
-                return  # serve() handles the frames
-            for frame in [frame for frame in self._frames if frame[0] == pipes.BATCH]:
-                self._frames.remove(frame)
-                begin(pipes.unpack_batch(frame[1]))
-            if any(kind == pipes.END for kind, _ in self._frames):
-                finished.set_exception(SystemExit())
-
-        begin(batch)
-        loop.add_reader(self._channel, read)
-        try:
-            await finished
-        finally:
-            loop.remove_reader(self._channel)
+    def _next_batches(self) -> Iterator[Batch]:
+        """Read what has arrived; yield the batches before any other frame, which must wait for all attempts."""
+        self._read()
+        while self._frames and self._frames[0][0] == pipes.BATCH:
+            yield self._check(*pipes.unpack_batch(self._frames.popleft()[1]))
 
 
 if __name__ == "__main__":

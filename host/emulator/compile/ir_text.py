@@ -17,12 +17,23 @@ _TOKEN = re.compile(r'[%@]?"[^"]*"|addrspace\(\d+\)|[\w.$%@!#+-]+|\s+|.')
 _OPENING, _CLOSING = frozenset("{[<("), frozenset("}]>)")
 _QUOTE_BRACKET_OR_COMMA = re.compile(r'"[^"]*"?|[{\[<(}\]>),]')
 _SHARED = "addrspace(3)"
+_FLAT = r'[^\]\[(){}"*]*'
+_SIMPLE_POINTER = re.compile(
+    rf"(?<![\w.$%@!#+-])(?:i\d+|float|double|ptr|\[{_FLAT}\]|\{{{_FLAT}(?:[\[{{]{_FLAT}[\]}}]{_FLAT})*\}})\*+"
+)
+"""A pointer to a number, or to an array or a struct without pointers."""
 
 
 def opaque(line: str) -> str:
     """Replace every pointer type of a line by ``ptr``; only shared memory keeps its address space."""
     if "*" not in line and "addrspace(" not in line:
         return line
+    # Most lines have only pointers to numbers, and to structs and arrays of those.
+    if not any("*" in quoted for quoted in line.split('"')[1::2]):
+        line = _SIMPLE_POINTER.sub("ptr", line)
+        line = _SIMPLE_POINTER.sub("ptr", line) if "*" in line else line
+        if "*" not in line and "addrspace(" not in line:
+            return line
     out: list[str] = []
     # For each token: the index at which the type that ends with it begins.
     begins: list[int] = []

@@ -176,8 +176,9 @@ def _engine_context() -> Any:
 
 
 def _new_target_machine() -> Any:
+    """Return a target machine that generates code quickly: ``_optimise`` has done what changes the accesses."""
     name, features = processor()
-    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=1, jit=True)
+    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=0, jit=True)
 
 
 def _library_texts(modules: Sequence[HostModule], header: str) -> list[str]:

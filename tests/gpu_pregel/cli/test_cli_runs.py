@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from gpu_pregel.cli import main
 from gpu_pregel.errors import AgentsFailedError
 
 Vertex = gp.agents.Vertex
+
+
+@dataclass
+class Painted:
+    color: str
+
+    def __repr__(self) -> str:
+        return f"\x1b[{self.color}"
 
 
 def count(ctx: Any) -> None:
@@ -94,6 +103,29 @@ def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pyte
     assert call(capsys, path, "show", "held", "--values").splitlines()[-2:] == [
         "'fails' failed: OSError: no such place",
         "'asks' waits for an answer to {'which': 2}",
+    ]
+
+
+def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of a failure's text, and of the representation of a value of a user's type."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "fails":
+            raise OSError("\x1b[2Jcleared\n\x07'forged': 1\u202e\u00e9")
+        ctx.interrupt(Painted("red"))
+
+    path = str(tmp_path / "runs.db")
+    gp.agents.register(Painted, "painted")
+    vertices = [Vertex("a", Painted("blue")), Vertex("fails", 0)]
+    with gp.SQLiteStore(path) as opened, pytest.raises(AgentsFailedError):
+        gp.agents.run(vertices, compute, store=opened, run_id="held", retry=gp.agents.RetryPolicy(attempts=1))
+    shown = call(capsys, path, "show", "held", "--values")
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert shown.splitlines()[-4:] == [
+        r"'a': \x1b[blue",
+        "'fails': 0",
+        r"'fails' failed: OSError: \x1b[2Jcleared\n\x07'forged': 1\u202eé",
+        r"'a' waits for an answer to \x1b[red",
     ]
 
 

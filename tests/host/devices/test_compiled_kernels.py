@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Callable
@@ -104,6 +105,28 @@ def test_an_entry_depends_on_form_and_versions_and_is_replaced_if_damaged(folder
     for file in folder.iterdir():
         file.rename(f"{file}.tmp.0123456789abcdef")
     assert stored(made(), "ir", (1,), make) == results[0] - 1
+
+
+def test_the_content_of_another_entry_is_not_used(folder: Path) -> None:
+    make = counting(list(range(4)))
+    assert [stored(made(), form, (1,), make) for form in ("ir", "sm_90")] == [0, 1]
+    one, other = folder.iterdir()
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+    assert [stored(made(), form, (1,), make) for form in ("ir", "sm_90")] == [2, 3]
+
+
+def test_a_full_disk_keeps_no_part_of_an_entry(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(self: Path, content: bytes) -> None:
+        with self.open("wb") as file:
+            file.write(content[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", write)
+        assert stored(made(), "ir", (1,), lambda: 5) == 5
+    assert list(folder.iterdir()) == []
 
 
 def test_equal_kernels_are_compiled_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

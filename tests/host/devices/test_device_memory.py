@@ -115,6 +115,7 @@ def cached_bytes(graph: gp.Graph) -> int:
     return 0 if copies is None else sum(copy.nbytes for _, copy in copies._copies.values())
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_allocation_may_fail(case: Case, use: Callable[..., RecordingDevice]) -> None:
     device, graph = use(), case.make()

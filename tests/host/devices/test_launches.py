@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpu_pregel.errors import ArgumentTypeError
 from tests.host.devices.standin import launch_config
 from tests.packages import needs
 
@@ -241,6 +242,7 @@ def test_the_driver_gets_the_bytes_that_cuda_core_passes(monkeypatch: pytest.Mon
     assert launched == [("code", 5, 1, 1, 256, 1, 1, 0, 0x51, list(map(ctypes.string_at, theirs, sizes)))]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_array_parameters_are_cached_while_the_array_exists() -> None:
     needs("numba_cuda", "emulated")
     needs("cupy", "test-cuda")
@@ -274,10 +276,13 @@ def test_invalid_arguments() -> None:
     from gpu_pregel.host.devices.launches import KernelParameters, parameter_kind
 
     parameters, byte = KernelParameters(_pointer), parameter_kind(types.uint8[::1])
-    for wrong in ([1], np.zeros(3, np.uint8), 5, _array(8, np.uint8, 0)[::2]):
-        with pytest.raises(TypeError, match="a kernel expects contiguous one-dimensional arrays on its device"):
+    of_numba = type("DeviceNDArray", (), {"__cuda_array_interface__": {}, "flags": {"C_CONTIGUOUS": True}, "ndim": 1})
+    for wrong in ([1], np.zeros(3, np.uint8), 5, _array(8, np.uint8, 0)[::2], of_numba()):
+        with pytest.raises(
+            ArgumentTypeError, match=rf"take contiguous arrays of one .*, not {type(wrong).__name__}: use"
+        ):
             parameters.flatten((byte,), (wrong,))
-    with pytest.raises(TypeError, match="the kernel expects an array of uint8, not of bool"):
+    with pytest.raises(ArgumentTypeError, match="the kernel expects an array of uint8, not of bool"):
         parameters.flatten((byte,), (_array(8, np.bool_, 0),))
     with pytest.raises(TypeError, match="float"):
         parameters.flatten((parameter_kind(types.int64),), (1.5,))

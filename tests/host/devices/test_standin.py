@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.errors import DeviceError, EmulationError, NotEnoughMemoryError
-from gpu_pregel.host.devices import get_device, usable_devices
+from gpu_pregel.host.devices import get_device, gpus, usable_devices
+from gpu_pregel.host.devices.gpus import Gpus
 from tests.host.devices import fake_cupy, standin
 from tests.host.devices.standin import StandinGpu
 from tests.packages import skip_or_fail
@@ -187,6 +189,14 @@ def test_without_the_launch_of_cuda_core_the_driver_launches(gpu: StandinGpu) ->
         assert gp.connected_components(gp.grid(12, holes=0), device="cuda").to_numpy().tolist() == [0] * 144
     assert [one.name for one in driver.loaded[:2]] == ["compress", "fill"]
     assert len(driver.loaded) == len(set(driver.loaded))
+
+
+def test_a_chip_that_is_newer_than_the_packages_is_refused_before_any_work(gpu: StandinGpu) -> None:
+    newer = replace(standin.H100, compute_capability=(99, 0))
+    with gpu.installed(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpus, "_query", lambda: Gpus((newer,), (13, 0)))
+        with pytest.raises(DeviceError, match=r"does not support compute capability 99\.0"):
+            get_device("cuda")
 
 
 def test_the_error_names_both_reasons_if_neither_can_launch(gpu: StandinGpu) -> None:

@@ -78,3 +78,14 @@ def test_the_installed_packages_belong_together() -> None:
     from gpu_pregel.host.devices.launches import linker_version
 
     assert libnvvm_version() == linker_version() >= (12, 0)
+
+
+def test_a_chip_that_the_linker_does_not_know() -> None:
+    needs("cuda.core", "test-cuda")
+    from gpu_pregel.host.devices.launches import _link_lto, check_linker
+
+    check_linker((9, 0))
+    with pytest.raises(DeviceError, match=r"does not support compute capability 99\.0 .*: pip install --upgrade"):
+        check_linker((99, 0))
+    with pytest.raises(DeviceError, match="nvJitLink cannot link a kernel"):
+        _link_lto(b"no code", (9, 0))

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import DeviceError, ProgramError, VertexError
+from gpu_pregel.errors import ArgumentError, DeviceError, ProgramError, VertexError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
-from gpu_pregel.host.programs.cuda_state import CudaState
+from gpu_pregel.host.programs import raises
+from gpu_pregel.host.programs.cuda_state import CHAIN, CudaState
 from gpu_pregel.host.programs.factory import compile_for_device
 from gpu_pregel.kernels.programs import figures_cuda
 from tests import failing_programs
@@ -98,6 +99,25 @@ def test_a_combiner_that_raises_fails_for_the_receiver(device: str) -> None:
 
 
 @EMULATED
+def test_a_combiner_that_raises_cannot_be_pushed() -> None:
+    with pytest.raises(ArgumentError, match="mode='push' is not possible: combine may raise an exception"):
+        gp.run(GRAPH, COMBINING, device="emulated", mode="push")
+
+
+@EMULATED
+def test_a_gpu_that_is_lost_before_the_call_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download(self: EmulatedDevice, array: Any) -> np.ndarray[Any, Any]:
+        if array.size <= 1:
+            raise DeviceError("the GPU is lost")
+        content: np.ndarray[Any, Any] = array.get()
+        return content
+
+    monkeypatch.setattr(EmulatedDevice, "download", download)
+    with pytest.raises(DeviceError, match=r"^the GPU is lost\nThe run had finished 0"):
+        gp.run(GRAPH, PROGRAM, device="emulated", parameters={"role": INIT})
+
+
+@EMULATED
 def test_combiners_of_aggregators_must_not_raise_on_a_gpu() -> None:
     total = {"sum": gp.Aggregator(gp.Combiner(lesser, 1 << 40), lambda old, new, ctx: new)}
     with pytest.raises(ProgramError, match=r"the combiner of aggregator 'sum' may raise .*def lesser"):
@@ -110,6 +130,16 @@ def test_only_programs_that_may_raise_record_failures() -> None:
     target = get_device("emulated")
     programs = [PROGRAM, COMBINING, LABELS, HOPS]
     assert [compile_for_device(target, GRAPH, one).records for one in programs] == [True, True, False, False]
+
+
+@EMULATED
+def test_what_may_raise_is_found_again_by_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(raises, "load_value", kept.get)
+    monkeypatch.setattr(raises, "save_value", kept.__setitem__)
+    assert [raises._noted("a" * 64, lambda: ["message"]), raises._noted("a" * 64, list)] == [["message"]] * 2
+    monkeypatch.setattr(raises, "_finding_code", lambda: "b" * 64)
+    assert raises._noted("a" * 64, list) == []
 
 
 Spoil = Callable[[np.ndarray[Any, Any]], None]
@@ -138,6 +168,29 @@ def test_a_device_that_does_not_advance_is_an_error(
     monkeypatch.setattr(EmulatedDevice, "download", download)
     with pytest.raises(DeviceError, match=f"{problem}.*please report this"):
         gp.run(GRAPH, PROGRAM, device="emulated", mode="push", max_supersteps=6)
+
+
+@EMULATED
+@pytest.mark.parametrize(
+    ("place", "number", "problem"),
+    [
+        (figures_cuda.ROWS, -1, "ran -1 supersteps of the 299 launched"),
+        (figures_cuda.ROWS, 301, "ran 301 supersteps of the 299 launched"),
+        (figures_cuda.ROW, 0, "ran 151 supersteps of the 299 launched"),
+    ],
+)
+def test_a_chain_that_does_not_advance_is_an_error(
+    place: int, number: int, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def download(self: EmulatedDevice, array: Any) -> np.ndarray[Any, Any]:
+        content: np.ndarray[Any, Any] = array.get()
+        if array.size > CHAIN:
+            content[place] = number
+        return content
+
+    monkeypatch.setattr(EmulatedDevice, "download", download)
+    with pytest.raises(DeviceError, match=f"{problem} from superstep 1 on: .*please report this"):
+        gp.run(GRAPH, HOPS, device="emulated", max_supersteps=300)
 
 
 @EMULATED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shutil
 import signal
@@ -189,7 +190,7 @@ def test_forked_process_reopens_the_store(path: Path) -> None:
 _FORKS = """
         import os, signal, sqlite3, sys, threading
         import gpu_pregel as gp
-        store = gp.SQLiteStore(sys.argv[1], busy_timeout=20)
+        store = gp.SQLiteStore(sys.argv[1], patience=20)
         claim = store.create("run", "agents", b"base", owner="me", durability="process")
 
         def fork():
@@ -243,7 +244,9 @@ def locked(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_waits_for_another_writer(path: Path) -> None:
-    with gp.SQLiteStore(path, busy_timeout=30) as store:
+    defaults = [inspect.signature(kind).parameters["patience"].default for kind in (gp.SQLiteStore, gp.PostgresStore)]
+    assert defaults == [30.0, 30.0]
+    with gp.SQLiteStore(path) as store:
         claim = begin_durable(store)
         with locked(path) as other:
             timer = threading.Timer(0.3, other.execute, ("COMMIT",))
@@ -254,8 +257,8 @@ def test_waits_for_another_writer(path: Path) -> None:
             timer.join()
 
 
-def test_busy_timeout_is_an_error(path: Path) -> None:
-    with gp.SQLiteStore(path, busy_timeout=0.1) as store:
+def test_an_exhausted_patience_is_an_error(path: Path) -> None:
+    with gp.SQLiteStore(path, patience=0.1) as store:
         claim = begin_durable(store)
         with locked(path):
             with pytest.raises(StoreError, match=r"runs\.db: is in use by another program: wait until it has finished"):

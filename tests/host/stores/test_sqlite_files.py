@@ -121,10 +121,10 @@ def test_paths_that_are_not_files_are_refused(tmp_path: Path, monkeypatch: pytes
     ):
         with pytest.raises(error, match="path must be the path of a file"):
             gp.SQLiteStore(given)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="busy_timeout must be a finite number of seconds above 0, not 0"):
-        gp.SQLiteStore(tmp_path / "runs.db", busy_timeout=0)
-    with pytest.raises(ArgumentError, match="busy_timeout must be below 1,000,000 seconds, not 1000000000000"):
-        gp.SQLiteStore(tmp_path / "runs.db", busy_timeout=1e12)
+    with pytest.raises(ArgumentError, match="patience must be a finite number of seconds above 0, not 0"):
+        gp.SQLiteStore(tmp_path / "runs.db", patience=0)
+    with pytest.raises(ArgumentError, match="patience must be below 1,000,000 seconds, not 1000000000000"):
+        gp.SQLiteStore(tmp_path / "runs.db", patience=1e12)
 
 
 @pytest.mark.parametrize("name", ["with space?.db", "100%.db", "#1&x=y.db", "ü.db", os.fsdecode(b"\xff.db")])

@@ -70,8 +70,8 @@ class Countdown:
 class Notes(Journal):
     """A journal that writes to the policy's log."""
 
-    def __init__(self, policy: Countdown) -> None:
-        self.policy = policy
+    def __init__(self, policy: Countdown, every: int = 1) -> None:
+        self.policy, self._every = policy, every
 
     def record(self, *parts: int) -> None:
         self.policy.note("journal records", *parts)
@@ -86,12 +86,12 @@ class Notes(Journal):
         self.policy.note("journal holds", superstep, status)
 
 
-def master_of(policy: Countdown, limit: int | None = None) -> Master[str, list[str], str]:
+def master_of(policy: Countdown, limit: int | None = None, every: int = 1) -> Master[str, list[str], str]:
     return Master(
         policy,
         max_supersteps=limit,
         observe=lambda kind, facts: policy.note(kind, *facts.values()),
-        journal=Notes(policy),
+        journal=Notes(policy, every),
     )
 
 
@@ -209,6 +209,38 @@ def test_without_a_journal_several_supersteps_may_execute_together() -> None:
     policy = Countdown([1, 1, 0])
     Master(policy, max_supersteps=7, observe=lambda kind, facts: None).run()
     assert [facts[-1] for phase, *facts in policy.log if phase == "execute"] == [7, 6]
+
+
+class Together(Countdown):
+    """Executes as many supersteps as it may, during which the run is told to stop."""
+
+    master: Any
+
+    def execute(self, superstep: int, order: str, limit: int, journal: Journal | None) -> Waits[list[str]]:
+        reports = yield from super().execute(superstep, order, limit, journal)
+        self.count = limit
+        if superstep == 4:
+            self.master.stop()
+        return reports
+
+    def fold(self, reports: list[str], seconds: float) -> list[FoldedSuperstep[str]]:
+        first = int(reports[0].split()[1])
+        return [FoldedSuperstep(step, 1, False, f"change {step}", {}) for step in range(first, first + self.count)]
+
+
+def test_with_a_journal_supersteps_up_to_the_next_commit_execute_together() -> None:
+    """They are stopped after the last of them, as only that one's state can be saved."""
+    policy = Together([1] * 9)
+    master = policy.master = master_of(policy, limit=11, every=4)
+    assert [master.step(), master.step()] == [True, False]
+    assert (master.status, master.superstep) == ("stopped", 8)
+    assert [facts[-1] for phase, *facts in policy.log if phase == "execute"] == [4, 4]
+    assert [facts[-1] for phase, *facts in policy.log if phase == "journal"] == ["running"] * 7 + ["stopped"]
+    ending = Together([1] * 11)
+    ending.master = master_of(ending, limit=6, every=4)
+    ending.master.step()
+    ending.master.step()
+    assert [facts[-1] for phase, *facts in ending.log if phase == "execute"] == [4, 2]
 
 
 def test_a_resumed_run_starts_at_its_superstep() -> None:

@@ -222,7 +222,7 @@ def test_clearing_the_cache_keeps_other_files(folder: Path, write: Callable[[str
     for name in ("notes.txt", "kernel.nbi", "program-short.json"):
         (folder / name).write_text("of the user")
     assert cache.load_value(f"program-{64 * 'a'}") == {"delta": 1}
-    saved = (folder / f"program-{64 * 'a'}.bin").stat().st_size
+    saved = (folder / f"program-{64 * 'a'}.value").stat().st_size
     assert cache.clear_cache() == 110 + saved
     assert {file.name for file in folder.iterdir()} == {"notes.txt", "kernel.nbi", "program-short.json"}
     assert cache.load_value(f"program-{64 * 'a'}") is None

@@ -140,6 +140,7 @@ LAUNCHES: dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures("young_heap")
 @pytest.mark.parametrize("name", LAUNCHES)
 def test_launches_of_an_operator(name: str) -> None:
     """The storage of the last result but one is cleared and used again; sums of blocks are added by one more block."""

@@ -83,8 +83,8 @@ _COPIES = faults_in(
     ("ends of rows are their begins", "bounds[0][1 : n + 1]", "bounds[0][:n]", _DEVICE),
     (
         "arrays of users are kept whatever their size",
-        "if array.dtype.itemsize != dtype.itemsize or not",
-        "if not",
+        "array.dtype.itemsize == dtype.itemsize and ",
+        "",
         f"{_KEPT}[i8 u4 f8-2]",
     ),
     (

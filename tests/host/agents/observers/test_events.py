@@ -9,7 +9,6 @@ import pytest
 import tqdm
 
 import gpu_pregel as gp
-from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.superstep import progress
 from tests.agents import EVENT_KINDS
@@ -110,11 +109,13 @@ def test_a_hold_removes_the_progress_bar(bars: list[Any]) -> None:
 
 
 def test_an_exception_removes_the_progress_bar(bars: list[Any]) -> None:
-    def compute(ctx: Any) -> None:
-        ctx.send("missing", 1)
+    def fail(m: Any) -> None:
+        m.use("missing")
 
-    with pytest.raises(AgentError, match="missing"):
-        gp.agents.run([gp.agents.Vertex(v) for v in range(3)], compute, observer=ProgressObserver())
+    with pytest.raises(KeyError, match="missing"):
+        gp.agents.run(
+            [gp.agents.Vertex(v) for v in range(3)], lambda ctx: None, master=fail, observer=ProgressObserver()
+        )
     (bar,) = bars
     assert bar.is_closed
 

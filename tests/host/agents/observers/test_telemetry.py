@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.errors import AgentError, MissingPackageError
+from gpu_pregel.errors import MissingPackageError
 from gpu_pregel.host.agents.observers.events import Event
 from tests.agents import EVENT_KINDS
 from tests.packages import needs
@@ -217,11 +217,10 @@ def test_a_run_that_ends_during_a_hold_is_an_error(telemetry: Telemetry, status:
 
 
 def test_spans_end_after_an_exception(telemetry: Telemetry) -> None:
-    def compute(ctx: Any) -> None:
-        ctx.send("missing", 1)
-
-    with pytest.raises(AgentError, match="missing"):
-        gp.agents.run([Vertex("a")], compute, observer=telemetry.observer)
+    with pytest.raises(KeyError, match="missing"):
+        gp.agents.run(
+            [Vertex("a")], lambda ctx: None, master=lambda m: m.aggregated("missing"), observer=telemetry.observer
+        )
     assert telemetry.supersteps() == [{"number": 0, "active": 1, "status": "cut off"}]
     assert [span.status.status_code for span in telemetry.exporter.get_finished_spans()] == [ERROR, ERROR]
     assert telemetry.counts() == {"attempts": {"completed": 1}}

@@ -82,11 +82,11 @@ def test_envelopes_round_trip() -> None:
         B: VertexData(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
         C: VertexData(encode(None), []),
     }
-    assert pipes.unpack_vertices(pipes.unpack(pipes.pack(pipes.pack_vertices(vertices)))) == vertices
+    assert pipes.unpack_load(pipes.pack_load(2, 7, vertices)) == (2, 7, vertices)
     change = Change(vertices, [A], [B, D])
-    assert pipes.unpack_change(pipes.pack_change(change)) == change
+    assert pipes.unpack_change(pipes.pack_change(4, change)) == (4, change)
     batch = Batch(3, 100, "f", {"sum": encode(2.5)}, [(A, 1, [b"1", b"2"], ()), (B, 2, (), [b"3"])])
-    assert pipes.unpack_batch(pipes.pack_batch(batch)) == batch
+    assert pipes.unpack_batch(pipes.pack_batch(5, batch)) == (5, batch)
 
 
 def test_outcomes_round_trip() -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import AgentResult, Vertex
 from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.options import make_options
+from gpu_pregel.host.agents.partition_options import PartitionOptions
 
 
 def final_bytes(result: AgentResult) -> bytes:
@@ -126,3 +128,8 @@ def wait_for(condition: Any, seconds: float = 2.0) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def partition_options(compute: Any, **changes: Any) -> PartitionOptions:
+    """Return the options of a partition that computes its vertices by ``compute``."""
+    return make_options("run", compute, changes).for_partitions("one", 0)

@@ -1,0 +1,63 @@
+"""Attempts of ``async`` functions as tasks that cannot cancel each other, and event loops that they cannot stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import copy_context
+from typing import Any, TypeVar
+
+from gpu_pregel.host.agents.records import Task
+from gpu_pregel.host.agents.workers.output import current_attempt
+
+T = TypeVar("T")
+
+
+class AttemptTask(asyncio.Task[T]):
+    """An attempt on an event loop; only its own code may cancel it, and the program that runs it."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop, task: Task) -> None:
+        self._owners = None, current_attempt.get(), task
+        context = copy_context()
+        context.run(current_attempt.set, task)
+        super().__init__(coroutine, loop=loop, context=context)
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancel the attempt, unless the caller is another one."""
+        caller = current_attempt.get()
+        if not any(caller is owner for owner in self._owners):
+            raise RuntimeError("a compute function cancelled the attempt of another vertex: cancel only own tasks")
+        return super().cancel(msg)
+
+
+def guard(loop: asyncio.AbstractEventLoop) -> None:
+    """Let a loop refuse to be stopped by an attempt."""
+    stop = loop.stop
+
+    def stop_unless_attempt() -> None:
+        if current_attempt.get() is not None:
+            raise RuntimeError("a compute function stopped its event loop, which other vertices use")
+        stop()
+
+    loop.stop = stop_unless_attempt  # type: ignore[method-assign]
+
+
+def run_until_complete(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T], *ends: type[BaseException]) -> T:
+    """Run a loop until a future is done, even if other tasks raise one of ``ends`` or stop the loop.
+
+    A task that raises SystemExit, for example, stops its loop. The tasks that await it continue when the loop does.
+    """
+
+    def stop(_: object) -> None:
+        loop.stop()
+
+    future.add_done_callback(stop)
+    try:
+        while not future.done():
+            try:
+                loop.run_forever()
+            except ends:
+                continue
+    finally:
+        future.remove_done_callback(stop)
+    return future.result()

@@ -1,0 +1,148 @@
+"""Finished records are sent and made durable while other vertices compute, whatever these do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpu_pregel as gp
+from gpu_pregel.agents import Event, Vertex
+from gpu_pregel.errors import FencedError
+from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.recovery import read_run
+from gpu_pregel.host.superstep.flush_timer import FlushTimer
+from tests.agents import ONCE, logged
+
+
+def stuck(how: str, path: str) -> Any:
+    """Return a function whose vertex "slow" computes until a file exists, after all others have ended."""
+
+    def wait() -> None:
+        import os
+        import time
+
+        until = time.monotonic() + 30
+        while not os.path.exists(path) and time.monotonic() < until:
+            if how != "computes":
+                time.sleep(0.01)
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "slow":
+            wait()
+        ctx.value = "done"
+        ctx.vote_to_halt()
+
+    async def compute_on_loop(ctx: Any) -> None:
+        compute(ctx)
+
+    return compute_on_loop if how == "blocks the loop" else compute
+
+
+def records(store: Any) -> set[Any]:
+    """Return the vertices whose records of the running superstep are in a store."""
+    return set(map(decode, read_run(store, "one").ledger().records))
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    until = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("how", ["sleeps", "computes", "blocks the loop"])
+def test_a_record_is_durable_while_another_vertex_computes(how: str, workers: int, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    names = ["a", "b", "slow"]  # computed in this order
+    with gp.MemoryStore() as store:
+        options: dict[str, Any] = {"store": store, "run_id": "one", "workers": workers}
+        with gp.agents.start([Vertex(name) for name in names], stuck(how, str(release)), **options) as run:
+            thread = threading.Thread(target=run.step)
+            thread.start()
+            try:
+                assert wait_until(lambda: records(store) == {"a", "b"}), records(store)
+            finally:
+                release.touch()
+                thread.join()
+            assert run.result().values == dict.fromkeys(names, "done")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_record_is_durable_while_an_observer_is_called(workers: int) -> None:
+    seen: list[bool] = []
+
+    def compute(ctx: Any) -> None:
+        ctx.vote_to_halt()
+
+    def observe(event: Event) -> None:
+        if event.kind == "attempt":
+            seen.append(wait_until(lambda: records(store) == {"a"}))
+
+    with gp.MemoryStore() as store:
+        gp.agents.run([Vertex("a")], compute, workers=workers, observer=observe, store=store, run_id="one")
+    assert seen == [True]
+
+
+@pytest.mark.parametrize("kind", ["ordinary", "async"])
+def test_a_timeout_runs_no_vertex_again_that_has_ended(kind: str, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+
+    def compute(ctx: Any) -> None:
+        import time
+
+        with open(log, "a") as file:
+            file.write(f"{ctx.vertex_id}\n")
+        if ctx.vertex_id == 30:
+            time.sleep(60)
+        ctx.vote_to_halt()
+
+    async def compute_on_loop(ctx: Any) -> None:
+        compute(ctx)
+
+    result = gp.agents.run(
+        [Vertex(k) for k in range(40)],
+        compute_on_loop if kind == "async" else compute,
+        workers=1,
+        timeout=0.3,
+        retry=ONCE,
+        on_failure="continue",
+    )
+    assert {vertex: one.kind for vertex, one in result.failed.items()} == {30: "timeout"}
+    assert set(logged(log).values()) == {1}
+
+
+def test_a_flush_that_fails_on_the_timer_ends_the_run(tmp_path: Path) -> None:
+    """Another program takes the run while a vertex computes; the master raises the error when it is back."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "b":
+            store.claim("one", owner="another", takeover=True)
+            time.sleep(0.1)
+        elif ctx.vertex_id == "c":
+            Path(tmp_path / "computed").touch()
+        ctx.vote_to_halt()
+
+    with gp.MemoryStore() as store, pytest.raises(FencedError):
+        gp.agents.run([Vertex(name) for name in "abc"], compute, store=store, run_id="one")
+    assert not (tmp_path / "computed").exists()
+
+
+def test_a_timer_calls_once_for_each_time_that_it_is_set() -> None:
+    called = threading.Semaphore(0)
+    timer = FlushTimer(called.release)
+    for _ in range(3):
+        timer.set(0.001)
+        assert called.acquire(timeout=20)
+    assert not called.acquire(timeout=0.02)
+    for _ in range(5):
+        timer.set(0.001)
+    assert called.acquire(timeout=20)
+    timer.close()
