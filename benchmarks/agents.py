@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import gpu_pregel as gp
+from benchmarks._concurrent_agents import measure_async_loop, measure_one_busy_worker, measure_side_by_side
 from benchmarks._figures import Figure, Measure, checked_measure, expect, median_of, run_trials
 from benchmarks._measure import machine, progress, table, timed, write_json
 from benchmarks.peers.langgraph import LangGraph
@@ -56,6 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         _measure_saved_loop,
         _measure_saved_ring,
         _measure_size,
+        measure_side_by_side,
+        measure_async_loop,
+        measure_one_busy_worker,
     ):
         figures += group(arguments, peer, errors)
     report = {

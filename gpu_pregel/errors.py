@@ -101,7 +101,7 @@ class NotEnoughMemoryError(GpuPregelError, MemoryError):
 
 
 class ProgramError(GpuPregelError, TypeError):
-    """A function of a vertex program cannot be compiled, or returns a value of the wrong type."""
+    """A function of a program or of an operator cannot be compiled, returns the wrong type, or raises on a GPU."""
 
 
 class VertexError(ProgramError, ArithmeticError, IndexError):

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -161,8 +162,8 @@ class Crash:
         policy.AgentPolicy.execute = executed  # type: ignore[method-assign,assignment]
 
     def strike(self) -> None:
-        """Send the signal to this process."""
-        os.kill(os.getpid(), self._how)
+        """Send the signal to this process; this thread takes it before it does anything else."""
+        signal.pthread_kill(threading.get_ident(), self._how)
 
     def before(self, owner: Any, name: str, when: Callable[..., bool] = lambda *_a, **_k: True) -> None:
         """Strike before a call for whose arguments ``when`` is true."""

@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from gpu_pregel.host.devices.cuda import unavailable_reason
+
 EXHAUSTIVE = os.environ.get("GPU_PREGEL_TESTS") == "all"
 """Whether to run the variants that the default leaves out."""
 _ALL_SEEDS = (0, 1, 2)
 SEEDS = _ALL_SEEDS if EXHAUSTIVE else _ALL_SEEDS[:2]
 LONG = pytest.mark.skipif(not EXHAUSTIVE, reason="runs with GPU_PREGEL_TESTS=all")
 """Mark for such a variant."""
+_HAS_GPU = unavailable_reason() is None
 _EXAMPLES = 15
 """Number of random examples on devices other than the CPU."""
 
@@ -45,6 +48,11 @@ def on(device: str, *values: Any, name: str = "") -> Any:
 def is_emulated(device: str) -> bool:
     """Whether a device is emulated, and therefore slow."""
     return device.startswith("emulated")
+
+
+def is_slow(device: str) -> bool:
+    """Whether a device is emulated or, by default, the stand-in of a GPU, which launches on the emulated one."""
+    return is_emulated(device) or (device.startswith("cuda") and not EXHAUSTIVE and not _HAS_GPU)
 
 
 def threads_of(device: str, threads: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import gpu_pregel as gp
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.graphs.partitions import pack_bits
+from gpu_pregel.host.programs.cuda_state import CudaState
 from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.state import Activity
 
@@ -121,12 +122,18 @@ GATED = gp.VertexProgram(
 
 
 class Supersteps:
-    """Single supersteps of a program on one state, from given values and a given frontier."""
+    """Single supersteps of a program on one state, from given values and a given frontier.
 
-    def __init__(self, graph: gp.Graph, program: gp.VertexProgram, device: str) -> None:
+    Without ``chains``, small frontiers on CUDA are pushed by the kernels for large ones, which take a third of the time
+    to compile.
+    """
+
+    def __init__(self, graph: gp.Graph, program: gp.VertexProgram, device: str, *, chains: bool = True) -> None:
         self._graph, target = graph, get_device(device)
         compiled = compile_for_device(target, graph, program)
         self._state = make_state(target, graph, compiled, always=program.active == "always")
+        if isinstance(self._state, CudaState) and not chains:
+            self._state._can_chain = False
         self._download = target.download
 
     def run(self, values: Any, flags: Any, direction: str, superstep: int = 0) -> tuple[list[Any], Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import operator
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Annotated, Any, TypedDict
@@ -65,25 +67,58 @@ class LangGraph:
         graph = cls._build_loop(steps).compile()
         return lambda: int(graph.invoke({"value": 0}, {"recursion_limit": steps + 1})["value"])
 
+    @classmethod
+    def async_loop(cls, steps: int) -> Callable[[], int]:
+        """Return the same with an ``async`` node, on an event loop."""
+        graph = cls._build_loop(steps, is_async=True).compile()
+
+        async def run() -> int:
+            return int((await graph.ainvoke({"value": 0}, {"recursion_limit": steps + 1}))["value"])
+
+        return lambda: asyncio.run(run())
+
     @staticmethod
-    def _build_loop(steps: int) -> Any:
+    def side_by_side(runs: int, seconds: float) -> Callable[[], list[int]]:
+        """Run a graph of one ``async`` node that sleeps many times at once, on one event loop."""
+        from langgraph.graph import START, StateGraph
+
+        async def sleep(state: Count) -> dict[str, int]:
+            await asyncio.sleep(seconds)
+            return {"value": state["value"] + 1}
+
+        graph = StateGraph(Count).add_node("sleep", sleep).add_edge(START, "sleep").compile()
+
+        async def run() -> list[int]:
+            states = await asyncio.gather(*[graph.ainvoke({"value": run}) for run in range(runs)])
+            return [state["value"] for state in states]
+
+        return lambda: asyncio.run(run())
+
+    @staticmethod
+    def _build_loop(steps: int, *, is_async: bool = False) -> Any:
         from langgraph.graph import END, START, StateGraph
 
         def count(state: Count) -> dict[str, int]:
             return {"value": state["value"] + 1}
 
+        async def count_later(state: Count) -> dict[str, int]:
+            return count(state)
+
         def next_node(state: Count) -> Any:
             return "count" if state["value"] < steps else END
 
         builder = StateGraph(Count)
-        builder.add_node("count", count)
+        builder.add_node("count", count_later if is_async else count)
         builder.add_edge(START, "count")
         builder.add_conditional_edges("count", next_node, ["count", END])
         return builder
 
     @staticmethod
-    def fan_out(count: int) -> Callable[[], list[int]]:
-        """Send a number to each of ``count`` tasks of one node; the result is the list of their results in order."""
+    def fan_out(count: int, seconds: float = 0.0) -> Callable[[], list[int]]:
+        """Send a number to each of ``count`` tasks of one node; the result is the list of their results in order.
+
+        Each task blocks its thread for ``seconds``.
+        """
         from langgraph.graph import END, START, StateGraph
         from langgraph.types import Send
 
@@ -91,6 +126,8 @@ class LangGraph:
             return [Send("work", number) for number in range(count)]
 
         def work(number: int) -> dict[str, list[int]]:
+            if seconds:
+                time.sleep(seconds)
             return {"results": [number + 1]}
 
         builder = StateGraph(FanOut)

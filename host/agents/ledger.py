@@ -173,12 +173,21 @@ class Ledger:
         self._generations[vertex] = -1  # its worker still has the record
         return entry
 
-    def suspend(self) -> None:
-        """Set attempts that were running in another process back to pending, without counting them."""
-        for vertex in self.with_status("in_progress"):
+    def take_back(self, vertices: Iterable[Id]) -> None:
+        """Set attempts that have not begun back to pending."""
+        for vertex in vertices:
             entry = self.entry(vertex)
             entry.status = "pending"
             entry.attempts -= 1
+
+    def suspend(self) -> None:
+        """Set attempts that were running in another process back to pending, without counting them."""
+        self.take_back(self.with_status("in_progress"))
+
+    def mark_foreign(self, vertex: Id) -> None:
+        """Note that the record of a vertex is not in the worker of its partition."""
+        self.has_foreign = True
+        self._generations[vertex] = -1
 
     def generation(self, vertex: Id) -> int:
         """Return the generation of the worker that computed the record of a vertex."""

@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentError
-from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
-from gpu_pregel.host.agents.observers.events import Event
+from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, Outcome, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.executor import text_of, trace_of
-from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, Transport, WorkerDeath
+from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, ReturnedTasks, Transport, WorkerDeath
 from gpu_pregel.host.superstep.journal import Answer, FoldedSuperstep, Journal
 from gpu_pregel.host.superstep.master import AGAIN, COMMIT, Start, Waits
 
@@ -54,20 +54,19 @@ class AgentPolicy:
         self.ledger: Ledger | None = None
         """The ledger of the superstep that is running or held."""
         self._options, self._partition_options, self._transport = options, partition_options, transport
-        self._observers = options.observers
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
-        self._superstep = 0
         self._is_partial = bool(state.failed)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
-        self._events: deque[Event] = deque()
+        self._events = EventQueue(options.observers, partition_options.run_id)
         self._sorted: list[Id] = []
         """All vertices in order; empty until they have been sorted."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
         self._active: set[Id] = set()
         self._folded: AgentChange | None = None
         self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
+        self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
         parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
             parts[self._place[vertex]][vertex] = one
@@ -80,7 +79,7 @@ class AgentPolicy:
 
     def begin(self, superstep: int) -> Start[Ledger]:
         """Return where the run stands; vertices that have messages or have not voted to halt are active."""
-        self._superstep = superstep
+        self._events.superstep = superstep
         self._active = active = self._awake | self.state.inbox.keys()
         begun, self._begun = self._begun, None
         if begun is not None:
@@ -92,7 +91,7 @@ class AgentPolicy:
 
     def order(self, superstep: int) -> Ledger:
         """Return a ledger of the active vertices."""
-        self._superstep = superstep
+        self._events.superstep = superstep
         active, state = self._active, self.state
         if 4 * len(active) < len(state.vertices):
             ordered = sorted(active)
@@ -108,14 +107,22 @@ class AgentPolicy:
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
-        count = len(state.vertices)
+        count, place, stealing = len(state.vertices), self._place, self._stealing
         while not queue.is_empty():
             if journal is not None:
                 journal.flush_if_due()
-            for partition, vertices in queue.take(time.monotonic()):
+            now = time.monotonic()
+            for partition, vertices in queue.take(now):
                 tasks = order.begin(vertices)
-                transport.submit(partition, Batch(superstep, count, state.function, state.aggregates, tasks))
+                batch = Batch(superstep, count, state.function, state.aggregates, tasks)
+                if stealing is not None:
+                    stealing.on_submit(partition, len(vertices), now)
+                    if stealing.moved:
+                        batch.guests = {one: state.vertices[one] for one in vertices if place[one] != partition}
+                transport.submit(partition, batch)
             until = queue.next_time()
+            if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
+                until = look if until is None else min(until, look)
             if journal is not None and journal.due is not None:
                 until = journal.due if until is None else min(until, journal.due)
             if journal is not None and transport.is_local:
@@ -147,8 +154,13 @@ class AgentPolicy:
         queued = self._queue.vertices()
         for vertex in ledger.with_status("pending"):
             if vertex not in queued:
-                entry = ledger.entry(vertex)
-                self._queue.add(vertex, place[vertex], entry.ready, entry.suspect)
+                self._requeue(vertex, ledger.entry(vertex))
+
+    def _requeue(self, vertex: Id, entry: Entry) -> None:
+        """Queue a vertex for another attempt in its own partition."""
+        if self._stealing is not None:
+            self._stealing.moved.pop(vertex, None)
+        self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         while self._arrivals:
@@ -156,20 +168,34 @@ class AgentPolicy:
             if isinstance(event, OutcomeBatch):
                 self._queue.finish(event.partition, len(event.outcomes))
                 self._record_outcomes(ledger, event, journal)
+            elif isinstance(event, ReturnedTasks):
+                self._move(ledger, event)
             else:
                 self._handle_death(ledger, event, journal)
-            self._notify_observers()
+            self._events.notify()
+
+    def _move(self, ledger: Ledger, event: ReturnedTasks) -> None:
+        """Queue returned vertices for idle partitions."""
+        assert self._stealing is not None
+        ledger.take_back(event.vertices)
+        self._queue.finish(event.partition, len(event.vertices))
+        for vertex, partition in self._stealing.on_return(event.partition, event.vertices):
+            self._queue.add(vertex, partition)
 
     def _record_outcomes(self, ledger: Ledger, event: OutcomeBatch, journal: Journal | None) -> None:
-        observed = bool(self._observers)
+        observed = bool(self._events.observers)
         outcomes = ledger.record_outcomes(event.outcomes, event.generation)
+        if self._stealing is not None:
+            self._stealing.on_outcomes(event.partition, len(outcomes))
+            for vertex in [outcome.id for outcome in outcomes if outcome.id in self._stealing.moved]:
+                ledger.mark_foreign(vertex)
         if journal is not None:
             journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
         for outcome in outcomes:
             if observed:
-                self._queue_event("attempt", outcome, status=outcome.status)
+                self._events.add("attempt", vertex=outcome.id, attempt=outcome.attempt, status=outcome.status)
                 if outcome.status == "interrupted":
-                    self._queue_event("interrupt", outcome)
+                    self._events.add("interrupt", vertex=outcome.id, attempt=outcome.attempt)
             if outcome.status == "failed":
                 self._handle_failure(ledger.entry(outcome.id), outcome.id, journal)
             elif outcome.status == "interrupted" and journal is not None:
@@ -181,24 +207,27 @@ class AgentPolicy:
         failure = entry.failure
         assert failure is not None
         again = bool(failure.retryable) and entry.attempts < self._partition_options.retry.attempts
-        if journal is not None:
+        if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
             wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
-            self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
-            self._queue_event("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
+            self._requeue(vertex, entry)
+            self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
         else:
-            self._queue_event("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
+            self._events.add("failure", vertex=vertex, attempt=entry.attempts, type=failure.type, text=failure.text)
 
     def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
         """Charge the death of a worker to its only running vertex; if several were running, make each a suspect."""
         self._generation[death.partition] = death.generation + 1
-        self._queue_event("death", partition=death.partition, reason=death.reason)
+        self._events.add("death", partition=death.partition, reason=death.reason)
         self._queue.reset(death.partition)
-        running = set(death.running)
+        running, moved = set(death.running), {}
+        if self._stealing is not None:
+            self._stealing.on_death(death.partition)
+            moved = self._stealing.moved
         for vertex in ledger.with_status("in_progress"):
-            if self._place[vertex] != death.partition:
+            if moved.get(vertex, self._place[vertex]) != death.partition:
                 continue
             entry = ledger.entry(vertex)
             if len(running) == 1 and vertex in running:
@@ -208,7 +237,7 @@ class AgentPolicy:
             else:
                 entry.status, entry.suspect = "pending", entry.suspect or vertex in running
                 entry.attempts -= 1
-                self._queue.add(vertex, death.partition, 0.0, entry.suspect)
+                self._requeue(vertex, entry)
 
     # Judge, fold, commit.
 
@@ -238,7 +267,7 @@ class AgentPolicy:
             traceback = trace_of(cause) if cause is not reason else ""
             failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
-        self._notify_observers()
+        self._events.notify()
 
     def _judge_failures(self, reports: Ledger, journal: Journal | None) -> str:
         """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
@@ -281,7 +310,7 @@ class AgentPolicy:
         change = after.mutated
         if after.failed or ledger.has_foreign or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            # Computed by former workers, or refused: the worker has the record.
+            # Computed by former workers or those of other partitions, or refused: the worker has the record.
             for vertex in (*(vertex for vertex, _ in after.records), *after.failed):
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
@@ -292,6 +321,8 @@ class AgentPolicy:
             for vertex in after.mutated.remove:
                 state.vertices.pop(vertex, None)
             self._sorted = []
+        if self._stealing is not None:
+            self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         self.ledger = None
 
@@ -302,13 +333,7 @@ class AgentPolicy:
         if change is not NO_CHANGE:
             place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
             if count > 1:
-                parts = [Change() for _ in range(count)]
-                for vertex, one in change.set.items():
-                    parts[place[vertex]].set[vertex] = one
-                for vertex in change.halt:
-                    parts[place[vertex]].halt.append(vertex)
-                for vertex in change.remove:
-                    parts[place[vertex]].remove.append(vertex)
+                parts = change.split(place, count)
         for partition, part in enumerate(parts):
             self._transport.commit(partition, step, part)
 
@@ -334,7 +359,7 @@ class AgentPolicy:
 
     def _take_over(self, begun: BegunSuperstep) -> Ledger:
         """Return the ledger of a superstep that another program began."""
-        ledger = self.order(self._superstep)
+        ledger = self.order(self._events.superstep)
         begun.replay(ledger)
         ledger.has_begun = True
         ledger.suspend()
@@ -353,32 +378,9 @@ class AgentPolicy:
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
         """Forward an event of the master to the observers."""
-        if self._observers:
-            self._queue_event(kind, **facts)
-            self._notify_observers()
-
-    def _queue_event(
-        self,
-        kind: str,
-        outcome: Outcome | None = None,
-        *,
-        vertex: Id | None = None,
-        attempt: int | None = None,
-        **facts: Any,
-    ) -> None:
-        """Queue an event; observers see it once the state is consistent, as one of them may raise."""
-        if not self._observers:
-            return
-        if outcome is not None:
-            vertex, attempt = outcome.id, outcome.attempt
-        name = None if vertex is None else decode(vertex)
-        self._events.append(Event(kind, self._superstep, name, attempt, facts, self._partition_options.run_id))
-
-    def _notify_observers(self) -> None:
-        while self._events:
-            event = self._events.popleft()
-            for observer in self._observers:
-                observer(event)
+        if self._events.observers:
+            self._events.add(kind, **facts)
+            self._events.notify()
 
 
 def _status_of(ledger: Ledger) -> str:

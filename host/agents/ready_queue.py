@@ -56,6 +56,11 @@ class ReadyQueue:
                 self.running[partition] = 1
                 yield partition, [self._suspects[partition].popleft()]
 
+    def idle(self) -> list[int]:
+        """Return the partitions that have nothing to compute."""
+        waiting = zip(self.running, self.due, self._suspects, strict=True)
+        return [partition for partition, parts in enumerate(waiting) if not any(parts)]
+
     def finish(self, partition: int, count: int) -> None:
         """Count ``count`` attempts as ended."""
         self.running[partition] -= count

@@ -5,7 +5,7 @@ User data are encoded by ``codec``: the master stores and routes them as bytes. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,13 +62,18 @@ class Record(NamedTuple):
     mutations: Sequence[tuple[Any, ...]]
 
 
+UNREADABLE = "unreadable"
+"""The kind of failures that hold the superstep in any case, and are not recorded: the program, not the vertex, has to
+change, and a resumed run tries again."""
+
+
 class Failure(NamedTuple):
     """The reason why an attempt failed, as plain data, because exceptions may not be picklable.
 
     Attributes
     ----------
     kind : str
-        "exception", "data", "request", "timeout", "death" or "limit".
+        "exception", "data", "request", "timeout", "death", "limit" or "unreadable".
     type, text, traceback : str
     retryable : bool
         Whether the retry policy allows another attempt.
@@ -95,13 +100,17 @@ TaskFields = tuple[Id, int, Sequence[bytes], Sequence[bytes]]
 
 @dataclass(slots=True)
 class Batch:
-    """The work of a partition in a superstep; each of ``tasks`` has the fields of a ``Task``."""
+    """The work of a partition in a superstep; each of ``tasks`` has the fields of a ``Task``.
+
+    ``guests`` has the state of vertices that belong to other partitions.
+    """
 
     step: int
     num_vertices: int
     function: str
     aggregates: dict[str, bytes]
     tasks: list[TaskFields]
+    guests: dict[Id, VertexData] = field(default_factory=dict)
 
 
 class Outcome(NamedTuple):
@@ -124,7 +133,7 @@ class Change:
     Attributes
     ----------
     set : dict
-        Vertices to replace or add: new ones, those with changed edges, and those whose record came from a former
+        Vertices to replace or add: new ones, those with changed edges, and those whose record came from another
         worker.
     halt : list
         Failed vertices, which keep their value.
@@ -134,6 +143,17 @@ class Change:
     set: dict[Id, VertexData] = field(default_factory=dict)
     halt: list[Id] = field(default_factory=list)
     remove: list[Id] = field(default_factory=list)
+
+    def split(self, place: Mapping[Id, int], count: int) -> list[Change]:
+        """Return the part of each of ``count`` partitions."""
+        parts = [Change() for _ in range(count)]
+        for vertex, one in self.set.items():
+            parts[place[vertex]].set[vertex] = one
+        for vertex in self.halt:
+            parts[place[vertex]].halt.append(vertex)
+        for vertex in self.remove:
+            parts[place[vertex]].remove.append(vertex)
+        return parts
 
 
 NO_CHANGE = Change()

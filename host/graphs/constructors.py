@@ -173,11 +173,10 @@ class GraphConstructors(CSRGraph):
         workers = thread_count(threads)
         shared = not check_flag("copy", copy)
         directed = check_flag("directed", directed)
-        csr = CSR(
-            private(as_integers("indptr", indptr, host_csr.INDPTR_DTYPE), indptr, shared),
-            private(as_integers("indices", indices, host_csr.INDEX_DTYPE), indices, shared),
-            None if weights is None else private(as_weights(weights, len(indices)), weights, shared),
-        )
+        begins = private(as_integers("indptr", indptr, host_csr.INDPTR_DTYPE), indptr, shared)
+        neighbors = private(as_integers("indices", indices, host_csr.INDEX_DTYPE), indices, shared)
+        numbers = None if weights is None else private(as_weights(weights, len(neighbors)), weights, shared)
+        csr = CSR(begins, neighbors, numbers)
         n = len(csr.indptr) - 1
         checked = None if ids is None else check_ids(ids, n)
         names = None if checked is None else private(checked, ids, shared)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numba
 
 from gpu_pregel.errors import ProgramError
+from gpu_pregel.host.devices.compiled_kernels import source_digest
 from gpu_pregel.host.devices.lowering import compiling_functions
 from gpu_pregel.host.programs.checks import COMPILE_ERRORS, place_of
+from gpu_pregel.kernels import library
 from gpu_pregel.kernels.library.cache import load_value, save_value
 from gpu_pregel.kernels.programs.fields import Functions
 
@@ -66,15 +70,21 @@ def may_raise(function: Any, arguments: tuple[Any, ...], digest: str | None) -> 
 
 
 def _noted(digest: str | None, find: Callable[[], list[str]]) -> list[str]:
-    """Return what is on disk by that digest and the version of Numba-CUDA, or else is found."""
+    """Return what is on disk by that digest, the version of Numba-CUDA and the code that finds it, or else is found."""
     if digest is None:
         return find()
-    name = f"raises-{version('numba-cuda')}-{digest}"
+    name = f"raises-{version('numba-cuda')}-{_finding_code()}-{digest}"
     known: list[str] | None = load_value(name)
     if known is None:
         known = find()
         save_value(name, known)
     return known
+
+
+@functools.cache
+def _finding_code() -> str:
+    """Return a digest of the code that finds whether a function may raise."""
+    return source_digest(Path(library.__file__).with_name("attempts_cuda.py"))
 
 
 def _may_raise(function: Any, arguments: tuple[Any, ...]) -> bool:

@@ -50,6 +50,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {
     "recurses": ("exception", "RecursionError", "recursion"),
     "no text": ("exception", ".*NoTextError", "no text"),
     "odd text": ("exception", ".*OddTextError", r"\\udc80"),
+    "exits in its text": ("exception", ".*ExitTextError", "no text: SystemExit"),
     "group": ("exception", "ExceptionGroup", "2 sub-exceptions"),
 }
 
@@ -62,6 +63,10 @@ def all_mistakes() -> Any:
 
             def __reduce__(self) -> Any:
                 raise TypeError
+
+        class ExitTextError(Exception):
+            def __str__(self) -> str:
+                raise SystemExit(4)
 
         class OddTextError(Exception):
             def __init__(self, one: Any, another: Any) -> None:
@@ -114,6 +119,7 @@ def all_mistakes() -> Any:
             "recurses": recurse,
             "no text": lambda: fail(NoTextError()),
             "odd text": lambda: fail(OddTextError(1, 2)),
+            "exits in its text": lambda: fail(ExitTextError()),
             "group": lambda: fail(ExceptionGroup("both", [ValueError("\udc80"), NoTextError()])),
         }
         if ctx.superstep == 0:

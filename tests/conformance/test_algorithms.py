@@ -24,7 +24,7 @@ from tests.algorithms import (
     random_graph,
     uses_weights,
 )
-from tests.devices import emulated, is_emulated, on
+from tests.devices import emulated, is_slow, on
 
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -58,7 +58,7 @@ def test_the_checker_accepts_the_results_on_tiny_graphs(algorithm: Algorithm, ki
 )
 def test_all_devices_give_the_result_of_the_cpu(device: str, kind: str, algorithm: Algorithm) -> None:
     skip_unless_allowed(algorithm, kind, device)
-    if is_emulated(device) and "weighted" in kind and not uses_weights(algorithm):
+    if is_slow(device) and "weighted" in kind and not uses_weights(algorithm):
         pytest.skip(f"{algorithm.name} does not read weights, and compiling for them takes seconds")
     graph = joined_graph(algorithm, kind)
     result = call(algorithm, graph, device=device)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import is_emulated, spread
+from tests.devices import is_slow, spread
 from tests.programs import Supersteps
 
 N = 1_300
@@ -47,6 +47,11 @@ ONE_WAY = {
     + [("sum", dtype) for dtype in (np.uint32, np.int64, np.uint64)],
 }
 """Pairs tried in one direction on the emulator, where compiling takes long; each dtype and combiner has both."""
+CHAINS = [
+    *[("min", np.int32), ("and", np.int32), ("xor", np.int32), ("sum", np.float32), ("negated sum", np.float32)],
+    *[("min", np.int8), ("sum", np.uint16), ("sum", np.bool_), ("min", np.uint64), ("sum", np.int64)],
+]
+"""Pairs whose small frontiers are pushed in chains: each combiner, and an element of each size."""
 EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).itemsize == 4 or dtype is np.bool_]
 """Pairs tried on the CPU, whose kernels are the same for all dtypes."""
 
@@ -99,7 +104,7 @@ def graph(with_hub: bool) -> gp.Graph:
 def modes(device: str, combine: str, dtype: Any) -> list[str]:
     """Return the directions to try."""
     only = [mode for mode, rows in ONE_WAY.items() if (combine, dtype) in rows]
-    return only if only and is_emulated(device) else ["push", "pull"]
+    return only if only and is_slow(device) else ["push", "pull"]
 
 
 def identity_of(combine: str, dtype: Any) -> Any:
@@ -124,9 +129,14 @@ def numpy_results(edges: gp.Graph, combine: str, values: Any, active: Any) -> tu
     return np.where(inbox != nothing, inbox, values), inbox != nothing
 
 
+def supersteps(edges: gp.Graph, combine: str, dtype: Any, device: str) -> Supersteps:
+    chains = (combine, dtype) in CHAINS or not is_slow(device)
+    return Supersteps(edges, program(combine, dtype), device, chains=chains)
+
+
 def device_results(device: str, edges: gp.Graph, combine: str, values: Any, active: Any, mode: str) -> tuple[Any, Any]:
     """Compute the same on a device."""
-    (found,), changed = Supersteps(edges, program(combine, values.dtype.type), device).run([values], active, mode)
+    (found,), changed = supersteps(edges, combine, values.dtype.type, device).run([values], active, mode)
     return found, changed
 
 
@@ -163,7 +173,7 @@ def test_messages_are_combined_as_by_numpy(device: str, combine: str, dtype: Any
     random = np.random.default_rng(11)
     is_rounded = np.dtype(dtype).kind == "f" and combine == "sum"
     # Sums of floats are short, so that their order matters little. A hub requires one more kernel to be compiled.
-    edges = graph(with_hub=not is_rounded and (dtype in (np.int32, np.float32) or not is_emulated(device)))
+    edges = graph(with_hub=not is_rounded and (dtype in (np.int32, np.float32) or not is_slow(device)))
     values = sample(combine, dtype, random)
     for active in (np.ones(N, bool), random.random(N) < 0.3, np.arange(N) == 0, np.zeros(N, bool)):
         expected, got = numpy_results(edges, combine, values, active)
@@ -181,7 +191,7 @@ def test_messages_are_combined_as_by_numpy(device: str, combine: str, dtype: Any
 @CASES
 def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(13)
-    edges = graph(with_hub=dtype in (np.int32, np.float32) or not is_emulated(device))
+    edges = graph(with_hub=dtype in (np.int32, np.float32) or not is_slow(device))
     values = random.choice(np.array(extremes(combine, dtype), dtype), N)
     expected, got = numpy_results(edges, combine, values, np.ones(N, bool))
     for mode in modes(device, combine, dtype):
@@ -224,7 +234,7 @@ def test_a_combination_equal_to_the_identity_hides_no_later_message(
     device: str, combine: str, dtype: Any, parts: tuple[int, ...], first: Any, second: Any
 ) -> None:
     star = gp.Graph.from_edgelist([0, 1, 2, 3], [4, 4, 4, 4], directed=True)
-    steps = Supersteps(star, program(combine, dtype), device)
+    steps = supersteps(star, combine, dtype, device)
     (values,), active = steps.run([np.array([*parts, 5, 9], dtype)], np.arange(5) < 3, first)
     assert values[4] == 9
     assert not active.any()

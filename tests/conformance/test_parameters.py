@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import PROGRAM_DEVICES, is_emulated, on, ways
+from tests.devices import PROGRAM_DEVICES, is_slow, on, ways
 from tests.programs import LABELS, SUMS
 
 HOPS = gp.VertexProgram(
@@ -56,7 +56,7 @@ def graph() -> gp.Graph:
 @ways(partitions=[1, 3], mode=["push", "pull"])
 def test_hops_from_every_source_agree_with_networkx(graph: gp.Graph, device: str, way: dict[str, Any]) -> None:
     oracle = graph.to_networkx()
-    for source in (3,) if is_emulated(device) else (0, np.int32(3), 40):
+    for source in (3,) if is_slow(device) else (0, np.int32(3), 40):
         lengths = networkx.single_source_shortest_path_length(oracle, source)
         found = gp.run(graph, HOPS, parameters={"source": source}, device=device, **way).to_numpy()
         assert found.tolist() == [lengths.get(v, -1) for v in range(200)]
@@ -103,7 +103,7 @@ def test_a_run_starts_from_given_values_and_a_given_frontier(graph: gp.Graph, de
         if u >= 150:
             expected[v] = min(expected[v], start[u])
     frontiers: list[Any] = [np.arange(150, 200), np.arange(200) >= 150, gp.Frontier(graph, range(150, 200))]
-    for frontier in frontiers[:1] if is_emulated(device) else frontiers:
+    for frontier in frontiers[:1] if is_slow(device) else frontiers:
         options: dict[str, Any] = {"device": device, "max_supersteps": 2, "on_limit": "return", **way}
         result = gp.run(graph, LABELS, initial=start, frontier=frontier, **options)
         assert result.to_numpy().tolist() == expected.tolist()

@@ -11,7 +11,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, SuperstepLimitError
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_emulated, on, threads_of
+from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, is_slow, on, threads_of
 from tests.programs import DISTANCES, RANKS
 
 MODES = pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_combined_message_equal_to_the_identity_is_ignored(device: str, mode: 
         on(name, mode, name=mode)
         for mode in ("push", "pull")
         for name in PROGRAM_NAMES
-        if mode == "push" or not is_emulated(name)
+        if mode == "push" or not is_slow(name)
     ],
 )
 def test_active_always_applies_everywhere_until_the_limit(device: str, mode: Any) -> None:

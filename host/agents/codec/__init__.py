@@ -1,15 +1,19 @@
 """Encoding of agent data: ``decode(encode(x))`` has the type and value of ``x``, or encoding fails with the path to the
-invalid part. Decoding never imports or calls anything named in the bytes. ``format`` describes the bytes.
+invalid part. Decoding never imports anything named in the bytes, and calls nothing but the ``migrate`` functions of
+registered types. ``format`` describes the bytes.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from numbers import Integral
+from operator import is_
 from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - sets up lazy loading
+from gpu_pregel.host.agents.codec import objects as _objects  # noqa: F401 - adds the reader of registered types
 from gpu_pregel.host.agents.codec.decoder import readers, truncation_error
 from gpu_pregel.host.agents.codec.encoder import Output, leaf_encoders, type_name, writers
 from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, DataTooLargeError, InvalidDataError
@@ -120,25 +124,10 @@ def _stack_error() -> InvalidDataError:
 # Ids
 
 
-def check_id(x: Any, *, name: str = "id") -> None:
-    """Raise unless ``x`` can be the id of a vertex: a str, int, bytes, or tuple of ids.
-
-    Raises
-    ------
-    CodecError
-
-    Examples
-    --------
-    >>> check_id(("room", 3))
-    >>> check_id(True)
-    Traceback (most recent call last):
-    gpu_pregel.errors.CodecError: id is of type bool: ids are str, int, bytes or tuples of them
-    """
-    id_key(x, name=name)
-
-
 def id_key(x: Any, *, name: str = "id") -> bytes:
-    """Encode an id. The bytes sort ids by type (int, str, bytes, tuple), and integers by value.
+    """Encode an id: a str, int, bytes, or tuple of ids; integers of NumPy are taken as int.
+
+    The bytes sort ids by type (int, str, bytes, tuple), and integers by value.
 
     Raises
     ------
@@ -149,24 +138,32 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
     --------
     >>> sorted(["b", 10, -3, (1, "a"), 9, b"a"], key=id_key)
     [-3, 9, 10, 'b', b'a', (1, 'a')]
+    >>> id_key(True)
+    Traceback (most recent call last):
+    gpu_pregel.errors.CodecError: id is of type bool: ids are str, int, bytes or tuples of them, so convert it
     """
     kind = type(x)
     if kind is tuple:
         key = encode(x, name=name)
-        _check_parts(x, name)
-        return key
+        plain = _plain_id(x, name)
+        return key if plain is x else encode(plain, name=name)
     if kind is str or kind is int or kind is bytes:
         return encode(x, name=name)
-    raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them", name)
+    return encode(_plain_id(x, name), name=name)
 
 
-def _check_parts(x: tuple[Any, ...], name: str) -> None:
-    for k, part in enumerate(x):
-        kind = type(part)
-        if kind is tuple:
-            _check_parts(part, f"{name}[{k}]")
-        elif kind is not str and kind is not int and kind is not bytes:
-            raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them", f"{name}[{k}]")
+def _plain_id(x: Any, name: str) -> Any:
+    """Return an id whose parts are str, int or bytes: ``x`` itself, or a copy with integers of NumPy as int."""
+    kind = type(x)
+    if kind is str or kind is int or kind is bytes:
+        return x
+    if kind is tuple:
+        parts = tuple([_plain_id(part, f"{name}[{k}]") for k, part in enumerate(x)])
+        return x if all(map(is_, parts, x)) else parts
+    if kind.__module__ == "numpy" and issubclass(kind, Integral) and hasattr(kind, "__index__"):
+        return int(x)
+    remedy = "so pass one" if x is None else "so convert it"
+    raise CodecError(f"is of type {type_name(kind)}: ids are str, int, bytes or tuples of them, {remedy}", name)
 
 
 def place_of_key(key: bytes, workers: int) -> int:

@@ -37,6 +37,7 @@ from gpu_pregel.host.agents.codec.format import (
     TUPLE,
     ZERO,
     InvalidDataError,
+    check_hashes,
     depth_error,
 )
 
@@ -276,7 +277,10 @@ def _parse_keys(data: bytes, i: int, end: int, n: int, depth: int) -> tuple[Any,
 def count_distinct(elements: Collection[Any]) -> int:
     """Return the number of distinct elements."""
     try:
+        check_hashes(elements)
         return len(set(elements))
+    except InvalidDataError:
+        raise
     except Exception as error:  # The __hash__ of a registered type may raise anything.
         raise InvalidDataError(f"contains an unhashable key or element: {error}") from None
 

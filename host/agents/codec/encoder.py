@@ -33,6 +33,7 @@ from gpu_pregel.host.agents.codec.format import (
     ZERO,
     DataTooLargeError,
     InvalidDataError,
+    check_hashes,
     depth_error,
 )
 
@@ -241,6 +242,7 @@ def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:
             block = _remember_keys(keys, write_key_block(keys, out, depth))
         out.append(block)
     else:
+        check_hashes(keys)
         out.append(write_key_block(keys, out, depth))
     try:
         write_items(tuple(x.values()), out, depth)
@@ -272,6 +274,7 @@ def _set_writer(tag: int) -> Writer:
     def write(x: Collection[Any], out: Output, depth: int) -> None:
         if depth == 0:
             raise depth_error()
+        check_hashes(x)
         elements: list[bytes] = []
         size = 0
         for element in x:

@@ -15,11 +15,16 @@ types, and integers sort by value.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 VERSION = 1
 DIFFERENCE = 2
 """The first byte of the difference between two values; see ``differences``."""
 MAX_DEPTH = 200
 """Maximum nesting depth of containers."""
+MAX_EQUAL_HASHES = 256
+"""Maximum number of keys of a dict, or elements of a set, with the same hash: each is compared with all others."""
 
 NONE, FALSE, TRUE, FLOAT = 0x01, 0x02, 0x03, 0x04
 BIG_NEGATIVE, NEGATIVE, SMALL, POSITIVE, BIG_POSITIVE = 0x10, 0x11, 0x20, 0xA0, 0xA1
@@ -74,6 +79,21 @@ def _short_repr(key: object) -> str | None:
 
 class DataTooLargeError(InvalidDataError):
     """The encoded value exceeds the limit."""
+
+
+def check_hashes(elements: Collection[Any]) -> None:
+    """Refuse keys or elements from which a dict or a set is built in quadratic time, such as multiples of 2**61 - 1."""
+    n = len(elements)
+    if n <= MAX_EQUAL_HASHES or n - len(set(map(hash, elements))) < MAX_EQUAL_HASHES:
+        return
+    from collections import Counter
+
+    ((_, most),) = Counter(map(hash, elements)).most_common(1)
+    if most > MAX_EQUAL_HASHES:
+        raise InvalidDataError(
+            f"has {most:,} keys or elements with equal hashes, which take quadratic time, and at most "
+            f"{MAX_EQUAL_HASHES} are allowed: use strings"
+        )
 
 
 def depth_error() -> InvalidDataError:

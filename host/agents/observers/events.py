@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from gpu_pregel.host.agents.codec import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,35 @@ class Event:
 
 
 Observer = Callable[[Event], None]
+
+
+class EventQueue:
+    """Events that wait until the state is consistent, because an observer may raise.
+
+    Attributes
+    ----------
+    superstep : int
+        That of the events to come.
+    """
+
+    def __init__(self, observers: Sequence[Observer], run: str) -> None:
+        self.observers, self.superstep = observers, 0
+        self._run = run
+        self._events: deque[Event] = deque()
+
+    def add(self, kind: str, *, vertex: bytes | None = None, attempt: int | None = None, **facts: Any) -> None:
+        """Queue an event if there are observers; ``vertex`` is an encoded id."""
+        if self.observers:
+            name = None if vertex is None else decode(vertex)
+            self._events.append(Event(kind, self.superstep, name, attempt, facts, self._run))
+
+    def notify(self) -> None:
+        """Call the observers."""
+        while self._events:
+            event = self._events.popleft()
+            for observer in self.observers:
+                observer(event)
+
 
 _LEVELS = {
     "failure": logging.ERROR,

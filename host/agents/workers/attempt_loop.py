@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from time import monotonic
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
@@ -13,6 +14,7 @@ from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
+from gpu_pregel.host.agents.workers.recalls import Recalls
 
 
 class AttemptLoop:
@@ -25,12 +27,19 @@ class AttemptLoop:
     sender : OutcomeSender
     on_end : callable
         Called with the task of each attempt that has ended.
+    recalls : Recalls or None
     """
 
     def __init__(
-        self, executor: Executor, marks: pipes.AttemptMarks, sender: OutcomeSender, on_end: Callable[[Task], object]
+        self,
+        executor: Executor,
+        marks: pipes.AttemptMarks,
+        sender: OutcomeSender,
+        on_end: Callable[[Task], object],
+        recalls: Recalls | None,
     ) -> None:
         self._executor, self._marks, self._sender, self._on_end = executor, marks, sender, on_end
+        self._recalls = recalls
         self._pid = os.getpid()
         self._loop = asyncio.Runner().get_loop()
         guard(self._loop)
@@ -47,11 +56,15 @@ class AttemptLoop:
 
         self._finished = self._loop.create_future()
         self._loop.add_reader(descriptor, read)
+        if self._recalls is not None:
+            self._recalls.begin(batch.step, self._take_waiting)
         try:
             self._begin(batch)
             run_until_complete(self._loop, self._finished, SystemExit, KeyboardInterrupt)
         finally:
             self._loop.remove_reader(descriptor)
+            if self._recalls is not None:
+                self._recalls.end()
         self._sender.flush()
 
     def _begin(self, batch: Batch) -> None:
@@ -61,10 +74,21 @@ class AttemptLoop:
             self._waiting.append((sender.serial, Task(*fields), batch))
         self._start_waiting()
 
+    def _take_waiting(self, count: int) -> list[int]:
+        """Remove the last of the tasks that wait for a place; called by another thread."""
+        serials: list[int] = []
+        with suppress(IndexError):
+            while len(serials) < count:
+                serials.append(self._waiting.pop()[0])
+        return serials
+
     def _start_waiting(self) -> None:
         """Start as many attempts as may run; finish if none is left."""
         while self._waiting and len(self._running) < self._marks.slots:
-            serial, task, batch = self._waiting.popleft()
+            try:
+                serial, task, batch = self._waiting.popleft()
+            except IndexError:  # they were recalled
+                break
             if not self._sender.free:
                 self._sender.flush()
             slot = self._sender.free.pop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,14 @@ from gpu_pregel.host.agents.codec.differences import changed_size
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
+from gpu_pregel.host.agents.records import UNREADABLE, Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
 
 if TYPE_CHECKING:
     from asyncio import Timeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
+_MAX_TEXT, _MAX_NAME = 1 << 16, 200
+"""Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -67,7 +69,7 @@ class Executor:
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
         self.check_step(batch.step)
-        options, vertices, kept_values = self._options, self.vertices, self._kept_values
+        options, vertices, kept_values = self._options, self._vertices(batch), self._kept_values
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
@@ -92,7 +94,7 @@ class Executor:
 
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
 
-        context = Context(self.vertices[task.id], task, batch, self._options, self._kept_values)
+        context = Context(self._vertices(batch)[task.id], task, batch, self._options, self._kept_values)
         limit = asyncio.timeout(self._options.timeout)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
@@ -112,6 +114,14 @@ class Executor:
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
         return self._outcome(task, context, error, late=error is not None and limit.expired())
+
+    def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
+        """Return the vertices of a batch, and others."""
+        if not batch.guests:
+            return self.vertices
+        from collections import ChainMap
+
+        return ChainMap(batch.guests, self.vertices)
 
     def fail(self, task: Task, error: BaseException) -> Outcome:
         """Return the outcome of an attempt that ended without one."""
@@ -136,6 +146,11 @@ class Executor:
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """Return the outcome of an attempt that returned, or raised ``error``."""
+        if self._kept_values.is_staging:  # by an attempt whose record has been dropped
+            self._kept_values.unstage(task.id)
+        if context is not None and context.unreadable is not None:
+            self._staged.pop(task.id, None)
+            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
@@ -147,7 +162,9 @@ class Executor:
                     record = record._replace(mutations=decode(encode(record.mutations)))
                 self._staged[task.id] = record
                 return _new_outcome((task.id, task.attempt, "completed", record))
-            except Exception as raised:
+            except self._fatal:
+                raise
+            except BaseException as raised:  # of a method of the user's types, for example
                 error = raised
         assert error is not None
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
@@ -166,9 +183,9 @@ class Executor:
             kind = "limit"
         return Failure(
             kind,
-            type(error).__qualname__,
-            text_of(error),
-            trace_of(error),
+            type(error).__qualname__[:_MAX_NAME],
+            text_of(error, self._options.max_record),
+            trace_of(error, self._options.max_record),
             kind != "data" and self._options.retry.matches(error),
         )
 
@@ -184,7 +201,10 @@ class Executor:
                 vertex.halted = record.halted
                 if record.value is not None or values.is_staging:
                     vertex.value = values.commit(vertex_id, vertex.value, record.value)
+            else:  # of another partition
+                values.unstage(vertex_id)
         self._staged.clear()
+        values.end_commit()
         for vertex_id in change.halt:
             self.vertices[vertex_id].halted = True
         for vertex_id in change.remove:
@@ -194,6 +214,10 @@ class Executor:
             values.forget(vertex_id)
         self.vertices.update(change.set)
         self._step = step + 1
+
+
+def _unreadable(error: CodecError) -> Failure:
+    return Failure(UNREADABLE, type(error).__qualname__, text_of(error), trace_of(error), False)
 
 
 class RecordTooLargeError(Exception):
@@ -222,24 +246,28 @@ def _refuse_result(result: Any) -> None:
     raise TypeError(f"compute must return None, but returned {type(result).__name__}: {remedy}")
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: BaseException, max_record: int | None = None) -> str:
     """Return the text of an exception, even if its ``__str__`` fails."""
-    try:
-        return _clean(str(error))
-    except Exception as second:
-        return f"<no text: {type(second).__name__}>"
+    return _clean(lambda: str(error), "text", max_record)
 
 
-def trace_of(error: BaseException) -> str:
+def trace_of(error: BaseException, max_record: int | None = None) -> str:
     """Return the traceback of an exception, even if its ``__str__`` fails."""
     import traceback
 
+    return _clean(lambda: "".join(traceback.format_exception(error)), "traceback", max_record)
+
+
+def _clean(make: Callable[[], str], what: str, max_record: int | None) -> str:
+    """Return the text that a function returns, as a plain str without surrogates and with its middle cut out."""
     try:
-        return _clean("".join(traceback.format_exception(error)))
-    except Exception as second:
-        return f"<no traceback: {type(second).__name__}>"
-
-
-def _clean(text: str) -> str:
-    """Return text as a plain str without surrogates."""
-    return str.encode(text, "utf-8", "backslashreplace").decode()
+        text = str.encode(make(), "utf-8", "backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        text = f"<no {what}: {type(error).__name__}>"
+    limit = _MAX_TEXT if max_record is None else min(max_record, _MAX_TEXT)
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]} ... [{len(text) - 2 * half:,} characters left out] ... {text[len(text) - half :]}"

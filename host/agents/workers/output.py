@@ -32,20 +32,20 @@ class AttemptOutput(TextIOBase):
     def __init__(self, fd: int, attempt: Callable[[], Any]) -> None:
         self._fd, self._attempt = fd, attempt
         self.buffer = open(fd, "wb", 0, closefd=False)  # noqa: SIM115
-        self.begun: dict[int, tuple[Any, str]] = {}
-        """The incomplete line of each attempt; threads and coroutines may interleave."""
+        self.begun: dict[int, tuple[Any, list[str]]] = {}
+        """The pieces of the incomplete line of each attempt; threads and coroutines may interleave."""
         self._lock = RLock()
 
     def write(self, text: str) -> int:
         """Write complete lines."""
         task = self._attempt()
         with self._lock:
-            begun = self.begun.pop(id(task), (task, ""))[1]
-            *lines, rest = (begun + text).split("\n")
-            if rest:
-                self.begun[id(task)] = task, rest
+            *lines, rest = text.split("\n")
             if lines:
-                self._write_lines(task, lines)
+                _, begun = self.begun.pop(id(task), (task, []))
+                self._write_lines(task, ["".join((*begun, lines[0])), *lines[1:]])
+            if rest:
+                self.begun.setdefault(id(task), (task, []))[1].append(rest)
         return len(text)
 
     def flush(self) -> None:
@@ -55,7 +55,7 @@ class AttemptOutput(TextIOBase):
         """Write the incomplete line of an attempt."""
         with self._lock:
             if begun := self.begun.pop(id(task), None):
-                self._write_lines(task, [begun[1]])
+                self._write_lines(task, ["".join(begun[1])])
 
     def end_all(self) -> None:
         """Write all incomplete lines."""
@@ -82,6 +82,29 @@ class AttemptOutput(TextIOBase):
     def writable(self) -> bool:
         """Return True."""
         return True
+
+
+class LineSplitter:
+    """Divides the output of a worker into lines, in time proportional to its length."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def add(self, data: bytes) -> list[bytes]:
+        """Return the lines that ``data`` completes."""
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*self._begun, lines[0]))
+            self._begun.clear()
+        if rest:
+            self._begun.append(rest)
+        return lines
+
+    def end(self) -> list[bytes]:
+        """Return the incomplete line, if there is one."""
+        lines = [b"".join(self._begun)] if self._begun else []
+        self._begun.clear()
+        return lines
 
 
 def describe(task: Any) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Sent by the worker.
-READY, OUTCOMES, REFUSED, LOG = range(16, 20)
+READY, OUTCOMES, REFUSED, LOG, RETURNED = range(16, 21)
 
 header = struct.Struct("<QB")
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
@@ -267,13 +267,14 @@ def unpack_load(data: bytes | bytearray) -> tuple[int, int | None, dict[Id, Vert
 
 def pack_batch(generation: int, batch: Batch) -> bytes:
     """Serialize a batch for a generation of a worker."""
-    return pack((generation, batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks))
+    fields = batch.step, batch.num_vertices, batch.function, batch.aggregates, batch.tasks
+    return pack((generation, *fields, pack_vertices(batch.guests)))
 
 
 def unpack_batch(data: bytes | bytearray) -> tuple[int, Batch]:
     """Restore generation and batch."""
-    generation, *fields = unpack(data)
-    return generation, Batch(*fields)
+    generation, step, count, function, aggregates, tasks, guests = unpack(data)
+    return generation, Batch(step, count, function, aggregates, tasks, unpack_vertices(guests))
 
 
 def pack_change(step: int, change: Change) -> bytes:

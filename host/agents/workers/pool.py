@@ -17,7 +17,13 @@ from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.process import LAST_SECONDS, Watchdog, WorkerProcess
-from gpu_pregel.host.agents.workers.transport import Arrival, OutcomeBatch, WorkerDeath, run_ended_error
+from gpu_pregel.host.agents.workers.transport import (
+    Arrival,
+    OutcomeBatch,
+    ReturnedTasks,
+    WorkerDeath,
+    run_ended_error,
+)
 
 _GRACE = 1.0
 """Seconds that a cancelled attempt of an ``async`` function has to end."""
@@ -26,6 +32,8 @@ _SILENCE = 2.0
 _START = 60.0
 """Seconds of silence after which a worker that is not ready counts as hung."""
 _MAX_WAIT = 3600.0
+_LASTING = 10.0
+"""Seconds after which the death of an idle worker is no fault of the program that it has loaded."""
 _FRUITLESS = 3
 """Maximum number of successive workers of a partition that may die without an outcome."""
 
@@ -60,7 +68,7 @@ class WorkerPool:
         self._states = states
         try:
             self._processes += [self._process(partition, 0) for partition in range(self.partitions)]
-            self._hello = _hello(self._options, self._slots)
+            self._hello = _hello(self._options, self._slots, recalls=self.partitions > 1)
             for process, part in zip(self._processes, vertices, strict=True):
                 process.greet(self._hello, None, part)
             while not all(process.is_ready for process in self._processes):
@@ -85,6 +93,10 @@ class WorkerPool:
         process.next_check = 0.0
         self._step = batch.step
         process.channel.send(pipes.BATCH, pipes.pack_batch(process.generation, batch))
+
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Recall tasks; a worker that dies first answers with its death."""
+        self._processes[partition].recall(step, count)
 
     def commit(self, partition: int, step: int, change: Change) -> None:
         """Send a change; a worker that replaces a dead one starts from the committed state instead."""
@@ -166,8 +178,10 @@ class WorkerPool:
             for kind, content in process.channel.read():
                 if kind == pipes.OUTCOMES:
                     self._take(process, pipes.unpack_outcomes(content, process.tasks, process.served))
+                elif kind == pipes.RETURNED:
+                    self._take_back(process, pipes.unpack(content))
                 elif kind == pipes.READY:
-                    process.is_ready = True
+                    process.is_ready, process.ready_since = True, time.monotonic()
                 elif kind == pipes.LOG:
                     process.log(*pipes.unpack(content))
                 elif kind == pipes.REFUSED:
@@ -185,12 +199,13 @@ class WorkerPool:
     def _take(self, process: WorkerProcess, outcomes: list[Outcome]) -> None:
         self._fruitless[process.partition] = 0
         process.answered.append(outcomes)
-        process.outstanding -= len(outcomes)
-        if not process.outstanding:
-            process.served += len(process.tasks)
-            process.tasks.clear()
-            process.answered.clear()
+        process.settle(len(outcomes))
         self._arrivals.append(OutcomeBatch(process.partition, process.generation, outcomes))
+
+    def _take_back(self, process: WorkerProcess, serials: list[int]) -> None:
+        vertices = [process.task(serial)[0] for serial in serials]
+        process.settle(len(serials))
+        self._arrivals.append(ReturnedTasks(process.partition, vertices))
 
     # Deadlines.
 
@@ -246,7 +261,8 @@ class WorkerPool:
             self._arrivals.append(
                 OutcomeBatch(partition, process.generation, [Outcome(vertex, attempt, "failed", failure)])
             )
-        if running:
+        is_idle = process.is_ready and not process.outstanding
+        if running or (is_idle and time.monotonic() - process.ready_since >= _LASTING):
             self._fruitless[partition] = 0
         else:
             self._fruitless[partition] += 1
@@ -271,7 +287,7 @@ class WorkerPool:
             replacement.greet(self._hello, self._step, self._states(partition))
 
 
-def _hello(options: PartitionOptions, slots: int) -> bytes:
+def _hello(options: PartitionOptions, slots: int, *, recalls: bool) -> bytes:
     """Return the content of the first frame to a new worker."""
     import cloudpickle
 
@@ -306,6 +322,7 @@ def _hello(options: PartitionOptions, slots: int) -> bytes:
             "levels": _levels(),
             "slots": slots,
             "max_memory": options.max_memory,
+            "recalls": recalls,
         }
     )
 

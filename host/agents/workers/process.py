@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
-from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers import pipes, recalls
+from gpu_pregel.host.agents.workers.output import LineSplitter
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -28,8 +29,8 @@ _BUFFER = 1 << 20
 _LARGE = 1 << 16
 _MAX_READS = 64
 """Maximum number of reads of the output of a worker that has ended, because its subprocesses may still write."""
-_KEPT_LINES = 20
-"""Number of lines of output that are kept for error messages."""
+_KEPT_LINES, _KEPT_LENGTH = 20, 500
+"""Number and length of lines of output that are kept for error messages."""
 _ROOT = str(Path(__file__).absolute().parents[4])
 _PROGRAM = "gpu_pregel.host.agents.workers.worker"
 
@@ -44,7 +45,7 @@ class WorkerProcess:
     tasks : list
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
-        Number of unanswered tasks.
+        Number of tasks that are neither answered nor returned.
     late : set of int
         Serial numbers of attempts that exceeded the timeout, so that the process was killed.
     """
@@ -57,31 +58,36 @@ class WorkerProcess:
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = 0
         self.late: set[int] = set()
+        self.ready_since = 0.0
         self.is_ready = self.is_async = self.is_killed = self.is_spared = self.is_finished = False
         self.next_check = 0.0
         self._reason = ""
-        self._line = b""
+        self._lines = LineSplitter()
         self._program = ""  # name of the attempt whose subprocess writes unmarked output
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._selector = selector
         self.marks = pipes.AttemptMarks(slots)
         self._connection, theirs = socket.socketpair()
         self._output, output = os.pipe()
+        theirs_too, self._recalls = os.pipe()
         try:
             for end in (self._connection, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            self._process = _start([theirs.fileno(), self.marks.fd], output)
+            self._process = _start([theirs.fileno(), self.marks.fd, theirs_too], output)
         except BaseException:
             self._connection.close()
             os.close(self._output)
+            os.close(self._recalls)
             self.marks.close()
             raise
         finally:
             theirs.close()
             os.close(output)
+            os.close(theirs_too)
         watchdog.add(self._process.pid)
         self._end = os.pidfd_open(self._process.pid)
         os.set_blocking(self._output, False)
+        os.set_blocking(self._recalls, False)
         self.channel = pipes.Channel(self._connection, selector, (self, "channel"))
         selector.register(self._output, selectors.EVENT_READ, (self, "output"))
         selector.register(self._end, selectors.EVENT_READ, (self, "end"))
@@ -112,6 +118,20 @@ class WorkerProcess:
         answered = {(outcome.id, outcome.attempt) for outcomes in self.answered for outcome in outcomes}
         return [serial for serial in serials if self.task(serial) not in answered]
 
+    def settle(self, count: int) -> None:
+        """Count tasks that were answered or returned."""
+        self.outstanding -= count
+        if not self.outstanding:
+            self.served += len(self.tasks)
+            self.tasks.clear()
+            self.answered.clear()
+
+    def recall(self, step: int, count: int) -> None:
+        """Ask for the return of tasks of a superstep."""
+        if not self.is_finished:
+            with contextlib.suppress(OSError):  # full, or the process is ending
+                os.write(self._recalls, recalls.message.pack(step, count))
+
     # Output.
 
     def read_output(self, to_end: bool = False) -> None:
@@ -125,13 +145,11 @@ class WorkerProcess:
                 if not to_end:
                     self._selector.unregister(self._output)
                 break
-            *lines, self._line = (self._line + data).split(b"\n")
-            for line in lines:
+            for line in self._lines.add(data):
                 self._show(line)
             if not to_end:
                 return
-        if to_end and self._line:
-            line, self._line = self._line, b""
+        for line in self._lines.end() if to_end else ():
             self._show(line)
 
     def _show(self, line: bytes) -> None:
@@ -147,7 +165,7 @@ class WorkerProcess:
             self._program = attempt
 
     def _print(self, writer: str, text: str) -> None:
-        self._last_lines.append(text)
+        self._last_lines.append(text[:_KEPT_LENGTH])
         if sys.stderr is not None:
             with contextlib.suppress(OSError, ValueError):  # full or closed; the run continues
                 sys.stderr.write(f"[{self._name(writer)}] {text}\n")
@@ -213,6 +231,7 @@ class WorkerProcess:
             with contextlib.suppress(KeyError):
                 self._selector.unregister(registered)
             os.close(registered)
+        os.close(self._recalls)
         self._connection.close()
         self.marks.close()
         if code != -signal.SIGKILL or not self._reason:

@@ -39,7 +39,14 @@ class WorkerDeath(NamedTuple):
     reason: str
 
 
-Arrival = OutcomeBatch | WorkerDeath
+class ReturnedTasks(NamedTuple):
+    """Vertices that a partition has not begun to compute and will not, because they were recalled."""
+
+    partition: int
+    vertices: list[Id]
+
+
+Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks
 
 
 class Transport(Protocol):
@@ -63,7 +70,10 @@ class Transport(Protocol):
         """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
 
     def submit(self, partition: int, batch: Batch) -> None:
-        """Send a batch to a partition; each task ends with an outcome or with the death of the worker."""
+        """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
+
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Let a partition return up to ``count`` tasks of a superstep that wait; it answers with ``ReturnedTasks``."""
 
     def wait(self, until: float | None) -> None:
         """Wait for arrivals, at most until a time on the monotonic clock."""
@@ -133,9 +143,13 @@ class InProcessTransport:
         self._check_is_open()
         self._batches.append(batch)
 
+    def recall(self, partition: int, step: int, count: int) -> None:
+        """Return nothing: no other partition could compute it."""
+
     def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         if self.blocks:
             self._compute_slice()
         elif self._batches or self._async_tasks:

@@ -1,7 +1,8 @@
 """A worker process: computes one partition for a master at the other end of an inherited socket.
 
-``python -m gpu_pregel.host.agents.workers.worker FD MARKS MASTER`` with the descriptors of the socket and of the shared
-marks, and the process id of the master. Modules that are slow to import are imported when first needed.
+``python -m gpu_pregel.host.agents.workers.worker FD MARKS RECALLS MASTER`` with the descriptors of the socket, of the
+shared marks and of the pipe of recalls, and the process id of the master. Modules that are slow to import are imported
+when first needed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
+from gpu_pregel.host.agents.workers.recalls import Recalls
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
@@ -38,12 +40,12 @@ _SWITCH_INTERVAL = 0.0005
 
 def main(arguments: list[str]) -> None:
     """Serve a master until it ends the worker, or ends itself."""
-    channel, marks, master = map(int, arguments)
-    os.set_inheritable(channel, False)
-    os.set_inheritable(marks, False)
+    *descriptors, master = map(int, arguments)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_master(master)
-    worker = Worker(channel, marks)
+    worker = Worker(*descriptors)
     worker.serve()
 
 
@@ -68,13 +70,14 @@ def _end_all() -> None:
 class Worker:
     """Reads frames from the master, computes, and sends outcomes."""
 
-    def __init__(self, channel: int, marks: int) -> None:
+    def __init__(self, channel: int, marks: int, recalls: int) -> None:
         self._channel = channel
         self._lock = allocate_lock()
         self._logs: deque[bytes] = deque()
         self._pid = os.getpid()
         self._reader = pipes.FrameReader(channel)
-        self._marks_fd = marks
+        self._marks_fd, self._recalls_fd = marks, recalls
+        self._recalls: Recalls | None = None
         self._has_subprocesses = False
         self._task: Any = None
         """The running task of an ordinary function."""
@@ -125,6 +128,8 @@ class Worker:
         self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
         sys.setswitchinterval(_SWITCH_INTERVAL)
         self._sender = OutcomeSender(self._write, self._marks)
+        if hello["recalls"]:
+            self._recalls = Recalls(self._recalls_fd, self._write, self._marks)
         if hello["max_memory"] is not None:
             import resource
 
@@ -136,7 +141,8 @@ class Worker:
             for name, data in hello["types"]:
                 # Data of a type that cannot be loaded are refused; the run may have none.
                 with suppress(Exception):
-                    register(pickle.loads(data), name)
+                    cls, migrate = pickle.loads(data)
+                    register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
         except BaseException:
@@ -263,15 +269,21 @@ class Worker:
         begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
         outcomes, before_next = sender.outcomes, sender.before_next
         pid, getpid = self._pid, os.getpid
+        recalls = self._recalls
+        if recalls is not None:
+            recalls.begin_in_order(batch.step, serial, len(tasks))
 
-        def begin(index: int) -> None:
+        def begin(index: int) -> bool:
             now = monotonic()
             if outcomes:
                 before_next(now)
                 now = monotonic()
             marks[0] = serial + index + 1
             begun[0] = now
+            if recalls is not None and index >= recalls.limit and recalls.is_returned(index):
+                return True
             self._task = tasks[index]
+            return False
 
         def emit(outcome: Outcome) -> None:
             if getpid() != pid:
@@ -285,7 +297,10 @@ class Worker:
 
         self._executor.execute(batch, emit, begin)
         self._task = None
+        if recalls is not None:
+            recalls.end()
         sender.flush()
+        sender.serial = serial + len(tasks)
         marks[0] = 0
 
     def _compute_on_loop(self, batch: Batch) -> None:
@@ -293,7 +308,7 @@ class Worker:
         if self._loop is None:
             from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
 
-            self._loop = AttemptLoop(self._executor, self._marks, self._sender, self._end_line)
+            self._loop = AttemptLoop(self._executor, self._marks, self._sender, self._end_line, self._recalls)
         self._loop.run(batch, self._channel, self._next_batches)
 
     def _next_batches(self) -> Iterator[Batch]:

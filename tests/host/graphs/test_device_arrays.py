@@ -154,6 +154,14 @@ def test_arrays_on_a_gpu(gpu: FakeCupy, dlpack: bool) -> None:
         assert (kept.dtype, device.download(kept).tolist()) == (np.uint32, host.tolist())
 
 
+def test_arrays_that_have_only_the_interface(gpu: FakeCupy) -> None:
+    arrays = [*gpu_arrays(), fake_cupy.array_of(WEIGHTS, np.float64)]
+    only = [SimpleNamespace(__cuda_array_interface__=array.__cuda_array_interface__, on_gpu=array) for array in arrays]
+    graph = gp.Graph.from_csr(*only)
+    assert graph.weights is not None
+    assert (graph.indices.tolist(), graph.weights.tolist()) == (INDICES, WEIGHTS)
+
+
 def test_strided_arrays_on_a_gpu_are_refused(gpu: FakeCupy) -> None:
     strided, indices = gpu_arrays()
     strided.flags = SimpleNamespace(c_contiguous=False)

@@ -14,6 +14,7 @@ import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, DeviceError, ProgramError, VertexError
 from gpu_pregel.host.devices import get_device
 from gpu_pregel.host.devices.emulated import EmulatedDevice
+from gpu_pregel.host.programs import raises
 from gpu_pregel.host.programs.cuda_state import CHAIN, CudaState
 from gpu_pregel.host.programs.factory import compile_for_device
 from gpu_pregel.kernels.programs import figures_cuda
@@ -129,6 +130,16 @@ def test_only_programs_that_may_raise_record_failures() -> None:
     target = get_device("emulated")
     programs = [PROGRAM, COMBINING, LABELS, HOPS]
     assert [compile_for_device(target, GRAPH, one).records for one in programs] == [True, True, False, False]
+
+
+@EMULATED
+def test_what_may_raise_is_found_again_by_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, Any] = {}
+    monkeypatch.setattr(raises, "load_value", kept.get)
+    monkeypatch.setattr(raises, "save_value", kept.__setitem__)
+    assert [raises._noted("a" * 64, lambda: ["message"]), raises._noted("a" * 64, list)] == [["message"]] * 2
+    monkeypatch.setattr(raises, "_finding_code", lambda: "b" * 64)
+    assert raises._noted("a" * 64, list) == []
 
 
 Spoil = Callable[[np.ndarray[Any, Any]], None]

@@ -32,13 +32,13 @@ def test_compress_flattens_long_chains(seed: int) -> None:
 def test_threads_that_link_the_same_root() -> None:
     """One of their swaps succeeds; the others link what they find instead."""
     device: Any = EmulatedDevice()
-    n = 2 * BLOCK
-    labels, indices = device.upload(np.arange(n, dtype=np.uint32)), device.full(BLOCK, n - 1, np.uint32)
-    indptr = device.upload(np.minimum(np.arange(n + 1), BLOCK))
+    n, rows = 9 * BLOCK, 8 * BLOCK
+    labels, indices = device.upload(np.arange(n, dtype=np.uint32)), device.full(rows, n - 1, np.uint32)
+    indptr = device.upload(np.minimum(np.arange(n + 1), rows))
     device.launch(kernels.link, n, indptr, indices, False, device.zeros(1, np.uint32), labels)
     device.launch(kernels.compress, n, labels)
     expected = np.arange(n)
-    expected[[*range(BLOCK), n - 1]] = 0
+    expected[[*range(rows), n - 1]] = 0
     np.testing.assert_array_equal(labels.get(), expected)
 
 

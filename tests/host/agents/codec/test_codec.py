@@ -8,10 +8,13 @@ import struct
 import subprocess
 import sys
 import uuid
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta, timezone
 from datetime import time as clock_time
 from decimal import Decimal, localcontext
+from itertools import product
 from typing import Any
+from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -188,6 +191,21 @@ def test_bytes_of_sets_do_not_depend_on_insertion_order() -> None:
             backwards.add(x)
         assert encode(forwards) == encode(backwards)
         assert encode(frozenset(forwards)) == encode(frozenset(backwards))
+
+
+@pytest.mark.parametrize("kind", [dict.fromkeys, set, frozenset])
+def test_keys_with_equal_hashes_are_limited(kind: Callable[[Iterable[Any]], Any]) -> None:
+    """Building a dict from such keys takes quadratic time; 256 of them and any number of others are allowed."""
+    equal = [k * (2**61 - 1) for k in range(1, 258)]
+    others = range(1, 1000)
+    assert same(decode(encode(kind([*equal[:-1], *others]))), kind([*equal[:-1], *others]))
+    assert same(decode(encode(kind(product((-1, -2), repeat=8)))), kind(product((-1, -2), repeat=8)))
+    with pytest.raises(CodecError, match=r"^value\[0\] has 257 keys or elements with equal hashes"):
+        encode([kind([*equal, *others])])
+    with patch("gpu_pregel.host.agents.codec.encoder.check_hashes"):
+        data = encode([kind([*equal, *others])])
+    with pytest.raises(CodecError, match=r"\[0\] has 257 keys or elements with equal hashes"):
+        decode(data)
 
 
 def test_decimals_do_not_depend_on_the_context() -> None:

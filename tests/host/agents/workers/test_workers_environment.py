@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.workers.output import AttemptOutput, LineSplitter
 from tests.agents import FEW, ONCE
 
 pytestmark = pytest.mark.usefixtures("one_run_id")
@@ -81,6 +84,38 @@ def test_much_output_does_not_block() -> None:
         ctx.vote_to_halt()
 
     assert agents.run([Vertex(k) for k in range(2)], compute, workers=2).status == "completed"
+
+
+def test_output_without_newlines_takes_time_in_proportion_to_its_length() -> None:
+    """Copying the line for each piece would take more than ten seconds."""
+    splitter, piece = LineSplitter(), b"x" * 65_536
+    begin = time.process_time()
+    for _ in range(1000):
+        assert splitter.add(piece) == []
+    assert [len(line) for line in splitter.add(b"\nnext\nlast")] == [65_536_000, 4]
+    assert splitter.end() == [b"last"]
+    assert splitter.end() == []
+    assert time.process_time() - begin < 2
+
+
+def test_pieces_of_a_line_in_a_worker_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = b""
+
+    def write(_fd: int, data: Any) -> int:
+        nonlocal written
+        written += bytes(data)
+        return len(data)
+
+    output = AttemptOutput(1, lambda: None)
+    monkeypatch.setattr(os, "write", write)
+    begin = time.process_time()
+    for _ in range(1000):
+        output.write("x" * 65_536)
+    assert written == b""
+    output.write("end\nnext")
+    output.end_all()
+    assert written == b"x" * 65_536_000 + b"end\nnext\n"
+    assert time.process_time() - begin < 4
 
 
 SCRIPT = """
@@ -155,6 +190,21 @@ def test_max_memory_limits_a_worker() -> None:
         [Vertex(k) for k in range(3)], compute, workers=2, max_memory=1 << 30, on_failure="continue", retry=ONCE
     )
     assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {1: ("limit", "MemoryError")}
+
+
+@FEW
+def test_the_text_of_an_exception_is_limited(workers: int) -> None:
+    def compute(ctx: Any) -> None:
+        raise ValueError("begins " + "x" * 5_000_000 + " ends")
+
+    result = agents.run([Vertex(0)], compute, workers=workers, on_failure="continue", retry=ONCE)
+    text = result.failed[0].text
+    assert text.startswith("begins xxx")
+    assert text.endswith("xxx ends")
+    assert "4,934,476 characters left out" in text
+    assert len(text) + len(result.failed[0].traceback) < 140_000
+    result = agents.run([Vertex(0)], compute, workers=workers, on_failure="continue", retry=ONCE, max_record=1000)
+    assert len(result.failed[0].text) < 1100
 
 
 @FEW

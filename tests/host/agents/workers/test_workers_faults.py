@@ -17,6 +17,8 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError, AgentsFailedError
+from gpu_pregel.host.agents.codec import encode
+from tests.agents import one_per_partition
 from tests.host.agents.workers.worker_programs import (
     children,
     counting,
@@ -77,7 +79,7 @@ def test_workers_are_killed_at_random_during_200_supersteps() -> None:
         "max_supersteps": 300,
     }
     expected = final_bytes(agents.run(**program))
-    deaths = 0
+    deaths = supersteps = 0
 
     def count(event: Event) -> None:
         nonlocal deaths
@@ -88,14 +90,17 @@ def test_workers_are_killed_at_random_during_200_supersteps() -> None:
         over = threading.Event()
 
         def kill() -> None:
-            draw = random.Random(1)
+            draw, last = random.Random(1), 0
             while not over.wait(draw.uniform(0.2, 0.5)):
-                os.kill(draw.choice(running(run)), signal.SIGKILL)
+                if supersteps > last:  # new workers may take long to start
+                    last = supersteps
+                    os.kill(draw.choice(running(run)), signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
             while run.step():
+                supersteps += 1
                 time.sleep(0.01)
         finally:
             over.set()
@@ -295,6 +300,30 @@ def test_a_worker_that_cannot_load_is_an_error(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(AgentError, match="2 workers of partition"):
         agents.start([Vertex(0)], counting(1), workers=1)
     assert not children()
+
+
+def test_an_idle_worker_may_die_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More often than is tolerated of a worker that dies before it computes, but each time after a while."""
+    monkeypatch.setattr("gpu_pregel.host.agents.workers.pool._LASTING", 0.0)
+    busy, idle = one_per_partition(2)
+
+    def compute(ctx: Any) -> None:
+        import time
+
+        time.sleep(0.4)
+        if ctx.vertex_id == idle or ctx.superstep == 4:
+            ctx.vote_to_halt()
+
+    with agents.start([Vertex(busy), Vertex(idle)], compute, workers=2) as run:
+        transport: Any = run._policy._transport
+        partition = transport.place(encode(idle))
+        deaths = 0
+        while run.step():
+            if transport._processes[partition].is_ready:
+                os.kill(running(run)[partition], signal.SIGKILL)
+                deaths += 1
+        assert run.status == "completed"
+    assert deaths >= 3
 
 
 def test_a_worker_that_is_stopped_while_it_loads_is_replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
