@@ -113,8 +113,8 @@ def pytest_collection_finish() -> None:
 def _no_types_of_the_codecs_tests() -> Iterator[None]:
     """Keep types that the tests of the codec register from workers, which would import those tests and pydantic."""
 
-    def others() -> dict[str, type]:
-        return {name: one for name, one in registered().items() if ".agents.codec." not in one.__module__}
+    def others() -> dict[str, tuple[type, object]]:
+        return {name: one for name, one in registered().items() if ".agents.codec." not in one[0].__module__}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "registered", others)

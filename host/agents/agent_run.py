@@ -17,12 +17,18 @@ from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.results import (
+    AgentResult,
+    VertexMapping,
+    decode_aggregates,
+    decode_failures,
+    decode_interrupts,
+)
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
-from gpu_pregel.host.superstep.master import ENDED, Master, Waits
+from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
 FEW = 1000
@@ -92,24 +98,15 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
-        superstep = self._advance()
-        try:
-            for until in superstep:
-                self._policy.wait(until)
-        finally:
-            superstep.close()
-        return self.status == "running"
-
-    def _advance(self) -> Waits[None]:
-        """Run a superstep; the caller waits whenever this yields, and closes it."""
         with self._stepping:
             if self._is_small:
-                yield from self._master.advance()
+                may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
-                    yield from self._master.advance()
+                    may_continue = self._master.step()
             if self.status == "stopped":
                 self._master.close()
+            return may_continue
 
     @property
     def _is_small(self) -> bool:
@@ -219,7 +216,7 @@ class AgentRun:
             status=self.status,
             failed=decode_failures({**state.failed, **failed}),
             superstep=superstep,
-            aggregates={name: decode(value) for name, value in state.aggregates.items()},
+            aggregates=decode_aggregates(state.aggregates),
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
         )

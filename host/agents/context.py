@@ -75,6 +75,7 @@ class Context:
         "_random",
         "_size",
         "_task",
+        "_unreadable",
         "_value",
         "_vertex",
         "_vertex_id",
@@ -89,6 +90,7 @@ class Context:
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
+        self._unreadable: CodecError | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -124,13 +126,19 @@ class Context:
             self._kept = self._kept_values.take(self._task.id, encoded)
             if self._kept is not None:
                 return self._kept.holder.pop()
-        return decode(bytes(encoded))
+        try:
+            return decode(bytes(encoded))
+        except CodecError as error:
+            self._raise_unreadable("the value", error)
 
     @property
     def messages(self) -> list[Any]:
         """The messages in order, or a list of the single message that the combiner returns."""
         if self._messages is None:
-            self._messages = [decode(message) for message in self._task.messages]
+            try:
+                self._messages = [decode(message) for message in self._task.messages]
+            except CodecError as error:
+                self._raise_unreadable("a message", error)
             if self._options.combiner is not None and self._messages:
                 self._messages = self._options.combiner.fold(self._messages)
         return self._messages
@@ -216,7 +224,10 @@ class Context:
         """Return the aggregate of the previous superstep; its initial value in superstep 0."""
         if name not in self._batch.aggregates:
             self._raise_unknown(name)
-        return decode(self._batch.aggregates[name])
+        try:
+            return decode(self._batch.aggregates[name])
+        except CodecError as error:
+            self._raise_unreadable(f"the aggregate {name!r}", error)
 
     def _raise_unknown(self, name: str) -> NoReturn:
         declared = ", ".join(map(repr, self._batch.aggregates)) or "none"
@@ -248,7 +259,10 @@ class Context:
         number = self._interrupts
         self._interrupts += 1
         if number < len(self._task.answers):
-            return decode(self._task.answers[number])
+            try:
+                return decode(self._task.answers[number])
+            except CodecError as error:
+                self._raise_unreadable("an answer", error)
         asked = self._encode(payload, "an interrupt's payload", None)
         if self._asked is None:
             self._asked = asked
@@ -258,6 +272,16 @@ class Context:
     def asked(self) -> bytes | None:
         """The payload of the interrupt that ended this attempt, even if its exception was caught."""
         return self._asked
+
+    def _raise_unreadable(self, name: str, error: CodecError) -> NoReturn:
+        """Fail this attempt because of what it has been given, even if the function catches the exception."""
+        self._unreadable = CodecError(f"{name} cannot be read: {error}")
+        raise self._unreadable from error
+
+    @property
+    def unreadable(self) -> CodecError | None:
+        """Why the value or input could not be decoded, if so."""
+        return self._unreadable
 
     @staticmethod
     def _encode(value: Any, name: str, limit: int | None) -> bytes:

@@ -7,14 +7,17 @@ from typing import Any
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import decode, id_key
 from gpu_pregel.host.agents.ledger import Ledger
-from gpu_pregel.host.agents.records import Id
+from gpu_pregel.host.agents.records import UNREADABLE, Id
 
 
 def decide(on_failure: Any, ledger: Ledger) -> Any:
     """Return "raise", "continue" or the encoded ids of failed vertices to retry."""
+    failures = {vertex: failure for vertex, (_, failure, _) in ledger.failures().items()}
+    if any(failure.kind == UNREADABLE for failure in failures.values()):
+        return "raise"
     if not callable(on_failure):
         return on_failure
-    decision = on_failure({decode(vertex): why for vertex, (_, why, _) in ledger.failures().items()})
+    decision = on_failure({decode(vertex): failure for vertex, failure in failures.items()})
     if decision in ("raise", "continue"):
         return decision
     chosen: list[Id] = []

@@ -23,7 +23,7 @@ from gpu_pregel.host.agents.parts import (
     Question,
     Retry,
 )
-from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, VertexData
+from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
@@ -149,7 +149,7 @@ class Segment:
             entry = ledger.find_entry(vertex)
             if entry is None or entry.status == "completed":
                 continue
-            if entry.failure is not None:
+            if entry.failure is not None and entry.failure.kind != UNREADABLE:
                 made = entry.attempts - (entry.status == "in_progress")
                 others.append(FailedAttempts(vertex, made, entry.failure, entry.status != "failed"))
             elif entry.status == "interrupted":

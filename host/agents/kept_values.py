@@ -138,6 +138,10 @@ class KeptValues:
             self._size += len(kept.encoded)
         return kept.encoded
 
+    def end_commit(self) -> None:
+        """Drop what is still staged: values of vertices that other partitions own."""
+        self._staged.clear()
+
     def unstage(self, vertex: Id) -> None:
         """Drop the value of an attempt whose record has been dropped."""
         self._staged.pop(vertex, None)

@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NO_CHANGE, Batch, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.executor import text_of, trace_of
@@ -207,7 +207,7 @@ class AgentPolicy:
         failure = entry.failure
         assert failure is not None
         again = bool(failure.retryable) and entry.attempts < self._partition_options.retry.attempts
-        if journal is not None:
+        if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
             wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
@@ -378,8 +378,9 @@ class AgentPolicy:
 
     def observe(self, kind: str, facts: dict[str, Any]) -> None:
         """Forward an event of the master to the observers."""
-        self._events.add(kind, **facts)
-        self._events.notify()
+        if self._events.observers:
+            self._events.add(kind, **facts)
+            self._events.notify()
 
 
 def _status_of(ledger: Ledger) -> str:

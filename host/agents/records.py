@@ -62,13 +62,18 @@ class Record(NamedTuple):
     mutations: Sequence[tuple[Any, ...]]
 
 
+UNREADABLE = "unreadable"
+"""The kind of failures that hold the superstep in any case, and are not recorded: the program, not the vertex, has to
+change, and a resumed run tries again."""
+
+
 class Failure(NamedTuple):
     """The reason why an attempt failed, as plain data, because exceptions may not be picklable.
 
     Attributes
     ----------
     kind : str
-        "exception", "data", "request", "timeout", "death" or "limit".
+        "exception", "data", "request", "timeout", "death", "limit" or "unreadable".
     type, text, traceback : str
     retryable : bool
         Whether the retry policy allows another attempt.

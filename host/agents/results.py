@@ -21,7 +21,8 @@ class VertexFailure(NamedTuple):
     superstep : int
     kind : str
         "exception", "data" (a value that cannot be encoded), "request" (a message, contribution or request that cannot
-        be carried out), "timeout", "death" (of its worker) or "limit".
+        be carried out), "timeout", "death" (of its worker), "limit" or "unreadable" (its value or input needs a type
+        that is not registered, or has other fields).
     type, text, traceback : str
     messages : list
         The input. Messages of types that are not registered in this process are bytes.
@@ -41,6 +42,11 @@ def decode_failures(failed: Mapping[Id, tuple[int, Failure, Iterable[bytes]]]) -
         decode(vertex): VertexFailure(step, *failure[:4], list(map(_decode_or_keep, messages)))
         for vertex, (step, failure, messages) in failed.items()
     }
+
+
+def decode_aggregates(aggregates: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return decoded aggregates."""
+    return {name: _decode_or_keep(value) for name, value in aggregates.items()}
 
 
 def decode_interrupts(interrupts: Mapping[Id, bytes]) -> dict[Any, Any]:
@@ -93,7 +99,7 @@ class AgentResult:
     superstep : int
         Number of committed supersteps.
     aggregates : dict
-        Aggregates of the last superstep.
+        Aggregates of the last superstep. Those of types that are not registered in this process are bytes.
     interrupts : dict from id to payload
         Vertices that wait for an answer. Payloads of types that are not registered in this process are bytes.
     trace : Trace

@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import decode, encode, id_key
+from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import Compute, check_store, make_options, new_run_id, show_options
 from gpu_pregel.host.agents.recovery import begin_from_store, read_run
-from gpu_pregel.host.agents.results import AgentResult, VertexMapping, decode_failures, decode_interrupts
+from gpu_pregel.host.agents.results import (
+    AgentResult,
+    VertexMapping,
+    decode_aggregates,
+    decode_failures,
+    decode_interrupts,
+)
 from gpu_pregel.host.agents.run import finish
 from gpu_pregel.host.superstep.trace import Trace
 
@@ -134,7 +140,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         status=found.status,
         failed=decode_failures({**state.failed, **ledger.failures()}),
         superstep=found.superstep,
-        aggregates={name: decode(value) for name, value in state.aggregates.items()},
+        aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
     )

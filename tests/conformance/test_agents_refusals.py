@@ -143,3 +143,31 @@ def test_on_failure_decides_about_refused_vertices(log: str) -> None:
     result = gp.agents.run([Vertex("fine"), Vertex("sends")], **options_of(log), on_failure=decide)
     assert decisions == [{"sends": "request"}] * 2
     assert result.status == "completed"
+
+
+@FEW
+def test_a_large_value_is_as_before_a_refused_attempt(workers: int) -> None:
+    """The worker keeps large values decoded between supersteps."""
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "wakes":
+            if ctx.superstep == 2:
+                ctx.send("large", "wake up")
+        else:
+            ctx.value.append((ctx.superstep, ctx.attempt))
+            if ctx.superstep == 1:
+                ctx.value[0]["changed"] = True
+                ctx.send("nowhere", 1)
+        if ctx.superstep > 1:
+            ctx.vote_to_halt()
+
+    large = [{"text": "x" * 100} for _ in range(500)]
+    for attempts in (1, 2):
+        result = gp.agents.run(
+            [Vertex("large", large), Vertex("wakes")],
+            compute,
+            workers=workers,
+            retry=RetryPolicy(attempts=attempts, wait=0),
+            on_failure="continue",
+        )
+        values(result, {"large": [*large, (0, 1), (3, 1)], "wakes": None})

@@ -1,5 +1,6 @@
 """Encoding of agent data: ``decode(encode(x))`` has the type and value of ``x``, or encoding fails with the path to the
-invalid part. Decoding never imports or calls anything named in the bytes. ``format`` describes the bytes.
+invalid part. Decoding never imports anything named in the bytes, and calls nothing but the ``migrate`` functions of
+registered types. ``format`` describes the bytes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - sets up lazy loading
+from gpu_pregel.host.agents.codec import objects as _objects  # noqa: F401 - adds the reader of registered types
 from gpu_pregel.host.agents.codec.decoder import readers, truncation_error
 from gpu_pregel.host.agents.codec.encoder import Output, leaf_encoders, type_name, writers
 from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, DataTooLargeError, InvalidDataError

@@ -42,6 +42,8 @@ class Fingerprinter(pickle.Pickler):
         self._file = BytesIO()
         super().__init__(self._file, pickle.HIGHEST_PROTOCOL)
         self.named_size = 0
+        self._named: set[int] = set()
+        """Identities of the named strings, which the memo keeps alive."""
         self._name([_encoded])
 
     def _name(self, leaves: list[Any]) -> None:
@@ -55,39 +57,45 @@ class Fingerprinter(pickle.Pickler):
         if x is _encoded:
             return NotImplemented
         kind = plain_type(type(x))
-        return _encoded, ((encode(x),) if kind is None else (kind.head, kind.values(x)))
+        return _encoded, ((encode(x),) if kind is None else (kind.head, kind.state(x)))
 
     def name_strings(self, items: Iterable[Any]) -> None:
         """Name the longer strings in ``items``, which have been encoded or are about to be."""
         leaves: list[Any] = []
-        self.named_size += _collect_strings(items, leaves)
+        self._collect(items, leaves)
         self._name(leaves)
+
+    def _collect(self, items: Iterable[Any], leaves: list[Any]) -> None:
+        """Append the strings that have no name yet."""
+        named = self._named
+        for x in items:
+            kind = type(x)
+            if kind is str or kind is bytes:
+                if len(x) > _MIN_NAMED and id(x) not in named:
+                    named.add(id(x))
+                    leaves.append(x)
+                    self.named_size += len(x)
+            elif kind is dict:
+                for key in x:
+                    if type(key) is str and id(key) not in named:
+                        named.add(id(key))
+                        leaves.append(key)
+                self._collect(x.values(), leaves)
+            elif kind is list or kind is tuple:
+                self._collect(x, leaves)
+            elif (known := plain_type(kind)) is not None:
+                self._collect(known.values(x), leaves)
 
     def fingerprint(self, items: Sequence[Any]) -> bytes:
         """Return the fingerprint of consecutive values."""
         self._file.seek(0)
         self._file.truncate()
-        self.dump(items)
+        kind = plain_type(type(items[0])) if items else None
+        if kind is not None and len(set(map(type, items))) == 1:  # without a call of ``reducer_override`` for each
+            self.dump((_encoded, kind.head, list(map(kind.state, items))))
+        else:
+            self.dump(items)
         return self._file.getvalue()
-
-
-def _collect_strings(items: Iterable[Any], leaves: list[Any]) -> int:
-    """Append the strings to name, and return their length."""
-    size = 0
-    for x in items:
-        kind = type(x)
-        if kind is str or kind is bytes:
-            if len(x) > _MIN_NAMED:
-                leaves.append(x)
-                size += len(x)
-        elif kind is dict:
-            leaves += [key for key in x if type(key) is str]
-            size += _collect_strings(x.values(), leaves)
-        elif kind is list or kind is tuple:
-            size += _collect_strings(x, leaves)
-        elif (known := plain_type(kind)) is not None:
-            size += _collect_strings(known.values(x), leaves)
-    return size
 
 
 # References from outside.
@@ -105,6 +113,7 @@ class _Kinds(dict[type, int]):
             return _UNKNOWN
         elif cls in writers and cls.__module__ in ("builtins", "datetime", "decimal", "uuid", "zoneinfo"):
             kind = _ATOM
+            _atoms.add(cls)
         else:
             return _UNKNOWN  # not remembered, as the type may be registered later
         self[cls] = kind
@@ -112,6 +121,9 @@ class _Kinds(dict[type, int]):
 
 
 _kinds = _Kinds()
+_atoms: set[type] = {type}
+"""Immutable types, as far as they have occurred."""
+_WITHOUT_WEAK_REFERENCES = frozenset({list, tuple, dict, bytearray})
 
 
 def _usual_references() -> int:
@@ -126,7 +138,7 @@ _USUAL = _usual_references()
 
 def are_immutable(items: Iterable[Any]) -> bool:
     """Whether nothing in items can be modified."""
-    return not any(map(_must_be_private, items))
+    return not _mutable(items)
 
 
 def are_flat(items: Sequence[Any]) -> bool:
@@ -147,22 +159,26 @@ def are_private(items: Iterable[Any], holders: int = 1, *, parts: bool = True) -
     Immutable parts may be shared. If this is true, no other code can modify the items; ``parts=False`` leaves their
     parts out.
     """
-    level = [x for x in items if _must_be_private(x)]
+    level = _mutable(items)
     holders += 1
     while level:
-        if any(_kinds[type(x)] == _UNKNOWN for x in level):
+        types = set(map(type, level))
+        if any(_kinds[cls] == _UNKNOWN for cls in types) or not are_flat_private(level, holders):
             return False
-        if sum(map(getrefcount, level)) != (_USUAL + holders - 1) * len(level) or any(map(getweakrefcount, level)):
+        if not types <= _WITHOUT_WEAK_REFERENCES and any(map(getweakrefcount, level)):
             return False
         if not parts:
             break
-        level, holders = [x for x in gc.get_referents(*level) if _must_be_private(x)], 1
+        level, holders = _mutable(gc.get_referents(*level)), 1
     return True
 
 
-def _must_be_private(x: Any) -> bool:
-    """Whether an object, or a part of it, may be modified."""
-    kind = type(x)
-    if kind is tuple:
-        return any(map(_must_be_private, x))
-    return _kinds[kind] != _ATOM
+def _mutable(items: Iterable[Any]) -> list[Any]:
+    """Return the objects that, or parts of which, may be modified."""
+    found = [x for x in items if type(x) not in _atoms]
+    types = set(map(type, found))
+    if tuple in types:
+        found = [x for x in found if type(x) is not tuple or _mutable(x)]
+    if any(_kinds[cls] == _ATOM for cls in types):
+        found = [x for x in found if _kinds[type(x)] != _ATOM]
+    return found

@@ -21,10 +21,10 @@ from gpu_pregel.host.agents.codec.fingerprints import (
 from gpu_pregel.host.agents.codec.format import LIST, MAX_DEPTH, MIN_UNTAGGED, TUPLE, VERSION
 from gpu_pregel.host.agents.codec.types import plain_type
 
-LARGE = 4096
-"""Smaller containers have no branch."""
+_BRANCH_SIZE, _WIDE = 1 << 14, 64
+"""Minimum bytes of a branch, except for the root, and minimum items of a container in it."""
 _GROUP_SIZE, _GROUP_ITEMS = 1 << 17, 256
-"""Maximum bytes and items of a group, unless it has a single item."""
+"""Bytes and items from which a group is full."""
 _MANY_PARTS = 16
 _IMMUTABLE, _FLAT, _NESTED = range(3)
 _SEQUENCES: dict[type, int] = {list: LIST, tuple: TUPLE}
@@ -95,6 +95,15 @@ def _items_of(x: Any) -> tuple[Sequence[Any], int]:
     return known.values(x), 1
 
 
+def _is_wide(x: Any) -> bool:
+    """Whether a container, or one inside it, has so many items that it may need a branch."""
+    kind = type(x)
+    if kind is list or kind is tuple or kind is dict:
+        return len(x) >= _WIDE or any(map(_is_wide, x.values() if kind is dict else x))
+    known = plain_type(kind)
+    return known is not None and any(map(_is_wide, known.values(x)))
+
+
 class PieceTree:
     """The tree of a value.
 
@@ -130,7 +139,7 @@ class PieceTree:
     @property
     def is_worn(self) -> bool:
         """Whether the tree keeps more strings of former values than the value itself has."""
-        return self._fingerprinter.named_size > 2 * self._root.size + LARGE
+        return self._fingerprinter.named_size > 2 * self._root.size + _BRANCH_SIZE
 
     # Growing: the encoding of new items.
 
@@ -159,31 +168,31 @@ class PieceTree:
     def _parts(self, items: Sequence[Any], depth: int) -> list[_Part]:
         """Encode consecutive items of a container, whose strings have names."""
         parts: list[_Part] = []
-        pieces: list[bytes] = []
+        out = Output()
         first = size = 0
         for k, x in enumerate(items):
-            out = Output()
-            write_items((x,), out, depth)
-            piece = b"".join(out)
-            branch = self._branch(x, depth - 1) if len(piece) >= LARGE else None
-            if pieces and (branch or len(pieces) == _GROUP_ITEMS or size + len(piece) > _GROUP_SIZE):
-                parts.append(self._group(items[first:k], b"".join(pieces)))
-                first, pieces, size = k, [], 0
+            branch = self._branch(x, depth - 1) if depth > 1 and _is_wide(x) else None
+            if out and (branch or k - first == _GROUP_ITEMS or size >= _GROUP_SIZE):
+                parts.append(self._group(items[first:k], b"".join(out)))
+                first, size, out = k, 0, Output()
             if branch is None:
-                pieces.append(piece)
-                size += len(piece)
+                start = len(out)
+                write_items((x,), out, depth)
+                size += sum(map(len, out[start:]))
             else:
                 parts.append(branch)
                 first = k + 1
-        if pieces:
-            parts.append(self._group(items[first:], b"".join(pieces)))
+        if out:
+            parts.append(self._group(items[first:], b"".join(out)))
         return parts
 
     def _branch(self, x: Any, depth: int) -> _Branch | None:
+        """Return a branch for an item if it is large enough."""
         try:
-            return self._grow(x, depth)
+            branch = self._grow(x, depth)
         except OtherStructureError:
             return None
+        return branch if branch.size >= _BRANCH_SIZE else None
 
     def _group(self, items: Sequence[Any], data: bytes) -> _Group:
         return _Group(items, data, self._fingerprinter.fingerprint(items))

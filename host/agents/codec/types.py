@@ -17,18 +17,34 @@ from types import MemberDescriptorType
 from typing import Any, TypeVar, overload
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.agents.codec.decoder import read_bytes, read_items, readers
 from gpu_pregel.host.agents.codec.encoder import Output, length_bytes, type_name, write_items, writers
 from gpu_pregel.host.agents.codec.format import OBJECT, InvalidDataError
 
 T = TypeVar("T", bound=type)
+Migrate = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _no_default(name: str) -> Any:
+    raise KeyError(name)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _RegisteredType:
-    """How to take instances of a type apart and build them; ``parts`` names the values.
+class RegisteredType:
+    """How to take instances of a type apart and build them.
 
-    A plain type has its values in its instances, where the garbage collector finds them.
+    Attributes
+    ----------
+    head : bytes
+        The kind of the type, its name and its fields, encoded.
+    parts : tuple of str
+        Names of the values, in order.
+    values, build : callable
+        Take an instance apart, and make one of such values.
+    default : callable
+        Returns the default of a field, or raises KeyError.
+    state : callable or None
+        If the values are in the instances, where the garbage collector finds them: returns all of them quickly.
+    migrate : callable or None
     """
 
     type: type
@@ -37,25 +53,27 @@ class _RegisteredType:
     parts: tuple[str, ...]
     values: Callable[[Any], Sequence[Any]]
     build: Callable[[Sequence[Any]], Any]
-    is_plain: bool = False
+    default: Callable[[str], Any] = _no_default
+    state: Any = None
+    migrate: Migrate | None = None
 
 
-_by_name: dict[str, _RegisteredType] = {}
-_by_type: dict[type, _RegisteredType] = {}
+by_name: dict[str, RegisteredType] = {}
+by_head: dict[bytes, RegisteredType] = {}
+_by_type: dict[type, RegisteredType] = {}
 """Plain types only."""
-_by_head: dict[bytes, _RegisteredType] = {}
 
 
 @overload
-def register(cls: T, name: str | None = None) -> T: ...
+def register(cls: T, name: str | None = None, *, migrate: Migrate | None = None) -> T: ...
 @overload
-def register(cls: None = None, name: str | None = None) -> Callable[[T], T]: ...
-def register(cls: Any = None, name: str | None = None) -> Any:
+def register(cls: None = None, name: str | None = None, *, migrate: Migrate | None = None) -> Callable[[T], T]: ...
+def register(cls: Any = None, name: str | None = None, *, migrate: Migrate | None = None) -> Any:
     """Register a dataclass, pydantic model, enum or namedtuple for encoding; also a decorator.
 
     Dataclasses and models are encoded by their fields, enums and flags by the names of members. Decoding does not call
-    ``__init__``; it validates pydantic models without conversion. All processes of a run, and all runs that read its
-    data, must register the same fields under the same name.
+    ``__init__``; it validates pydantic models without conversion. All runs that read the data must register the type
+    under the same name. Data of a former version of the type can be read if each field that it lacks has a default.
 
     Parameters
     ----------
@@ -64,6 +82,10 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     name : str, optional
         The name in encoded data; by default the qualified name without the module, so that a type in a script has the
         same name when the script is imported.
+    migrate : callable, optional
+        ``migrate(fields)`` converts data of a former version that had other fields: from a dict of its fields, it
+        returns a dict of the current ones; those that have a default may be left out. For an enum, it is called for the
+        name of an unknown member, as the only field ``name``. It is called for every such object in the data.
 
     Returns
     -------
@@ -87,36 +109,46 @@ def register(cls: Any = None, name: str | None = None) -> Any:
     ...     price: int
     >>> decode(encode([Offer(3)]))
     [Offer(price=3)]
+    >>> data = encode(Offer(3))
+    >>> @register(migrate=lambda fields: {"cents": 100 * fields["price"]})
+    ... @dataclass
+    ... class Offer:
+    ...     cents: int
+    ...     currency: str = "EUR"
+    >>> decode(data)
+    Offer(cents=300, currency='EUR')
     """
     if cls is None:
-        return functools.partial(register, name=name)
+        return functools.partial(register, name=name, migrate=migrate)
+    if migrate is not None and not callable(migrate):
+        raise ArgumentTypeError(f"migrate must be a function of a dict of fields, not {migrate!r}")
     if not isinstance(cls, type):
         raise ArgumentTypeError(f"register takes a class, not {cls!r}")
     if name is None:
         name = cls.__qualname__
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ArgumentTypeError(f"name must be a printable string of at least one character, not {name!r}")
-    taken = _by_name.get(name)
+    taken = by_name.get(name)
     if taken is not None and type_name(taken.type) != type_name(cls):
         raise ArgumentError(
             f"{name!r} is already the name of {type_name(taken.type)}: register {type_name(cls)} with another name="
         )
-    for known in _by_name.values():
+    for known in by_name.values():
         if known.type is cls and known.name != name:
             raise ArgumentError(f"{type_name(cls)} is already registered as {known.name!r}: it cannot also be {name!r}")
-    kind = _kind_of(cls, name)
+    kind = dataclasses.replace(_kind_of(cls, name), migrate=migrate)
     if taken is not None:
         _remove(taken)  # The class was defined again, as in a notebook.
     _add(kind)
     return cls
 
 
-def registered() -> dict[str, type]:
-    """Return the registered types by name, which all processes of a run must register."""
-    return {name: kind.type for name, kind in _by_name.items()}
+def registered() -> dict[str, tuple[type, Migrate | None]]:
+    """Return the registered types and their migrations by name, which all processes of a run must register."""
+    return {name: (kind.type, kind.migrate) for name, kind in by_name.items()}
 
 
-def _add(kind: _RegisteredType) -> None:
+def _add(kind: RegisteredType) -> None:
     head, parts, values = kind.head, kind.parts, kind.values
 
     def write(x: Any, out: Output, depth: int) -> None:
@@ -128,24 +160,24 @@ def _add(kind: _RegisteredType) -> None:
             error.name_field(parts)
             raise
 
-    _by_name[kind.name] = kind
-    _by_head[head] = kind
+    by_name[kind.name] = kind
+    by_head[head] = kind
     writers[kind.type] = write
-    if kind.is_plain:
+    if kind.state is not None:
         _by_type[kind.type] = kind
 
 
-def _remove(kind: _RegisteredType) -> None:
-    del _by_name[kind.name], _by_head[kind.head], writers[kind.type]
+def _remove(kind: RegisteredType) -> None:
+    del by_name[kind.name], by_head[kind.head], writers[kind.type]
     _by_type.pop(kind.type, None)
 
 
-def plain_type(cls: type) -> _RegisteredType | None:
+def plain_type(cls: type) -> RegisteredType | None:
     """Return how to take instances of a registered dataclass or namedtuple apart, unless fields are properties."""
     return _by_type.get(cls)
 
 
-def _kind_of(cls: type, name: str) -> _RegisteredType:
+def _kind_of(cls: type, name: str) -> RegisteredType:
     if issubclass(cls, enum.Enum):
         return _enum_kind(cls, name)
     if dataclasses.is_dataclass(cls) and "__dataclass_fields__" in vars(cls):
@@ -186,7 +218,7 @@ def _check_attributes(x: Any, names: frozenset[str]) -> None:
             raise InvalidDataError(f"has the attribute {name!r}, not a field of {type_name(type(x))}: it would be lost")
 
 
-def _dataclass_kind(cls: type, name: str) -> _RegisteredType:
+def _dataclass_kind(cls: type, name: str) -> RegisteredType:
     _check_new(cls)
     fields = tuple(field.name for field in dataclasses.fields(cls))
     names = frozenset(fields)
@@ -210,7 +242,19 @@ def _dataclass_kind(cls: type, name: str) -> _RegisteredType:
             object.__setattr__(x, field, value)
         return x
 
-    return _RegisteredType(cls, name, _head("d", name, fields), fields, values, build, _has_plain_fields(cls, fields))
+    def default(name: str) -> Any:
+        field = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
+        missing = type(dataclasses.MISSING)  # in a worker, a type may have been copied with a MISSING of its own
+        if not isinstance(field.default_factory, missing):
+            return field.default_factory()
+        if isinstance(field.default, missing):
+            raise KeyError(name)
+        return field.default
+
+    state: Any = None
+    if _has_plain_fields(cls, fields):
+        state = operator.attrgetter("__dict__") if has_dict and not any(map(_slots, cls.__mro__)) else values
+    return RegisteredType(cls, name, _head("d", name, fields), fields, values, build, default, state)
 
 
 def _has_plain_fields(cls: type, fields: tuple[str, ...]) -> bool:
@@ -229,7 +273,7 @@ def _slots(cls: type) -> set[str]:
     return mangled - {"__dict__", "__weakref__"}
 
 
-def _namedtuple_kind(cls: Any, name: str) -> _RegisteredType:
+def _namedtuple_kind(cls: Any, name: str) -> RegisteredType:
     fields = cls._fields
 
     def values(x: Any) -> Sequence[Any]:
@@ -242,10 +286,16 @@ def _namedtuple_kind(cls: Any, name: str) -> _RegisteredType:
     def build(values: Sequence[Any]) -> Any:
         return tuple.__new__(cls, values)
 
-    return _RegisteredType(cls, name, _head("n", name, fields), fields, values, build, is_plain=True)
+    return RegisteredType(
+        cls, name, _head("n", name, fields), fields, values, build, cls._field_defaults.__getitem__, values
+    )
 
 
-def _enum_kind(cls: type[enum.Enum], name: str) -> _RegisteredType:
+MODEL_PARTS = ("model_fields_set", "__pydantic_private__")
+"""What is encoded of a pydantic model besides its fields."""
+
+
+def _enum_kind(cls: type[enum.Enum], name: str) -> RegisteredType:
     def build(values: Sequence[Any]) -> Any:
         (text,) = values
         member = _member(cls, text) if type(text) is str else None
@@ -260,7 +310,7 @@ def _enum_kind(cls: type[enum.Enum], name: str) -> _RegisteredType:
             raise InvalidDataError(f"is an unnamed member of {type_name(cls)}")
         return (text,)
 
-    return _RegisteredType(cls, name, _head("e", name, ()), ("name",), values, build)
+    return RegisteredType(cls, name, _head("e", name, ()), ("name",), values, build)
 
 
 def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
@@ -279,7 +329,7 @@ def _member(cls: type[enum.Enum], text: str) -> enum.Enum | None:
         return None
 
 
-def _model_kind(cls: Any, name: str) -> _RegisteredType:
+def _model_kind(cls: Any, name: str) -> RegisteredType:
     """Encode a pydantic model by its fields, which of them were set, and its private attributes."""
     pydantic: Any = sys.modules["pydantic"]
     if tuple(map(int, pydantic.VERSION.split(".")[:2])) < (2, 11):
@@ -334,50 +384,11 @@ def _model_kind(cls: Any, name: str) -> _RegisteredType:
             object.__setattr__(x, "__pydantic_private__", private)
         return x
 
-    parts = (*fields, "model_fields_set", "__pydantic_private__")
-    return _RegisteredType(cls, name, _head("p", name, fields), parts, values, build)
+    def default(name: str) -> Any:
+        field = cls.model_fields[name]
+        if field.is_required():
+            raise KeyError(name)
+        return field.get_default(call_default_factory=True, validated_data={})
 
-
-def _read_object(data: bytes, i: int, depth: int) -> tuple[Any, int]:
-    start = i - 1
-    _, i = read_bytes(data, i)
-    kind = _by_head.get(data[start:i])
-    if kind is None:
-        raise _unknown(data[start:i])
-    try:
-        values, i = read_items(data, i, len(kind.parts), depth)
-    except InvalidDataError as error:
-        error.name_field(kind.parts)
-        raise
-    return kind.build(values), i
-
-
-def _unknown(head: bytes) -> InvalidDataError:
-    """Return why no registered type matches an encoded type."""
-    packed, _ = read_bytes(head, 1)
-    parts: list[Any] = []
-    i = 0
-    while i < len(packed):
-        (part,), i = read_items(packed, i, 1, 1)
-        parts.append(part)
-    if len(parts) < 2 or not all(type(part) is str for part in parts):
-        return InvalidDataError("has a type without a name")
-    name, fields = parts[1], parts[2:]
-    kind = _by_name.get(name)
-    if kind is None:
-        return InvalidDataError(
-            f"has the type {name[:80]!r}, which is not registered: import the module that registers it"
-        )
-    known = kind.parts
-    unexpected = [field for field in fields if field not in known]
-    missing = [field for field in known if field not in fields]
-    if unexpected:
-        return InvalidDataError(f"has a field {unexpected[0][:80]!r} that {type_name(kind.type)} does not have")
-    if missing:
-        return InvalidDataError(f"has no field {missing[0]!r}, which {type_name(kind.type)} has")
-    return InvalidDataError(
-        f"is of a different kind than {type_name(kind.type)}, or has its fields in a different order"
-    )
-
-
-readers[OBJECT] = _read_object
+    parts = (*fields, *MODEL_PARTS)
+    return RegisteredType(cls, name, _head("p", name, fields), parts, values, build, default)

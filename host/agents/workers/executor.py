@@ -12,7 +12,7 @@ from gpu_pregel.host.agents.codec.differences import changed_size
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
+from gpu_pregel.host.agents.records import UNREADABLE, Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
 
 if TYPE_CHECKING:
     from asyncio import Timeout
@@ -146,6 +146,11 @@ class Executor:
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """Return the outcome of an attempt that returned, or raised ``error``."""
+        if self._kept_values.is_staging:  # by an attempt whose record has been dropped
+            self._kept_values.unstage(task.id)
+        if context is not None and context.unreadable is not None:
+            self._staged.pop(task.id, None)
+            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
@@ -199,6 +204,7 @@ class Executor:
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
+        values.end_commit()
         for vertex_id in change.halt:
             self.vertices[vertex_id].halted = True
         for vertex_id in change.remove:
@@ -208,6 +214,10 @@ class Executor:
             values.forget(vertex_id)
         self.vertices.update(change.set)
         self._step = step + 1
+
+
+def _unreadable(error: CodecError) -> Failure:
+    return Failure(UNREADABLE, type(error).__qualname__, text_of(error), trace_of(error), False)
 
 
 class RecordTooLargeError(Exception):

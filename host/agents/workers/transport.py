@@ -148,7 +148,8 @@ class InProcessTransport:
 
     def wait(self, until: float | None) -> None:
         """Compute the submitted batches, or sleep if there are none."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         if self.blocks:
             self._compute_slice()
         elif self._batches or self._async_tasks:

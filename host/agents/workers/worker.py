@@ -141,7 +141,8 @@ class Worker:
             for name, data in hello["types"]:
                 # Data of a type that cannot be loaded are refused; the run may have none.
                 with suppress(Exception):
-                    register(pickle.loads(data), name)
+                    cls, migrate = pickle.loads(data)
+                    register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
         except BaseException:

@@ -248,16 +248,16 @@ def test_fields_must_match_the_encoded_ones() -> None:
         (("a",), r"value\['k'\] has a field 'b' that .*Versioned does not have"),
         (("a", "b", "c"), r"has no field 'c', which .*Versioned has"),
         (("a", "c"), "has a field 'b' that"),
-        (("b", "a"), "in a different order"),
     ]:
         new = version(*names)
-        assert registered()["Versioned"] is new
+        assert registered()["Versioned"] == (new, None)
         with pytest.raises(CodecError, match=problem):
             decode(data)
     with pytest.raises(CodecError, match="not registered"):
         encode(old(1, 2))
-    again = version("a", "b")
-    assert decode(data) == {"k": again(1, 2)}
+    for names in (("a", "b"), ("b", "a")):
+        again = version(*names)
+        assert decode(data) == {"k": again(a=1, b=2)}
 
 
 def test_kinds_of_types_are_distinguished() -> None:

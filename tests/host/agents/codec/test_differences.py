@@ -45,7 +45,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, size in {"LARGE": 24, "_GROUP_SIZE": 60, "_GROUP_ITEMS": 3, "_MANY_PARTS": 4}.items():
+    for name, size in {"_BRANCH_SIZE": 24, "_WIDE": 2, "_GROUP_SIZE": 60, "_GROUP_ITEMS": 3, "_MANY_PARTS": 4}.items():
         monkeypatch.setattr(pieces, name, size)
 
 

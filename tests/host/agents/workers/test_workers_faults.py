@@ -79,7 +79,7 @@ def test_workers_are_killed_at_random_during_200_supersteps() -> None:
         "max_supersteps": 300,
     }
     expected = final_bytes(agents.run(**program))
-    deaths = 0
+    deaths = supersteps = 0
 
     def count(event: Event) -> None:
         nonlocal deaths
@@ -90,14 +90,17 @@ def test_workers_are_killed_at_random_during_200_supersteps() -> None:
         over = threading.Event()
 
         def kill() -> None:
-            draw = random.Random(1)
+            draw, last = random.Random(1), 0
             while not over.wait(draw.uniform(0.2, 0.5)):
-                os.kill(draw.choice(running(run)), signal.SIGKILL)
+                if supersteps > last:  # new workers may take long to start
+                    last = supersteps
+                    os.kill(draw.choice(running(run)), signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
             while run.step():
+                supersteps += 1
                 time.sleep(0.01)
         finally:
             over.set()
