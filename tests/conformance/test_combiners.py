@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import LONG, is_slow, spread
+from tests.devices import EXHAUSTIVE, LONG, is_slow, spread
 from tests.programs import Supersteps
 
 ALL_CASES = True
@@ -145,7 +145,7 @@ def numpy_results(edges: gp.Graph, combine: str, values: Any, active: Any) -> tu
 
 
 def supersteps(edges: gp.Graph, combine: str, dtype: Any, device: str) -> Supersteps:
-    chains = (combine, dtype) in CHAINS or not is_slow(device)
+    chains = EXHAUSTIVE or (combine, dtype) in CHAINS or not is_slow(device)
     return Supersteps(edges, program(combine, dtype), device, chains=chains)
 
 
