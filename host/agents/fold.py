@@ -125,8 +125,6 @@ def state_after(state: State, after: AgentChange) -> State:
 
 
 _REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"
-_REMOVERS = ("remove_vertex", "add_vertex")
-"""Requests that may remove a vertex, the latter by the user's ``resolve``."""
 Contributions = list[tuple[Id, bytes]]
 """Contributions to an aggregate with the vertices that made them, in the order of (vertex, sequence)."""
 
@@ -196,7 +194,7 @@ def _find_recipients(
     if not missing:
         return mutated
     if on_missing == "error":
-        _refuse_senders(records, set(missing), refused)
+        _refuse_senders(records, missing, refused)
         return mutated
     if on_missing == "drop":
         for target in missing:
@@ -214,21 +212,28 @@ def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]
     return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
 
 
-def _refuse_senders(records: Records, missing: set[Id], refused: Refusals) -> None:
-    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside."""
-    unsent = set(missing)
+def _refuse_senders(records: Records, missing: list[Id], refused: Refusals) -> None:
+    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside.
+
+    Messages to a vertex that a refused one removed are judged again without that request.
+    """
+    senders: dict[Id, list[Id]] = {target: [] for target in missing}
+    removers: dict[Id, list[Id]] = {target: [] for target in missing}
     for vertex, record in records:
-        targets = [target for target, _ in record.outbox if target in missing]
-        if targets:
-            refused.setdefault(vertex, AgentError(f"sent a message to {decode(targets[0])!r}, {_REMEDY}"))
-            unsent.difference_update(targets)
-    for vertex, record in records if unsent else ():
+        for target, _ in record.outbox:
+            if target in senders:
+                senders[target].append(vertex)
         for kind, target, *_ in record.mutations:
-            if kind in _REMOVERS and target in unsent:
-                problem = f"removed the recipient of a message from outside, {decode(target)!r}, {_REMEDY}"
-                refused.setdefault(vertex, AgentError(problem))
+            if target in removers and kind in ("remove_vertex", "add_vertex"):  # which may remove it by resolve=
+                removers[target].append(vertex)
+    for target in sorted(missing, key=lambda target: (bool(removers[target]), target)):
+        if refused.keys() & removers[target]:
+            continue
+        asked = "sent a message to" if senders[target] else "removed the recipient of a message from outside,"
+        for vertex in senders[target] or removers[target]:
+            refused.setdefault(vertex, AgentError(f"{asked} {decode(target)!r}, {_REMEDY}"))
     if not refused:
-        raise AgentError(f"a message from outside is for {decode(min(missing))!r}, {_REMEDY}")
+        raise AgentError(f"a message from outside is for {decode(missing[0])!r}, {_REMEDY}")
 
 
 def _ask_master(

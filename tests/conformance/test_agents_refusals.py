@@ -10,6 +10,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.host.agents.codec import id_key, place_of_key
 from tests.agents import FEW, logged, result_bytes, values
 from tests.stores import Open
 
@@ -143,6 +144,27 @@ def test_on_failure_decides_about_refused_vertices(log: str) -> None:
     result = gp.agents.run([Vertex("fine"), Vertex("sends")], **options_of(log), on_failure=decide)
     assert decisions == [{"sends": "request"}] * 2
     assert result.status == "completed"
+
+
+def test_a_refused_vertex_is_computed_in_another_partition() -> None:
+    """Its own partition forgets the refused record, although the last attempt changes nothing."""
+    slow, moved = [vertex for vertex in range(40) if place_of_key(id_key(vertex), 2) == 0][:2]
+
+    def compute(ctx: Any) -> None:
+        import time
+
+        if ctx.superstep == 1:
+            ctx.value = [*ctx.value, "seen"]
+            ctx.vote_to_halt()
+        elif ctx.attempt == 1:
+            ctx.value = ["refused"]
+            ctx.send("nowhere", 1)
+        elif ctx.vertex_id == slow:
+            time.sleep(0.3)
+
+    vertices = [Vertex(slow, ["old"]), Vertex(moved, ["old"])]
+    result = gp.agents.run(vertices, compute, workers=2, retry=RetryPolicy(attempts=2, wait=0))
+    values(result, {slow: ["old", "seen"], moved: ["old", "seen"]})
 
 
 @FEW
