@@ -54,6 +54,7 @@ class AgentPolicy:
         self.ledger: Ledger | None = None
         """The ledger of the superstep that is running or held."""
         self._options, self._partition_options, self._transport = options, partition_options, transport
+        self.wait = transport.wait
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
         self._is_partial = bool(state.failed)
@@ -131,10 +132,6 @@ class AgentPolicy:
             self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
         return order
-
-    def wait(self, until: float | None) -> None:
-        """Wait for the end of an attempt."""
-        self._transport.wait(until)
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""

@@ -155,6 +155,10 @@ def test_a_launch_ends_before_a_large_frontier(monkeypatch: pytest.MonkeyPatch) 
     assert names[:3] == ["initialise", "list_frontier", "chain"]
     assert names[-2:] == ["list_frontier", "chain"]
     assert 5 < names.count("push") < 12
+    # As many edges as the limit are not beyond it.
+    monkeypatch.setattr(f"{MODULE}._BATCH_EDGES", 40)
+    same_as_on_the_cpu(layers(1, 1, 40, 1, 1), HOPS, "x")
+    assert device.taken() == ["initialise", "list_frontier", "chain"]
 
 
 @EMULATED
