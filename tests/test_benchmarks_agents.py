@@ -35,6 +35,8 @@ def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
         "10",
         "--vertices",
         "50",
+        "--messages",
+        "20",
     ]
     status = main(["agents", *sizes, "--folder", str(folder), "-o", str(output)])
     return status, json.loads(output.read_text())
@@ -53,6 +55,7 @@ def test_report_without_peer(
         "saved_steps": 5,
         "fan_out": 10,
         "vertices": 50,
+        "messages": [20],
     }
     names = [figure["name"] for figure in report["figures"]]
     assert names[1:4] == ["fan-out to 10, in process", "fan-out to 10, 2 workers", "50 vertices send, in process"]
@@ -71,6 +74,9 @@ def test_wrong_result_of_peer_is_an_error(
     results = iter([list(range(1, 11))] * 3 + [[0]])
     monkeypatch.setattr(LangGraph, "why_unavailable", lambda: None)
     monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
+    monkeypatch.setattr(
+        LangGraph, "chat", lambda history, message, steps: lambda: [*history, *map(message, range(steps))]
+    )
     monkeypatch.setattr(LangGraph, "fan_out", lambda count: lambda: next(results))
     status, report = run_agents(tmp_path)
     (error,) = report["errors"]
