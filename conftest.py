@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from tests.time_limits import time_limit
 
+_common_kernels = pytest.StashKey["subprocess.Popen[bytes]"]()
 _MOST_PROCESSES = 4
 """Each process compiles kernels and starts a PostgreSQL server."""
 
@@ -23,6 +26,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what runs the tests marked gpu: a GPU, a stand-in on the CPU, or the stand-in only if there is no GPU",
     )
     parser.addoption("--time-limit", type=float, default=300, help="seconds after which a test fails (default 300)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """If several processes run the tests, compile what all of them need once, while they collect the tests."""
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        config.stash[_common_kernels] = subprocess.Popen(
+            [sys.executable, "-m", "tests.common_kernels"],
+            cwd=Path(__file__).parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End that process if it is still running."""
+    process = config.stash.get(_common_kernels, None)
+    if process is not None:
+        process.kill()
+        process.wait()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,7 +23,7 @@ from benchmarks.peers.langgraph import LangGraph
 HELP = "agent vertices compared with LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
-_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "messages")
+_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "seconds", "messages")
 _MAX_LOAD = 0.5
 """Load average above which the machine counts as busy."""
 
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--messages", type=int, nargs="+", default=[250, 1000], help="messages of the chat (default: 250 1000)"
     )
     parser.add_argument("--vertices", type=int, default=100_000, help="vertices of the ring (default: 100000)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds that a vertex sleeps (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
-from gpu_pregel.host.agents.stored_runs import fork, reopen, resume, state_at
+from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, state_at
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -32,6 +32,7 @@ __all__ = [
     "TopK",
     "Vertex",
     "VertexFailure",
+    "aresume",
     "arun",
     "fork",
     "register",

@@ -160,9 +160,9 @@ def options_of(random: Generator, graph: gp.Graph) -> dict[str, Any]:
         "max_supersteps": int(random.integers(1, 25)),
         "on_limit": "return",
         "deterministic": False,
-        "mode": _pick(random, ("push", "push", "auto")),
-        "partitions": _pick(random, (1, 1, 1, 2)) if n > 64 else 1,
+        "mode": _pick(random, ("push", "push", "push", "auto")),
+        "partitions": _pick(random, (1, 1, 1, 1, 2)) if n > 64 else 1,
     }
-    if random.integers(4) == 0:
-        options["frontier"] = np.unique(random.integers(0, n, int(random.integers(1, 40))))
+    if random.integers(2):
+        options["frontier"] = np.unique(random.integers(0, n, int(random.integers(1, 12))))
     return options

@@ -28,7 +28,7 @@ from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
-from gpu_pregel.host.superstep.master import ENDED, Master, Waits
+from gpu_pregel.host.superstep.master import ENDED, Master
 from gpu_pregel.host.superstep.trace import Trace
 
 FEW = 1000
@@ -98,29 +98,15 @@ class AgentRun:
 
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
-        superstep = self._advance()
-        try:
-            for until in superstep:
-                self._policy.wait(until)
-        finally:
-            superstep.close()
-        return self.status == "running"
-
-    def _advance(self) -> Waits[None]:
-        """Run a superstep; the caller waits whenever this yields, and closes it."""
         with self._stepping:
-            if self._is_small:
-                yield from self._master.advance()
+            if len(self._policy.state.vertices) < FEW:
+                may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
-                    yield from self._master.advance()
+                    may_continue = self._master.step()
             if self.status == "stopped":
                 self._master.close()
-
-    @property
-    def _is_small(self) -> bool:
-        """Whether a superstep creates few objects and takes little time besides its attempts."""
-        return len(self._policy.state.vertices) < FEW
+            return may_continue
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.agent_run import FEW, AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.results import AgentResult
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 
 T = TypeVar("T")
 _OVER = object()
@@ -53,8 +55,8 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
-        superstep, transport = agents._advance(), agents._transport
-        try:
+        superstep, transport = agents._master.advance(), agents._transport
+        with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
                 self._raise_if_cancelled()
@@ -64,8 +66,6 @@ class AsyncDriver:
                     await self._compute(agents, until)
                 else:
                     await transport.ready(until)
-        finally:
-            superstep.close()
 
     def _raise_if_cancelled(self) -> None:
         """Raise a cancellation that came while a call had to be finished."""
@@ -74,7 +74,7 @@ class AsyncDriver:
 
     def _on_loop(self, agents: AgentRun) -> bool:
         """Whether a superstep is so short, besides its attempts, that it may run on the event loop."""
-        return agents._is_small and not self._may_block
+        return _is_small(agents) and not self._may_block
 
     async def _compute(self, agents: AgentRun, until: float | None) -> None:
         """Compute ordinary functions on the thread, which is abandoned by a cancellation."""
@@ -110,3 +110,8 @@ class AsyncDriver:
             except asyncio.CancelledError:
                 self._is_cancelled = True
         return future.result()
+
+
+def _is_small(agents: AgentRun) -> bool:
+    """Whether a superstep takes little time besides its attempts."""
+    return len(agents._policy.state.vertices) < FEW

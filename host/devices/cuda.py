@@ -56,12 +56,15 @@ def find_gpu(number: int) -> Gpu:
     except DeviceError as error:
         raise DeviceError(f"{name}: {error}") from None
     if number >= len(all_gpus.found):
-        raise DeviceError(f"{name}: this machine has {len(all_gpus.found)} GPUs, numbered from 0")
+        count = len(all_gpus.found)
+        raise DeviceError(f"{name}: this machine has {count} GPU{'s' * (count != 1)}, numbered from 0")
     gpu = all_gpus.found[number]
     if gpu.compute_capability < MIN_COMPUTE_CAPABILITY:
         versions = (gpu.compute_capability, MIN_COMPUTE_CAPABILITY)
         capability, minimum = (".".join(map(str, version)) for version in versions)
-        raise DeviceError(f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required")
+        raise DeviceError(
+            f"{name}: {gpu.name} has compute capability {capability}; at least {minimum} is required: use device='cpu'"
+        )
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     install = install_command(all_gpus.cuda_version, gpu.compute_capability)
     if missing:

@@ -75,13 +75,20 @@ class _DriverError(Exception):
 
 
 def _call(driver: Any, name: str, *arguments: Any) -> None:
-    status = getattr(driver, name)(*arguments)
+    function = getattr(driver, name, None)
+    if function is None:
+        raise _DriverError(f"{_DRIVER} has no function {name}: install a newer NVIDIA driver")
+    status = function(*arguments)
     if status == _NO_DEVICE:
         raise _DriverError("the NVIDIA driver finds no GPU")
     if status:
         text = ctypes.c_char_p()
         driver.cuGetErrorName(status, ctypes.byref(text))
-        raise _DriverError(f"the NVIDIA driver failed: {name} returned {(text.value or b'error').decode()} ({status})")
+        returned = f"{(text.value or b'error').decode()} ({status})"
+        raise _DriverError(
+            f"the NVIDIA driver failed: {name} returned {returned}: run nvidia-smi, and restart the machine after an "
+            f"update of the driver"
+        )
 
 
 def _number(driver: Any, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:

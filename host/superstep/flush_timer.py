@@ -42,13 +42,13 @@ class FlushTimer:
         whole, nanoseconds = divmod(max(1, int(seconds * 1e9)), 1_000_000_000)
         self._settime(self._fd, 0, _Times(0, 0, whole, nanoseconds), None)
 
-    def close(self) -> None:
-        """End the thread, after a call that is running; repeating this changes nothing."""
+    def close(self, *, wait: bool = True) -> None:
+        """End the thread, after a call that is running, and wait for that; repeating this changes nothing."""
         if self._is_closed or os.getpid() != self._process:
             return  # a fork has no thread
         self._is_closed = True
         self.set(0.0)
-        if _thread.get_ident() != self._thread:  # the garbage collector may run on any thread
+        if wait and _thread.get_ident() != self._thread:  # the garbage collector may run on any thread
             self._ended.acquire()
 
     def _serve(self) -> None:

@@ -355,7 +355,10 @@ class Journal:
         self._status = status
 
     def drop(self) -> None:
-        """Release the claim of a run that nobody refers to any more, without waiting for the store."""
+        """Release the claim of a run that nobody refers to any more, without waiting; what is not written is lost."""
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.close(wait=False)
         self._lease.drop()
 
     def close(self) -> None:

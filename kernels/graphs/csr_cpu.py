@@ -116,6 +116,31 @@ def _load_keys(local: Any, indices: Any, begin: Any, size: Any, keys: Any, order
 
 
 @inline
+def _sort(values: Any, begin: Any, end: Any) -> None:
+    """Sort ``values[begin:end]`` in place by a heap: Numba's own sort takes ten times as long to compile."""
+    size = end - begin
+    for step in range(size + size // 2):
+        # The first steps build the heap; each of the others moves the largest value behind it.
+        place = max(size // 2 - 1 - step, 0)
+        count = min(size, size + size // 2 - 1 - step)
+        value = values[begin + place]
+        if count < size:
+            value = values[begin + count]
+            values[begin + count] = values[begin]
+        child = 2 * place + 1
+        while child < count:
+            other = child + 1
+            if other < count and values[begin + child] < values[begin + other]:
+                child = other
+            if values[begin + child] <= value:
+                break
+            values[begin + place] = values[begin + child]
+            place = child
+            child = 2 * place + 1
+        values[begin + place] = value
+
+
+@inline
 def _load_weights(weights: Any, begin: Any, size: Any, keys: Any, order: Any, moved: Any) -> None:
     """Copy a bucket's weights in the order of its sorted ``keys``; weights of equal keys ascend."""
     for i in range(size):
@@ -124,7 +149,7 @@ def _load_weights(weights: Any, begin: Any, size: Any, keys: Any, order: Any, mo
     for i in range(1, size + 1):
         if i == size or keys[i] != keys[run]:
             if i - run > 1:
-                moved[run:i].sort()
+                _sort(moved, run, i)
             run = i
 
 

@@ -28,10 +28,12 @@ def _make_order(bits: int) -> Any:
 
     @device
     def order(weight: Any, kind: Any) -> Any:
-        """Return an unsigned integer that is ordered as the weight with these bits."""
+        """Return an unsigned integer that is ordered as the weight with these bits; 0 and -0 are equal."""
         number = np.uint64(weight)
         if kind == np.uint32(UNSIGNED):
             return number
+        if kind == np.uint32(FLOAT) and number == sign:
+            return sign
         if kind == np.uint32(FLOAT) and number & sign != np.uint64(0):
             return number ^ every
         return number ^ sign

@@ -29,7 +29,6 @@ import llvmlite
 import numba
 from numba.core import caching
 
-from gpu_pregel.errors import ArgumentError
 from gpu_pregel.kernels.library.compile_clock import CompileTimer
 from gpu_pregel.kernels.library.fingerprint import Fingerprint
 
@@ -66,7 +65,7 @@ def cache_limit() -> int:
     if not text:
         return DEFAULT_LIMIT
     if not text.isdecimal():
-        raise ArgumentError(f"{LIMIT_VARIABLE} must be a number of bytes, such as {DEFAULT_LIMIT}, not {text!r}")
+        raise ValueError(f"{LIMIT_VARIABLE} must be a number of bytes, such as {DEFAULT_LIMIT}, not {text!r}")
     return int(text)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,18 +107,29 @@ def test_stopping_a_run_that_another_program_took_over_ends_its_workers(opened: 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_run_that_nobody_refers_to_is_released(opened: Open, workers: int) -> None:
+    """Its workers and threads end, too."""
     store = opened()
+    gc.collect()
+    threads, files = resources()
     agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=store, run_id="run", workers=workers)
     agents.step()
     pids = running(agents) if workers else []
     del agents
     gc.collect()
     for _ in range(1000):
-        if store.run("run").lease == 0:
+        left = resources()
+        if store.run("run").lease == 0 and left[0] <= threads and left[1] <= files:
             break
         time.sleep(0.01)
+    else:
+        pytest.fail(f"{left} threads and files are left of {threads, files}")
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
     assert not any(map(is_alive, pids))
+
+
+def resources() -> tuple[int, int]:
+    """Return the numbers of threads and of open files of this process."""
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
 
 # Stores and ids

@@ -110,7 +110,7 @@ def test_unregistered_types_are_named(opened: Open) -> None:
         assert (found.values, found.interrupts) == ({1: Point(2)}, {1: Point(2)})
         asked = encode(Point(2))
     finally:
-        codec_types._remove(codec_types._by_name["a point of this test"])
+        codec_types._remove(codec_types.by_name["a point of this test"])
     found = gp.agents.state_at(opened(), "run")
     assert found.interrupts == {1: asked}
     with pytest.raises(CodecError, match="a point of this test"):

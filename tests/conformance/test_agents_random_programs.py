@@ -26,7 +26,7 @@ COMBINERS = [None, "min", "list", "last", TopK(2), lambda a, b: f"({a}{b})"]
 
 ids = st.sampled_from(IDS)
 texts = st.sampled_from(["", "x", "yy", "é"])
-figures = st.sampled_from([0.1, -0.1, 1e16, -1e16, 3.0, 1 / 3])
+figures = st.sampled_from([0.1, -0.1, 1e16, -1e16, 3.0, 1 / 3, "no figure"])
 weights = st.sampled_from([1, 0.5, "w", [1, [2]], {"k": 1.5}])
 requests = st.one_of(
     st.tuples(st.just("send"), ids, texts),
@@ -106,9 +106,12 @@ def options_of(asynchronous: bool, **options: Any) -> dict[str, Any]:
         "max_supersteps": 6,
         "on_limit": "return",
         "run_id": "one",
-        "resolve": lambda vertex, existing, requested, messages: [None, existing, *requested][len(messages) % 3],
         **options,
     }
+
+
+def resolve(vertex: Any, existing: Any, requested: list[Any], messages: list[Any]) -> Any:
+    return [None, existing, *requested][len(messages) % 3]
 
 
 def encoded_result(result: agents.AgentResult, error: str | None) -> bytes:
@@ -148,12 +151,13 @@ def check_targets(graph: dict[Any, Any], on_missing: str) -> dict[Any, Any]:
     asynchronous=st.booleans(),
     on_missing=st.sampled_from(["create", "drop", "create", "error"]),
     combiner=st.sampled_from(COMBINERS),
+    resolve=st.sampled_from([resolve, None]),
 )
-def test_random_programs(graph: dict[Any, Any], asynchronous: bool, on_missing: str, combiner: Any) -> None:
-    graph = check_targets(graph, on_missing)
-    expected = outcome(0, graph, asynchronous, on_missing=on_missing, combiner=combiner)
+def test_random_programs(graph: dict[Any, Any], asynchronous: bool, **options: Any) -> None:
+    graph = check_targets(graph, options["on_missing"])
+    expected = outcome(0, graph, asynchronous, **options)
     for workers in (1, 2, 5):
-        assert outcome(workers, graph, asynchronous, on_missing=on_missing, combiner=combiner) == expected
+        assert outcome(workers, graph, asynchronous, **options) == expected
 
 
 @settings(max_examples=40)
@@ -162,16 +166,18 @@ def test_random_programs(graph: dict[Any, Any], asynchronous: bool, on_missing: 
     asynchronous=st.booleans(),
     on_missing=st.sampled_from(["create", "drop", "create", "error"]),
     base_every=st.sampled_from([1, 2, 3, 50]),
+    resolve=st.sampled_from([resolve, None]),
     leaves=st.booleans(),
 )
 def test_random_programs_in_a_store(
-    graph: dict[Any, Any], asynchronous: bool, on_missing: str, base_every: int, leaves: bool
+    graph: dict[Any, Any], asynchronous: bool, on_missing: str, base_every: int, resolve: Any, leaves: bool
 ) -> None:
     """A store does not change results, even if each superstep runs in another program; state_at returns them."""
     graph = check_targets(graph, on_missing)
-    expected, _ = outcome(0, graph, asynchronous, on_missing=on_missing)
+    chosen: dict[str, Any] = {"on_missing": on_missing, "resolve": resolve}
+    expected, _ = outcome(0, graph, asynchronous, **chosen)
     with gp.MemoryStore() as store:
-        options = options_of(asynchronous, on_missing=on_missing, store=store, base_every=base_every)
+        options = options_of(asynchronous, **chosen, store=store, base_every=base_every)
         run = agents.start(vertices_of(graph), **options)
         seen = {-1: run.result()}
         error, goes_on = None, True

@@ -191,7 +191,7 @@ def plants(mark: Path) -> list[bytes]:
         kind = make_dataclass("Kind", ["args"])
         codec_types.register(kind, name)
         planted.append(encode(kind(f"mkdir {mark}")))
-        codec_types._remove(codec_types._by_name[name])
+        codec_types._remove(codec_types.by_name[name])
     valid = encode((1, "x", [b"y"], {"z": 2.5}))
     planted += [bytes([tag]) + valid for tag in range(256)]
     return planted

@@ -85,7 +85,8 @@ def test_gpus_are_read_from_the_driver(driver: Callable[[Any], None]) -> None:
     [
         (None, "no NVIDIA driver is installed: libcuda.so.1 cannot be loaded"),
         (FakeDriver(100), "the NVIDIA driver finds no GPU"),
-        (FakeDriver(803), r"cuInit returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\)"),
+        (FakeDriver(803), r"cuInit returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH \(803\): run nvidia-smi"),
+        (object(), "libcuda.so.1 has no function cuInit: install a newer NVIDIA driver"),
         (FakeDriver(0, 0), "finds no GPU visible to this process: check CUDA_VISIBLE_DEVICES"),
     ],
 )
@@ -103,7 +104,9 @@ def test_a_gpu_that_does_not_exist_or_is_too_old(
     with pytest.raises(DeviceError, match="'cuda:2' cannot be used: this machine has 2 GPUs, numbered from 0"):
         cuda.find_gpu(2)
     monkeypatch.setattr(cuda, "MIN_COMPUTE_CAPABILITY", (9, 1))
-    with pytest.raises(DeviceError, match=r"NVIDIA H40 has compute capability 9\.0; at least 9\.1 is required"):
+    with pytest.raises(
+        DeviceError, match=r"NVIDIA H40 has compute capability 9\.0; at least 9\.1 is .*: use device='cpu'"
+    ):
         cuda.find_gpu(0)
 
 

@@ -10,6 +10,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpu_pregel as gp
 from gpu_pregel.errors import GraphError, NotEnoughMemoryError
 from gpu_pregel.host.devices import memory
 from gpu_pregel.host.graphs import csr as host_csr
@@ -210,3 +211,11 @@ def test_insufficient_memory_is_reported_before_building(monkeypatch: pytest.Mon
     src = np.zeros(1 << 20, np.uint32)
     with pytest.raises(NotEnoughMemoryError, match=r"needs 12\.0 MiB of memory, but only 3\.0 MiB are available"):
         build_csr(src, src, None, 4, symmetric=True, threads=1)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 64, 1_001])
+def test_weights_of_parallel_edges_ascend(count: int) -> None:
+    weights = np.random.default_rng(count).integers(-50, 50, count)
+    graph = gp.Graph.from_edgelist([0] * count + [1], [2] * count + [0], [*weights, 7], directed=True)
+    assert graph.weights is not None
+    assert graph.weights.tolist() == [*sorted(weights.tolist()), 7]

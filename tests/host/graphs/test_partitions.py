@@ -81,7 +81,9 @@ def test_each_edge_is_stored_once_with_the_owner_of_its_other_end(
     partitions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_partitions, "_BLOCK", 50)
-    graph = gp.kronecker(9, 4)
+    # Every vertex has edges, the first ones of partitions and of blocks too.
+    ring, (src, dst, _) = np.arange(512), gp.kronecker(9, 4).to_edgelist()
+    graph = gp.Graph.from_edgelist(np.append(src, ring), np.append(dst, (ring + 1) % 512), num_vertices=512)
     src, dst, _ = gp.Graph.from_csr(*graph.to_csr(), directed=True).to_edgelist()
     expected = sorted(zip(src.tolist(), dst.tolist(), strict=True))
     parts = partition_graph(graph.to_csr(), graph.csc, partitions, threads=2)

@@ -58,15 +58,16 @@ def test_bytes_per_vertex(graph: str, limit: int) -> None:
 
 
 @EMULATED
-def test_the_sampled_vertex_is_in_the_component_with_the_most_edges() -> None:
-    """Of a clique of 30 vertices beside 200 pairs."""
-    clique = [(u, v) for u in range(400, 430) for v in range(400, u)]
+@pytest.mark.parametrize("size", [25, 35])
+def test_the_sampled_vertex_is_in_the_component_with_the_most_edges(size: int) -> None:
+    """Of a clique beside 200 pairs, it is the smallest vertex, at which all walks in the clique end."""
+    clique = [(u, v) for u in range(400, 400 + size) for v in range(400, u)]
     src, dst = np.array([*((2 * k, 2 * k + 1) for k in range(200)), *clique]).T
     graph = gp.Graph.from_edgelist(src, dst)
     device: Any = EmulatedDevice()
     edges = graph._csr_on(device, 0)
-    labels, largest = (device.empty(size, np.uint32) for size in (430, 1))
-    device.launch(kernels.initialise, 430, *edges, labels, largest)
+    labels, largest = (device.empty(length, np.uint32) for length in (400 + size, 1))
+    device.launch(kernels.initialise, 400 + size, *edges, labels, largest)
     assert largest.get().tolist() == [400]
 
 

@@ -121,12 +121,6 @@ _CUTS = faults_in(
         _STORED,
     ),
     (
-        "a partition begins after its first vertex",
-        "        if bounds[middle] <= v:\n",
-        "        if bounds[middle] < v:\n",
-        _STORED,
-    ),
-    (
         "a row is cut after the first vertex of the next partition",
         "        if np.int64(indices[middle]) < v:\n",
         "        if np.int64(indices[middle]) <= v:\n",

@@ -82,7 +82,7 @@ _WARPS = faults_in(
         "a sum of a warp leaves out the last step",
         "    while distance > np.uint32(0):\n        value +=",
         "    while distance > np.uint32(1):\n        value +=",
-        _BLOCKS,
+        "tests/host/programs/test_cuda_state.py::test_a_superstep_takes_few_launches_and_one_readback",
     ),
     (
         "the upper half of a number of 64 bits is not shuffled",
