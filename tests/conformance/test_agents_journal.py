@@ -128,8 +128,8 @@ def test_records_are_flushed_during_a_superstep(opened: Open, workers: int) -> N
         agents.step()
         flush = store.flush
 
-        def watched(claim: Any, step: int, segments: Any, status: Any = None) -> None:
-            flush(claim, step, segments, status)
+        def watched(claim: Any, step: int, segments: Any, status: Any = None, **options: Any) -> None:
+            flush(claim, step, segments, status, **options)
             flushed.append((time.monotonic(), sum(len(Segment.unpack(one).records) for one in segments)))
 
         store.flush = watched  # type: ignore[method-assign, assignment]
