@@ -221,15 +221,15 @@ def test_an_answer_that_another_program_has_given_is_reported(opened: Open, monk
         ctx.value = ctx.interrupt()
         ctx.vote_to_halt()
 
-    reopen = _stored._reopen
+    begin = _stored.begin_from_store
 
-    def reopened(*arguments: Any) -> gp.agents.AgentRun:
-        agents = reopen(*arguments)
+    def begun(*arguments: Any, **options: Any) -> Any:
+        recovered = begin(*arguments, **options)
         opened().answer("run", 0, encode("asks"), 0, encode("yes"))
-        return agents
+        return recovered
 
     gp.agents.run([Vertex("asks")], compute, store=opened(), run_id="run")
-    monkeypatch.setattr(_stored, "_reopen", reopened)
+    monkeypatch.setattr(_stored, "begin_from_store", begun)
     with pytest.raises(ArgumentError, match="has an answer"):
         gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
     monkeypatch.undo()
