@@ -13,20 +13,18 @@ from benchmarks.peers.langgraph import LangGraph
 from gpu_pregel.host.agents.codec import id_key, place_of_key
 
 _RUNS, _WORKERS = 40, 4
-_SECONDS = 1.0
 _TRIALS = 3
 """Trials of measures that sleep, which differ little."""
 
 
 def measure_side_by_side(
-    arguments: argparse.Namespace,  # noqa: ARG001
-    peer: type[LangGraph] | None,
-    errors: list[str],
+    arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]
 ) -> list[Figure]:
     """Measure seconds of many runs at once on one event loop, of one vertex that sleeps."""
+    sleep: float = arguments.seconds
 
     async def compute(ctx: gp.agents.Context) -> None:
-        await asyncio.sleep(_SECONDS)
+        await asyncio.sleep(sleep)
         ctx.value += 1
         ctx.vote_to_halt()
 
@@ -36,13 +34,13 @@ def measure_side_by_side(
         )
         return [result.values["sleeps"] for result in results]
 
-    title = f"{_RUNS} runs of {_SECONDS:.0f} s on one event loop"
+    title = f"{_RUNS} runs of {sleep:g} s on one event loop"
     expected = list(range(1, _RUNS + 1))
     measures = {"ours": checked_measure(lambda: asyncio.run(runs()), expected, 1)}
     if peer is not None:
-        measures["theirs"] = checked_measure(peer.side_by_side(_RUNS, _SECONDS), expected, 1)
+        measures["theirs"] = checked_measure(peer.side_by_side(_RUNS, sleep), expected, 1)
     trials = run_trials(title, measures, _TRIALS, errors)
-    return [Figure.of(title, "s", 1.05, "ours", trials["ours"], trials.get("theirs"))]
+    return [Figure.of(title, "s", 1.05 * sleep, "ours", trials["ours"], trials.get("theirs"))]
 
 
 def measure_async_loop(arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]) -> list[Figure]:
@@ -68,15 +66,14 @@ def measure_async_loop(arguments: argparse.Namespace, peer: type[LangGraph] | No
 
 
 def measure_one_busy_worker(
-    arguments: argparse.Namespace,  # noqa: ARG001
-    peer: type[LangGraph] | None,
-    errors: list[str],
+    arguments: argparse.Namespace, peer: type[LangGraph] | None, errors: list[str]
 ) -> list[Figure]:
     """Measure seconds of as many blocking vertices as workers, all placed on the first worker."""
+    sleep: float = arguments.seconds
 
     def compute(ctx: gp.agents.Context) -> None:
         if ctx.value is None:
-            time.sleep(_SECONDS)
+            time.sleep(sleep)
             ctx.value = 0
         ctx.value += 1
         ctx.vote_to_halt()
@@ -89,10 +86,10 @@ def measure_one_busy_worker(
             expect(agents.result().values, dict.fromkeys(ids, 1))
         return seconds
 
-    title = f"{_WORKERS} vertices of {_SECONDS:.0f} s, placed on one of {_WORKERS} workers"
+    title = f"{_WORKERS} vertices of {sleep:g} s, placed on one of {_WORKERS} workers"
     measures: dict[str, Measure] = {"ours": ours}
     if peer is not None:
         expected = list(range(1, _WORKERS + 1))
-        measures["theirs"] = checked_measure(peer.fan_out(_WORKERS, _SECONDS), expected, 1)
+        measures["theirs"] = checked_measure(peer.fan_out(_WORKERS, sleep), expected, 1)
     trials = run_trials(title, measures, _TRIALS, errors)
-    return [Figure.of(title, "s", 1.1, "ours", trials["ours"], trials.get("theirs"))]
+    return [Figure.of(title, "s", 1.1 * sleep, "ours", trials["ours"], trials.get("theirs"))]

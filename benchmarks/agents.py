@@ -22,7 +22,7 @@ from benchmarks.peers.langgraph import LangGraph
 HELP = "agent vertices compared with LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
-_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices")
+_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "seconds")
 _MAX_LOAD = 0.5
 """Load average above which the machine counts as busy."""
 
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, help="folder for stores (default: the temporary folder)")
     parser.add_argument("--fan-out", type=int, default=1000, help="vertices of the fan-out (default: 1000)")
     parser.add_argument("--vertices", type=int, default=100_000, help="vertices of the ring (default: 100000)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds that a vertex sleeps (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:

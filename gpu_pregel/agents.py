@@ -14,7 +14,7 @@ from gpu_pregel.host.agents.requests import answer, cancel, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
-from gpu_pregel.host.agents.stored_runs import fork, reopen, resume, state_at
+from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, state_at
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -34,6 +34,7 @@ __all__ = [
     "Vertex",
     "VertexFailure",
     "answer",
+    "aresume",
     "arun",
     "cancel",
     "fork",

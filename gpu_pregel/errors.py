@@ -269,7 +269,7 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
 
 
 class AgentError(GpuPregelError, RuntimeError):
-    """A run of agents cannot continue, for example after a message to an unknown vertex; the last commit is kept."""
+    """A run of agents cannot continue, for example because its workers cannot be started; the last commit is kept."""
 
 
 class AgentsFailedError(AgentError):

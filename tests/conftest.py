@@ -62,25 +62,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def take_turns(items: list[pytest.Item]) -> None:
     """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other.
 
-    Half of the cases of a long table are skipped on both.
+    Half of the cases of a long table are skipped on both, also of those that the emulated device does not have; not in
+    a module with ``ALL_CASES``, which chooses them itself.
     """
     cases: dict[str, list[pytest.Item]] = {}
+    emulated = set()
     for item in items:
         callspec = getattr(item, "callspec", None)
         device = callspec.params.get("device") if callspec else None
         if callspec and isinstance(device, str) and device.startswith(("emulated", "cuda")):
             name, _, _ = item.nodeid.partition("[")
             cases.setdefault(f"{name}[{callspec.id.replace(device, '', 1)}", []).append(item)
+            if not item.get_closest_marker("gpu"):
+                emulated.add(name)
     lengths = Counter(case.partition("[")[0] for case in cases)
     for case, variants in cases.items():
+        name, _, _ = case.partition("[")
         on_standin = [item for item in variants if item.get_closest_marker("gpu")]
-        if on_standin and len(on_standin) < len(variants):
-            others = [item for item in variants if item not in on_standin]
-            turns = (on_standin[0], others[0], None, None)[: 4 if lengths[case.partition("[")[0]] > LONG_TABLE else 2]
-            chosen = turns[crc32(case.encode()) % len(turns)]
-            for item in variants:
-                if item is not chosen:
-                    item.add_marker(pytest.mark.skip(reason="runs with GPU_PREGEL_TESTS=all"))
+        if name not in emulated or not on_standin:
+            continue
+        others: list[pytest.Item | None] = [item for item in variants if item not in on_standin]
+        turns = [*others[:1], on_standin[0]]
+        module = variants[0].getparent(pytest.Module)
+        if lengths[name] > LONG_TABLE and not getattr(module and module.obj, "ALL_CASES", False):
+            turns += [None] * len(turns)
+        chosen = turns[crc32(case.encode()) % len(turns)]
+        for item in variants:
+            if item is not chosen:
+                item.add_marker(pytest.mark.skip(reason="runs with GPU_PREGEL_TESTS=all"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
         "10",
         "--vertices",
         "50",
+        "--seconds",
+        "0.02",
     ]
     status = main(["agents", *sizes, "--folder", str(folder), "-o", str(output)])
     return status, json.loads(output.read_text())
@@ -53,6 +56,7 @@ def test_report_without_peer(
         "saved_steps": 5,
         "fan_out": 10,
         "vertices": 50,
+        "seconds": 0.02,
     }
     names = [figure["name"] for figure in report["figures"]]
     assert names[1:4] == ["fan-out to 10, in process", "fan-out to 10, 2 workers", "50 vertices send, in process"]
@@ -69,9 +73,15 @@ def test_wrong_result_of_peer_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = iter([list(range(1, 11))] * 3 + [[0]])
+
+    def sends(count: int, seconds: float = 0.0) -> Callable[[], list[int]]:
+        return lambda: list(range(1, count + 1)) if seconds else next(results)
+
     monkeypatch.setattr(LangGraph, "why_unavailable", lambda: None)
     monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
-    monkeypatch.setattr(LangGraph, "fan_out", lambda count: lambda: next(results))
+    monkeypatch.setattr(LangGraph, "fan_out", sends)
+    monkeypatch.setattr(LangGraph, "async_loop", lambda steps: lambda: steps)
+    monkeypatch.setattr(LangGraph, "side_by_side", lambda runs, seconds: lambda: list(range(1, runs + 1)))
     status, report = run_agents(tmp_path)
     (error,) = report["errors"]
     assert status == 1

@@ -103,7 +103,7 @@ class AgentRun:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
             self._take_requests()
-            if self._is_small:
+            if len(self._policy.state.vertices) < FEW:
                 may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
@@ -145,11 +145,6 @@ class AgentRun:
             else:
                 policy.observe("undeliverable", {"vertex": target, "text": "there is no such vertex"})
         self._master.receive(*parts, taken=requests.last)
-
-    @property
-    def _is_small(self) -> bool:
-        """Whether a superstep creates few objects and takes little time besides its attempts."""
-        return len(self._policy.state.vertices) < FEW
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from gpu_pregel.host.agents.agent_run import AgentRun
+from gpu_pregel.host.agents.agent_run import FEW, AgentRun
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.results import AgentResult
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
@@ -55,20 +55,24 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
-        await self._call(agents._take_requests, on_loop=self._on_loop(agents))
+        await self._take_requests(agents)
         superstep, transport = agents._master.advance(), agents._transport
-        with nullcontext() if agents._is_small else relaxed_gc(beside_users_code=True):
+        with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
                 self._raise_if_cancelled()
                 if until is _OVER:
-                    if agents.status == "running":
-                        return True
-                    return await self._call(agents._take_requests, on_loop=self._on_loop(agents))
+                    return agents.status == "running" or await self._take_requests(agents)
                 if transport.blocks:
                     await self._compute(agents, until)
                 else:
                     await transport.ready(until)
+
+    async def _take_requests(self, agents: AgentRun) -> bool:
+        """Take up what other programs ask of the run; return whether a superstep may follow."""
+        if agents._requests is None:
+            return False
+        return await self._call(agents._take_requests, on_loop=False)
 
     def _raise_if_cancelled(self) -> None:
         """Raise a cancellation that came while a call had to be finished."""
@@ -77,7 +81,7 @@ class AsyncDriver:
 
     def _on_loop(self, agents: AgentRun) -> bool:
         """Whether a superstep is so short, besides its attempts, that it may run on the event loop."""
-        return agents._is_small and not self._may_block
+        return _is_small(agents) and not self._may_block
 
     async def _compute(self, agents: AgentRun, until: float | None) -> None:
         """Compute ordinary functions on the thread, which is abandoned by a cancellation."""
@@ -113,3 +117,8 @@ class AsyncDriver:
             except asyncio.CancelledError:
                 self._is_cancelled = True
         return future.result()
+
+
+def _is_small(agents: AgentRun) -> bool:
+    """Whether a superstep takes little time besides its attempts."""
+    return len(agents._policy.state.vertices) < FEW

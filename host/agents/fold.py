@@ -11,7 +11,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import Reduction
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
-from gpu_pregel.host.agents.mutations import Refusals, resolve_mutations
+from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
@@ -125,8 +125,6 @@ def state_after(state: State, after: AgentChange) -> State:
 
 
 _REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"
-_REMOVERS = ("remove_vertex", "add_vertex")
-"""Requests that may remove a vertex, the latter by the user's ``resolve``."""
 Contributions = list[tuple[Id, bytes]]
 """Contributions to an aggregate with the vertices that made them, in the order of (vertex, sequence)."""
 
@@ -151,9 +149,8 @@ def _fold_aggregates(
         except Exception as error:
             if not made:
                 raise
-            _, culprits = _find_culprits(options.reductions[name], before, made)
-            for vertex, why in culprits or [(vertex, error) for vertex, _ in made]:
-                refused.setdefault(vertex, _contribution_error(name, why))
+            for vertex, reason in _blame(name, options.reductions[name], before, made, error).items():
+                refused.setdefault(vertex, reason)
     return values, encoded
 
 
@@ -161,6 +158,23 @@ def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> 
     """Return the aggregate ``before`` extended by contributions, and its encoding."""
     total = reduction.extend(before, [decode(data) for _, data in contributions])
     return total, encode(total, name="its result")
+
+
+def _blame(name: str, reduction: Reduction, before: Any, contributions: Contributions, error: Exception) -> Refusals:
+    """Return the vertices whose contributions cannot be read or, if there are none, cannot be folded."""
+    refused: Refusals = {}
+    for vertex, data in contributions:
+        try:
+            decode(data, name="a contribution")
+        except CodecError as unreadable:
+            refused[vertex] = refusal(f"aggregator {name!r} cannot fold {unreadable}", unreadable)
+    if refused:
+        return refused
+    _, culprits = _find_culprits(reduction, before, contributions)
+    for vertex, why in culprits or [(vertex, error) for vertex, _ in contributions]:
+        problem = f"aggregator {name!r} cannot fold the contribution: {type(why).__name__}: {text_of(why)}"
+        refused.setdefault(vertex, refusal(problem, None if isinstance(why, CodecError) else why))
+    return refused
 
 
 def _find_culprits(
@@ -178,16 +192,6 @@ def _find_culprits(
     return total, first + second
 
 
-def _contribution_error(name: str, error: Exception) -> AgentError:
-    if isinstance(error, CodecError):
-        problem = f"has a result that is not data: {error}"
-    else:
-        problem = f"cannot fold the contribution: {type(error).__name__}: {text_of(error)}"
-    reason = AgentError(f"aggregator {name!r} {problem}")
-    reason.__cause__ = error
-    return reason
-
-
 def _find_recipients(
     state: State, records: Records, inbox: Inbox, mutated: Change, on_missing: str, refused: Refusals
 ) -> Change:
@@ -196,7 +200,7 @@ def _find_recipients(
     if not missing:
         return mutated
     if on_missing == "error":
-        _refuse_senders(records, set(missing), refused)
+        _refuse_senders(records, missing, refused)
         return mutated
     if on_missing == "drop":
         for target in missing:
@@ -214,21 +218,28 @@ def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]
     return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
 
 
-def _refuse_senders(records: Records, missing: set[Id], refused: Refusals) -> None:
-    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside."""
-    unsent = set(missing)
+def _refuse_senders(records: Records, missing: list[Id], refused: Refusals) -> None:
+    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside.
+
+    Messages to a vertex that a refused one removed are judged again without that request.
+    """
+    senders: dict[Id, list[Id]] = {target: [] for target in missing}
+    removers: dict[Id, list[Id]] = {target: [] for target in missing}
     for vertex, record in records:
-        targets = [target for target, _ in record.outbox if target in missing]
-        if targets:
-            refused.setdefault(vertex, AgentError(f"sent a message to {decode(targets[0])!r}, {_REMEDY}"))
-            unsent.difference_update(targets)
-    for vertex, record in records if unsent else ():
+        for target, _ in record.outbox:
+            if target in senders:
+                senders[target].append(vertex)
         for kind, target, *_ in record.mutations:
-            if kind in _REMOVERS and target in unsent:
-                problem = f"removed the recipient of a message from outside, {decode(target)!r}, {_REMEDY}"
-                refused.setdefault(vertex, AgentError(problem))
+            if target in removers and kind in ("remove_vertex", "add_vertex"):  # which may remove it by resolve=
+                removers[target].append(vertex)
+    for target in sorted(missing, key=lambda target: (bool(removers[target]), target)):
+        if refused.keys() & removers[target]:
+            continue
+        asked = "sent a message to" if senders[target] else "removed the recipient of a message from outside,"
+        for vertex in senders[target] or removers[target]:
+            refused.setdefault(vertex, AgentError(f"{asked} {decode(target)!r}, {_REMEDY}"))
     if not refused:
-        raise AgentError(f"a message from outside is for {decode(min(missing))!r}, {_REMEDY}")
+        raise AgentError(f"a message from outside is for {decode(missing[0])!r}, {_REMEDY}")
 
 
 def _ask_master(

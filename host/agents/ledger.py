@@ -58,12 +58,15 @@ class Ledger:
         Records of completed attempts, in the order of completion.
     sent : dict of Id to list of bytes
         Messages from outside for the next superstep.
+    refused : set of Id
+        Vertices whose records were dropped here.
     """
 
     def __init__(self, step: int, vertices: list[Id], inbox: dict[Id, list[bytes]]) -> None:
         self.step, self.vertices = step, vertices
         self.records: dict[Id, Record] = {}
         self.sent: dict[Id, list[bytes]] = {}
+        self.refused: set[Id] = set()
         self._inbox = inbox
         self._entries: dict[Id, Entry] = {}
         self._generations: dict[Id, int] = {}
@@ -170,7 +173,7 @@ class Ledger:
         entry = self.entry(vertex)
         entry.status, entry.failure = "failed", failure
         del self.records[vertex]
-        self._generations[vertex] = -1  # its worker still has the record
+        self.refused.add(vertex)
         return entry
 
     def take_back(self, vertices: Iterable[Id]) -> None:

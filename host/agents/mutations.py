@@ -20,6 +20,15 @@ Resolve = Callable[..., Any]
 
 Refusals = dict[Id, AgentError]
 """Why the record of a vertex cannot be folded, by vertex."""
+Requests = list[tuple[int, Id, tuple[Any, ...]]]
+"""The order of a request among the kinds of requests, the vertex that makes it, and the request."""
+
+
+def refusal(problem: str, cause: Exception | None = None) -> AgentError:
+    """Return why a record cannot be folded, and the exception that shows it; a ``CodecError`` if it cannot be read."""
+    reason = AgentError(problem)
+    reason.__cause__ = cause
+    return reason
 
 
 class _ConflictError(Exception):
@@ -37,7 +46,7 @@ def resolve_mutations(
     """Return the effect of all requests: edges are removed first, then vertices; then vertices are added, then edges.
 
     ``find`` returns a vertex as it is after the records of the superstep, or None. Its data are not modified. Vertices
-    whose requests conflict are added to ``refused``.
+    whose requests conflict are added to ``refused``; what others do because of a refused request is no conflict yet.
     """
     requests = [
         (_ORDER[mutation[0]], requester, mutation) for requester, record in records for mutation in record.mutations
@@ -48,6 +57,8 @@ def resolve_mutations(
     draft = _Draft(find)
     added: dict[Id, list[tuple[Id, bytes]]] = {}
     for kind, requester, mutation in requests:
+        if requester in refused:
+            continue
         if kind == _ORDER["remove_edge"]:
             draft.remove_edges(*mutation[1:])
         elif kind == _ORDER["remove_vertex"]:
@@ -58,22 +69,26 @@ def resolve_mutations(
         try:
             draft.add(vertex, [VertexData.unpack(data) for _, data in asked], inbox.get(vertex, []), resolve)
         except Exception as error:
-            draft.suppose(vertex)  # so that nobody else fails
-            for requester, _ in asked:
-                refused.setdefault(requester, _reason(vertex, error))
+            refused.update(dict.fromkeys([requester for requester, _ in asked], _reason(vertex, error)))
+    _suppose(draft, requests, refused)
     for kind, requester, mutation in requests:
         if kind == _ORDER["add_edge"] and not draft.add_edge(*mutation[1:], on_missing=on_missing):
             refused.setdefault(requester, _missing_source(mutation[1]))
     return Change(set=draft.set, remove=list(draft.removed))
 
 
+def _suppose(draft: _Draft, requests: Requests, refused: Refusals) -> None:
+    """Let vertices exist that refused requests would have added, or have removed."""
+    for _, requester, mutation in requests if refused else ():
+        if requester in refused and mutation[0] in ("add_vertex", "remove_vertex"):
+            draft.suppose(mutation[1])
+
+
 def _reason(vertex: Id, error: Exception) -> AgentError:
     """Return why a vertex cannot be added: a conflict, or an exception of the user's ``resolve`` or of a type."""
     own = isinstance(error, _ConflictError)
     problem = str(error) if own else f"cannot be added: {type(error).__name__}: {text_of(error)}"
-    reason = AgentError(f"vertex {decode(vertex)!r} {problem}")
-    reason.__cause__ = None if own else error
-    return reason
+    return refusal(f"vertex {decode(vertex)!r} {problem}", None if own else error)
 
 
 def _missing_source(vertex: Id) -> AgentError:
@@ -123,7 +138,7 @@ class _Draft:
             self.remove(vertex)
 
     def suppose(self, vertex: Id) -> None:
-        """Let a vertex exist that could not be added."""
+        """Let a vertex exist."""
         if self._current(vertex) is None:
             self.removed.pop(vertex, None)
             self.set[vertex] = VertexData(b"", [])

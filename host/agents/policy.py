@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.errors import AgentError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
@@ -54,6 +54,7 @@ class AgentPolicy:
         self.ledger: Ledger | None = None
         """The ledger of the superstep that is running or held."""
         self._options, self._partition_options, self._transport = options, partition_options, transport
+        self.wait = transport.wait
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
         self._is_partial = bool(state.failed)
@@ -131,10 +132,6 @@ class AgentPolicy:
             self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
         return order
-
-    def wait(self, until: float | None) -> None:
-        """Wait for the end of an attempt."""
-        self._transport.wait(until)
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
@@ -246,7 +243,7 @@ class AgentPolicy:
 
         A superstep that may be committed is folded: vertices whose messages or requests cannot be taken fail.
         """
-        while (verdict := self._judge_failures(reports, journal)) == COMMIT:
+        while (verdict := COMMIT if reports.is_complete() else self._judge_failures(reports, journal)) == COMMIT:
             try:
                 self._folded = fold_superstep(self.state, reports, self._options)
             except RefusedError as error:
@@ -263,16 +260,15 @@ class AgentPolicy:
             journal.flush()  # a segment's failures come before its records
         for vertex, reason in reasons.items():
             cause = reason.__cause__ or reason
-            may_retry = self._partition_options.retry.matches(cause)
+            kind = UNREADABLE if isinstance(cause, CodecError) else "request"
+            may_retry = kind != UNREADABLE and self._partition_options.retry.matches(cause)
             traceback = trace_of(cause) if cause is not reason else ""
-            failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
+            failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
         self._events.notify()
 
     def _judge_failures(self, reports: Ledger, journal: Journal | None) -> str:
         """Commit, hold, or compute some vertices again, as far as the outcomes of attempts decide it."""
-        if reports.is_complete():
-            return COMMIT
         if reports.with_status("failed"):
             decision = decide(self._options.on_failure, reports)
             if decision == "raise":
@@ -308,12 +304,13 @@ class AgentPolicy:
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
-        if after.failed or ledger.has_foreign or any(self._generation):
+        if after.failed or ledger.has_foreign or ledger.refused or any(self._generation):
             change = Change(dict(change.set), list(after.failed), change.remove)
-            # Computed by former workers or those of other partitions, or refused: the worker has the record.
-            for vertex in (*(vertex for vertex, _ in after.records), *after.failed):
+            for vertex, _ in after.records:  # computed by former workers or those of other partitions
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
+            for vertex in ledger.refused.difference(change.remove):  # their partitions may have the refused records
+                change.set.setdefault(vertex, after.changed.get(vertex) or state.vertices[vertex])
         self._send_change(ledger.step, change)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpu_pregel.errors import AgentsFailedError, SuperstepLimitError
@@ -28,7 +28,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. See
         :class:`Context` for the order of its messages.
     workers : int, default 0
-        Number of worker processes; 0 computes in this process. Results do not depend on it.
+        Number of worker processes; 0 computes in this process. Idle workers compute vertices that wait in busy ones.
+        Results do not depend on it.
     combiner : str, TopK or callable, optional
         Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
     aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``
@@ -160,12 +161,16 @@ async def arun(vertices: Iterable[Vertex] | bytes, compute: Compute | None = Non
     >>> asyncio.run(gp.agents.arun([gp.agents.Vertex(21)], ask)).values
     {21: 42}
     """
-    from gpu_pregel.host.agents.async_driver import AsyncDriver
-
     checked = make_options("arun", compute, options)
     is_small = isinstance(vertices, (list, tuple)) and len(vertices) < FEW
-    result = await AsyncDriver(checked).run(lambda: AgentRun(checked, begin(vertices, checked)), is_small)
-    return _conclude(result, checked)
+    return await finish_on_loop(checked, lambda: AgentRun(checked, begin(vertices, checked)), is_small=is_small)
+
+
+async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, is_small: bool = False) -> AgentResult:
+    """Start a run and run to the end on the running event loop; ``is_small`` says that starting takes little time."""
+    from gpu_pregel.host.agents.async_driver import AsyncDriver
+
+    return _conclude(await AsyncDriver(options).run(start, is_small), options)
 
 
 @takes_options(RunOptions)

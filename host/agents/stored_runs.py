@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
-from gpu_pregel.host.agents.options import Compute, check_store, make_options, new_run_id, show_options
+from gpu_pregel.host.agents.options import (
+    Compute,
+    RunOptions,
+    check_store,
+    make_options,
+    new_run_id,
+    show_options,
+)
 from gpu_pregel.host.agents.recovery import begin_from_store, read_run
 from gpu_pregel.host.agents.results import (
     AgentResult,
@@ -17,7 +24,7 @@ from gpu_pregel.host.agents.results import (
     decode_failures,
     decode_interrupts,
 )
-from gpu_pregel.host.agents.run import finish
+from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -83,17 +90,38 @@ def resume(
     >>> gp.agents.resume(store, "tuesday", compute, answers={"a": 42}).values
     {'a': 42}
     """
-    agents = _reopen("resume", store, run_id, compute, takeover, options)
-    try:
-        for vertex, answer in (answers or {}).items():
-            if agents._is_asking(vertex) or not _was_given(store, run_id, vertex, answer):
-                agents.answer(vertex, answer)
-        if retry_failed:
-            agents.retry()
-    except BaseException:
-        agents.__exit__()
-        raise
-    return finish(agents)
+    checked = _options("resume", store, run_id, compute, options)
+    return finish(_reopen(checked, takeover, answers, retry_failed))
+
+
+@show_options
+async def aresume(
+    store: Store,
+    run_id: str,
+    compute: Compute | None = None,
+    *,
+    answers: Mapping[Any, Any] | None = None,
+    retry_failed: bool = False,
+    takeover: bool = False,
+    **options: Any,
+) -> AgentResult:
+    """Resume like :func:`resume`, without blocking the event loop; see :func:`arun`.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> import gpu_pregel as gp
+    >>> async def ask(ctx):
+    ...     ctx.value = ctx.interrupt("how much?")
+    ...     ctx.vote_to_halt()
+    >>> async def main(store):
+    ...     first = await gp.agents.arun([gp.agents.Vertex("a")], ask, store=store, run_id="tuesday")
+    ...     return await gp.agents.aresume(store, "tuesday", ask, answers=dict.fromkeys(first.interrupts, 42))
+    >>> asyncio.run(main(gp.MemoryStore())).values
+    {'a': 42}
+    """
+    checked = _options("aresume", store, run_id, compute, options)
+    return await finish_on_loop(checked, lambda: _reopen(checked, takeover, answers, retry_failed))
 
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
@@ -107,14 +135,31 @@ def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
     """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
-    return _reopen("reopen", store, run_id, compute, takeover, options)
+    return _reopen(_options("reopen", store, run_id, compute, options), takeover)
+
+
+def _options(caller: str, store: Store, run_id: str, compute: Compute | None, options: dict[str, Any]) -> RunOptions:
+    return make_options(caller, compute, {**options, "store": check_store(store), "run_id": run_id})
 
 
 def _reopen(
-    caller: str, store: Store, run_id: str, compute: Compute | None, takeover: bool, options: dict[str, Any]
+    options: RunOptions, takeover: bool, answers: Mapping[Any, Any] | None = None, retry_failed: bool = False
 ) -> AgentRun:
-    checked = make_options(caller, compute, {**options, "store": check_store(store), "run_id": run_id})
-    return AgentRun(checked, begin_from_store(store, run_id, checked, takeover=takeover))
+    """Claim a run, answer its interrupts, and retry its failed vertices."""
+    store, run_id = options.store, options.run_id
+    assert store is not None
+    assert run_id is not None
+    agents = AgentRun(options, begin_from_store(store, run_id, options, takeover=takeover))
+    try:
+        for vertex, answer in (answers or {}).items():
+            if agents._is_asking(vertex) or not _was_given(store, run_id, vertex, answer):
+                agents.answer(vertex, answer)
+        if retry_failed:
+            agents.retry()
+    except BaseException:
+        agents.__exit__()
+        raise
+    return agents
 
 
 def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentResult:

@@ -159,26 +159,82 @@ def test_a_conflict_fails_the_vertices_that_asked(
     assert (whole.failed, whole.aggregates, whole.trace[1]["retries"]) == ({}, {"count": 2}, 2 * len(refused))
 
 
-def test_only_the_cause_of_a_conflict_fails() -> None:
-    """What depends on the request of a failed vertex fails in turn; independent vertices do not."""
+CAUSES: list[Any] = [
+    pytest.param(
+        {
+            "adds": [("add_vertex", "new", 1)],
+            "adds too": [("add_vertex", "new", 2)],
+            "links": [("add_edge", "new", "links")],
+            "sends": [("send", "new", 1)],
+        },
+        ["adds", "adds too"],
+        ["adds", "links", "sends", "adds too"],
+        id="added",
+    ),
+    pytest.param(
+        {
+            "removes": [("remove_vertex", "other"), ("add_vertex", "links")],
+            "links": [("add_edge", "other", "links")],
+            "sends": [("send", "other", 1)],
+        },
+        ["removes"],
+        ["removes"],
+        id="removed",
+    ),
+    pytest.param(
+        {
+            "adds": [("add_vertex", "new", 1), ("aggregate", "total", "no number")],
+            "adds too": [("add_vertex", "new", 2)],
+            "links": [("add_edge", "other", "links")],
+            "sends": [("send", "new", 1), ("aggregate", "total", 1)],
+        },
+        ["adds"],
+        ["adds"],
+        id="contributed",
+    ),
+    pytest.param(
+        {
+            "links": [("add_edge", "nowhere", "links"), ("remove_vertex", "other")],
+            "sends": [("send", "other", 1)],
+        },
+        ["links"],
+        ["links"],
+        id="linked",
+    ),
+    pytest.param(
+        {
+            "adds": [("send", "nowhere", 1), ("remove_vertex", "other")],
+            "removes": [("remove_vertex", "links"), ("send", "links", 1)],
+            "sends": [("send", "other", 1)],
+        },
+        ["adds", "removes"],
+        ["adds", "removes"],
+        id="sent",
+    ),
+]
+"""Requests, the vertices that fail because of them, and all that fail once those have failed for good."""
+
+
+@pytest.mark.parametrize(("script", "causes", "failed"), CAUSES)
+def test_only_the_causes_of_a_conflict_fail(script: Any, causes: list[str], failed: list[str]) -> None:
+    """What others do because of the request of a failed vertex is judged once that vertex has finally failed."""
 
     def compute(ctx: Any) -> None:
         ctx.value = "computed"
-        if ctx.vertex_id in ("adds", "adds too"):
-            ctx.add_vertex("new", ctx.vertex_id)
-        elif ctx.vertex_id == "links":
-            ctx.add_edge("new", "links")
-        elif ctx.vertex_id == "sends":
-            ctx.send("new", 1)
-        ctx.vote_to_halt()
+        for name, *arguments in script.get(ctx.vertex_id, ()):
+            getattr(ctx, name)(*arguments)
+        if ctx.superstep == 0:
+            ctx.aggregate("total", 1)
+            ctx.vote_to_halt()
 
-    vertices = [Vertex(name) for name in ("adds", "links", "other", "sends", "adds too")]
+    vertices = [Vertex(name) for name in ("adds", "links", "other", "sends", "removes", "adds too")]
+    options: dict[str, Any] = {"retry": ONCE, "aggregators": {"total": "sum"}, "max_supersteps": 1}
     with pytest.raises(AgentsFailedError) as caught:
-        agents.run(vertices, compute, retry=ONCE)
-    assert list(caught.value.result.failed) == ["adds", "adds too"]
-    result = agents.run(vertices, compute, retry=ONCE, on_failure="continue")
-    assert list(result.failed) == ["adds", "links", "sends", "adds too"]
-    values(result, {"adds": None, "links": None, "other": "computed", "sends": None, "adds too": None})
+        agents.run(vertices, compute, **options)
+    assert list(caught.value.result.failed) == causes
+    result = agents.run(vertices, compute, **options, on_failure="continue", on_limit="return")
+    assert list(result.failed) == failed
+    values(result, {one: None if one in failed else 2 if one == "new" else "computed" for one in result.values})
 
 
 @pytest.mark.parametrize("missing", ["create", "drop"])

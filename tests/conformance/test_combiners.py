@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import is_slow, spread
+from tests.devices import EXHAUSTIVE, LONG, is_slow, spread
 from tests.programs import Supersteps
 
+ALL_CASES = True
 N = 1_300
 SMALL = [np.bool_, np.int8, np.int16, np.uint8, np.uint16]
 LARGE = [np.uint32, np.int64, np.uint64, np.float64]
@@ -47,9 +48,16 @@ ONE_WAY = {
     + [("sum", dtype) for dtype in (np.uint32, np.int64, np.uint64)],
 }
 """Pairs tried in one direction on the emulator, where compiling takes long; each dtype and combiner has both."""
+COMPILED = [
+    *((combine, np.int32) for combine in ("min", "sum", "or", "and", "xor")),
+    *((combine, np.float32) for combine in ("max", "sum", "negated sum")),
+    *[("min", np.bool_), ("and", np.bool_), ("sum", np.int8), ("xor", np.uint8), ("min", np.int16), ("sum", np.uint16)],
+    *[("min", np.uint32), ("min", np.int64), ("sum", np.uint64), ("min", np.float64)],
+]
+"""Pairs tried by default where compiling takes long."""
 CHAINS = [
     *[("min", np.int32), ("and", np.int32), ("xor", np.int32), ("sum", np.float32), ("negated sum", np.float32)],
-    *[("min", np.int8), ("sum", np.uint16), ("sum", np.bool_), ("min", np.uint64), ("sum", np.int64)],
+    *[("sum", np.int8), ("min", np.bool_), ("sum", np.uint64), ("min", np.float64)],
 ]
 """Pairs whose small frontiers are pushed in chains: each combiner, and an element of each size."""
 EVERYWHERE = [(combine, dtype) for combine, dtype in ROWS if np.dtype(dtype).itemsize == 4 or dtype is np.bool_]
@@ -62,7 +70,14 @@ def cases(rows: list[tuple[Any, ...]], name: Any) -> list[Any]:
     def wraps(device: str, combine: str, dtype: Any = np.uint16, *_: Any) -> bool:
         return device == "python" and combine == "sum" and np.dtype(dtype).kind in "iu"
 
-    return [case for case in spread(rows, name) if not wraps(*case.values)]
+    def marks(device: str, combine: str, dtype: Any = np.int32, *_: Any) -> Any:
+        return (LONG,) if is_slow(device) and (combine, dtype) not in COMPILED else ()
+
+    return [
+        pytest.param(*case.values, id=case.id, marks=(*case.marks, *marks(*case.values)))
+        for case in spread(rows, name)
+        if not wraps(*case.values)
+    ]
 
 
 def names(combine: str, dtype: Any) -> str:
@@ -130,7 +145,7 @@ def numpy_results(edges: gp.Graph, combine: str, values: Any, active: Any) -> tu
 
 
 def supersteps(edges: gp.Graph, combine: str, dtype: Any, device: str) -> Supersteps:
-    chains = (combine, dtype) in CHAINS or not is_slow(device)
+    chains = EXHAUSTIVE or (combine, dtype) in CHAINS or not is_slow(device)
     return Supersteps(edges, program(combine, dtype), device, chains=chains)
 
 
@@ -202,7 +217,7 @@ def test_extreme_messages(device: str, combine: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize(
     ("device", "combine", "dtype"),
-    spread([row for row in ROWS if np.dtype(row[1]).kind == "f"], names),
+    cases([row for row in ROWS if np.dtype(row[1]).kind == "f"], names),
 )
 def test_nan_messages_affect_only_sums(device: str, combine: str, dtype: Any) -> None:
     random = np.random.default_rng(17)

@@ -140,7 +140,8 @@ class InProcessTransport:
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         self._batches.append(batch)
 
     def recall(self, partition: int, step: int, count: int) -> None:
@@ -159,7 +160,8 @@ class InProcessTransport:
 
     async def ready(self, until: float | None) -> None:
         """Run attempts of an ``async`` function until one has ended, or sleep if there are none."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         if self._async_attempts is None:
             from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts
 
@@ -190,10 +192,6 @@ class InProcessTransport:
         if attempts is not None:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
-
-    def _check_is_open(self) -> None:
-        if self._is_closed:
-            raise run_ended_error()
 
     def _compute_slice(self) -> None:
         """Compute batches of an ordinary function, all of them or for a few milliseconds."""
@@ -252,7 +250,8 @@ class InProcessTransport:
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
         """Commit to the executor, which needs vertices of its own."""
-        self._check_is_open()
+        if self._is_closed:
+            raise run_ended_error()
         if change.set:
             copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
             change = Change(copies, change.halt, change.remove)

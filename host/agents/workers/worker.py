@@ -267,7 +267,7 @@ class Worker:
         """Compute a batch of an ordinary function; one mark names the latest attempt until its outcome is written."""
         marks, output, sender = self._marks.serials, self._output, self._sender
         begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
-        outcomes, before_next = sender.outcomes, sender.before_next
+        outcomes = sender.outcomes
         pid, getpid = self._pid, os.getpid
         recalls = self._recalls
         if recalls is not None:
@@ -275,8 +275,8 @@ class Worker:
 
         def begin(index: int) -> bool:
             now = monotonic()
-            if outcomes:
-                before_next(now)
+            if now >= sender.due and outcomes:
+                sender.before_next(now)
                 now = monotonic()
             marks[0] = serial + index + 1
             begun[0] = now

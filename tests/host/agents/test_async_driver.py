@@ -129,9 +129,9 @@ def test_a_cancelled_run_ends_at_once_and_can_be_resumed(workers: int, tmp_path:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert asyncio.all_tasks() == {asyncio.current_task()}
+        values(await gp.agents.aresume(store, "run", compute, workers=workers), {"quick": "done", "slow": "done"})
 
     asyncio.run(main())
-    values(gp.agents.resume(store, "run", compute), {"quick": "done", "slow": "done"})
     assert sorted(Path(log).read_text().split()) == [*["cancelled"] * (not workers), "quick", "slow", "slow"]
 
 

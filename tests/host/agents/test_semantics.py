@@ -335,6 +335,7 @@ def test_an_unknown_option_is_refused_by_the_function_that_was_called() -> None:
         "arun": lambda *args, **options: asyncio.run(gp.agents.arun([], *args, **options)),
         "start": partial(gp.agents.start, []),
         "resume": partial(gp.agents.resume, store, "run"),
+        "aresume": lambda *args, **options: asyncio.run(gp.agents.aresume(store, "run", *args, **options)),
         "reopen": partial(gp.agents.reopen, store, "run"),
     }
     for name, call in calls.items():

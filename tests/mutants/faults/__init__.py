@@ -8,6 +8,7 @@ from tests.mutants.faults import (
     csr,
     devices,
     edges,
+    failures,
     frontier,
     graphs,
     library,
@@ -30,6 +31,7 @@ FAULTS = (
     *graphs.FAULTS,
     *csr.FAULTS,
     *devices.FAULTS,
+    *failures.FAULTS,
 )
 QUICK = frozenset(
     {

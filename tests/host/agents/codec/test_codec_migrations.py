@@ -7,11 +7,12 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import pydantic
 import pytest
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, register
+
+pydantic: Any = pytest.importorskip("pydantic", reason="pydantic is not installed")
 
 
 def _defined(kind: str, fields: dict[str, Any], migrate: Any = None) -> type:
