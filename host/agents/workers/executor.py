@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.errors import AgentError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import changed_size, changed_value
 from gpu_pregel.host.agents.context import Context
@@ -180,12 +181,17 @@ class Executor:
             isinstance(error, MemoryError) and self._options.max_memory is not None
         ):
             kind = "limit"
+        is_retryable, not_before = kind != "data" and self._options.retry.matches(error), None
+        if isinstance(error, AttemptError):
+            is_retryable = error.retryable
+            not_before = None if error.retry_after is None else time.time() + error.retry_after
         return Failure(
             kind,
             type(error).__qualname__[:_MAX_NAME],
             text_of(error, self._options.max_record),
             trace_of(error, self._options.max_record),
-            kind != "data" and self._options.retry.matches(error),
+            is_retryable,
+            not_before,
         )
 
     def commit(self, step: int, change: Change) -> None:
