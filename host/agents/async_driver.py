@@ -55,13 +55,16 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
+        await self._call(agents._take_requests, on_loop=self._on_loop(agents))
         superstep, transport = agents._master.advance(), agents._transport
         with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
                 self._raise_if_cancelled()
                 if until is _OVER:
-                    return agents.status == "running"
+                    if agents.status == "running":
+                        return True
+                    return await self._call(agents._take_requests, on_loop=self._on_loop(agents))
                 if transport.blocks:
                     await self._compute(agents, until)
                 else:

@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.codec.differences import (
 )
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.agents.codec.pieces import PieceTree
+    from gpu_pregel.host.agents.codec.piece_tree import PieceTree
 
 LARGE = 4096
 """Smaller values are not kept."""
@@ -113,7 +113,7 @@ class KeptValues:
             self._without[vertex] = remaining - 1
         if remaining or self._size + size > _MAX_SIZE:
             return None
-        from gpu_pregel.host.agents.codec.pieces import PieceTree  # imports pickle
+        from gpu_pregel.host.agents.codec.piece_tree import PieceTree  # imports pickle
 
         try:
             return PieceTree(holder)

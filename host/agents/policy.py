@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.errors import AgentError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
@@ -260,9 +260,10 @@ class AgentPolicy:
             journal.flush()  # a segment's failures come before its records
         for vertex, reason in reasons.items():
             cause = reason.__cause__ or reason
-            may_retry = self._partition_options.retry.matches(cause)
+            kind = UNREADABLE if isinstance(cause, CodecError) else "request"
+            may_retry = kind != UNREADABLE and self._partition_options.retry.matches(cause)
             traceback = trace_of(cause) if cause is not reason else ""
-            failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
+            failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
         self._events.notify()
 

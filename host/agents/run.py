@@ -28,7 +28,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. See
         :class:`Context` for the order of its messages.
     workers : int, default 0
-        Number of worker processes; 0 computes in this process. Results do not depend on it.
+        Number of worker processes; 0 computes in this process. Idle workers compute vertices that wait in busy ones.
+        Results do not depend on it.
     combiner : str, TopK or callable, optional
         Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
     aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``

@@ -66,8 +66,14 @@ class RunTransactions:
         self._write(claim, {} if status is None else {"status": status}, lease=_released)
         self._claimed.pop(claim.key, None)
 
-    def flush(self, claim: Claim, step: int, segments: list[Blob], status: str | None, release: bool) -> None:
-        """Write segments of the superstep after the head."""
+    def flush(
+        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: int | None, release: bool
+    ) -> None:
+        """Write segments of the superstep after the head, and remove requests that they answer."""
+
+        def writes(row: StoredRow) -> list[Write]:
+            removed: list[Write] = [] if taken is None else [(self._sql.delete_requests, (row.key, taken))]
+            return [*self._segment_writes(row, step, segments), *removed]
 
         def is_committed(row: StoredRow, attempted: StoredRow) -> bool:
             # Only this claim adds segments, so if they are there, this transaction wrote them.
@@ -77,7 +83,7 @@ class RunTransactions:
         self._write(
             claim,
             {} if status is None else {"status": status},
-            lambda row: self._segment_writes(row, step, segments),
+            writes,
             head=step - 1,
             added=segments,
             lease=_released if release else None,
