@@ -9,7 +9,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Edge, Vertex
 from gpu_pregel.errors import AgentsFailedError
-from tests.agents import ONCE, WORKERS, check, values
+from tests.agents import MORE_WORKERS, ONCE, WORKERS, check, values
 
 
 def scripted(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
@@ -28,7 +28,7 @@ def scripted(script: dict[Any, list[tuple[Any, ...]]], keep: Any = None) -> Any:
     return compute
 
 
-@WORKERS
+@MORE_WORKERS
 def test_order_of_mutations(workers: int) -> None:
     """Edges are removed, vertices are removed, vertices are added, edges are added, in any order of requests."""
     script: dict[Any, list[tuple[Any, ...]]] = {
@@ -209,7 +209,7 @@ def test_the_last_messages_of_removed_vertices_arrive(workers: int) -> None:
     assert (result.status, result.superstep) == ("completed", 3)
 
 
-@WORKERS
+@MORE_WORKERS
 def test_all_vertices_are_removed(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.remove_vertex(ctx.vertex_id)
