@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError
+from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError, RunExistsError
 from gpu_pregel.host.stores.blobs import Blob, BlobFormat, NamedBlob, context_of, split_blobs
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
 from gpu_pregel.host.stores.reader import RunReader
@@ -199,7 +199,7 @@ class RunTransactions:
             if found is not None and found.key == row.key:
                 return
             if found is not None:
-                raise ArgumentError(
+                raise RunExistsError(
                     f"run {row.id!r} already exists in {self._database.name}: choose another id, or resume it"
                 )
 

@@ -23,7 +23,6 @@ from gpu_pregel.host.agents.codec.differences import (
     changed_size,
     changed_value,
     find_edits,
-    is_difference,
     pack_difference,
 )
 from gpu_pregel.host.agents.codec.encoder import Output, write_items
@@ -88,8 +87,8 @@ def test_the_difference_of_an_appended_item_is_small() -> None:
 
 
 def test_many_differences_keep_few_pieces() -> None:
-    value: bytes | PiecedValue = b"x" * 1000
-    expected = bytearray(b"x" * 1000)
+    value: bytes | PiecedValue = b"x" * 20_000
+    expected = bytearray(b"x" * 20_000)
     for n in range(500):
         at = 7 * n % len(expected)
         value = changed_value(value, pack_difference(len(value), [(at, at + 1, b"ab")]))
@@ -116,8 +115,6 @@ def test_a_difference_from_another_value_is_refused(size: int, edits: list[Any],
 
 def test_a_difference_is_no_value() -> None:
     difference = pack_difference(5, [(0, 1, b"x")])
-    assert is_difference(difference)
-    assert not is_difference(encode(None))
     with pytest.raises(CodecError, match="format version"):
         decode(difference)
     with pytest.raises(CodecError, match="damaged"):

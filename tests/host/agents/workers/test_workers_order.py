@@ -12,7 +12,7 @@ from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.executor import Executor
-from tests.agents import ONCE, WORKERS, values
+from tests.agents import ONCE, ONE_WORKER, WORKERS, values
 from tests.host.agents.workers.worker_programs import counting, partition_options
 
 pytestmark = pytest.mark.usefixtures("one_run_id")
@@ -60,7 +60,7 @@ def test_an_attempt_that_disturbs_its_event_loop_fails_alone(how: str, workers: 
     values(result, {"a": 5, "b": 5, "c": 5, "bad": 1})
 
 
-@WORKERS
+@ONE_WORKER
 def test_an_attempt_cannot_cancel_a_running_one_of_another_vertex(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
