@@ -69,6 +69,7 @@ def test_a_record_is_durable_while_another_vertex_computes(how: str, workers: in
         options: dict[str, Any] = {"store": store, "run_id": "one", "workers": workers}
         with gp.agents.start([Vertex(name) for name in names], stuck(how, str(release)), **options) as run:
             run.step()
+            time.sleep(0.01)  # the timer calls too early for the next superstep, and must be set again
             thread = threading.Thread(target=run.step)
             thread.start()
             try:
