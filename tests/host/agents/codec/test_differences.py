@@ -113,6 +113,11 @@ def test_a_difference_from_another_value_is_refused(size: int, edits: list[Any],
         changed_value(b"12345", pack_difference(size, edits))
 
 
+def test_a_difference_applies_to_each_value_of_its_size() -> None:
+    difference = pack_difference(4, [(1, 2, b"xy")])
+    assert [changed_value(old, difference) for old in (b"1234", b"abcd", b"1234")] == [b"1xy34", b"axycd", b"1xy34"]
+
+
 def test_a_difference_is_no_value() -> None:
     difference = pack_difference(5, [(0, 1, b"x")])
     with pytest.raises(CodecError, match="format version"):
@@ -355,6 +360,17 @@ def test_references_to_parts_are_found(hold: Callable[[Any], Any]) -> None:
     gc.collect()
     tree.update(holder)
     assert [*seen, tree.is_private] == [True, False, False, True]
+
+
+def test_an_item_with_parts_joins_a_group_of_flat_ones() -> None:
+    holder: list[Any] = [{"turns": [{"text": f"{n} " * 60} for n in range(200)]}]
+    tree = PieceTree(holder)
+    holder[0]["turns"].append({"parts": [1]})
+    tree.update(holder)
+    held = holder[0]["turns"][-1]["parts"]
+    tree.update(holder)
+    assert not tree.is_private
+    assert held == [1]
 
 
 def test_parts_that_occur_twice_and_unknown_types_are_not_private() -> None:
