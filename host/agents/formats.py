@@ -28,9 +28,10 @@ from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
-SCHEMA = 3
-"""The version of these formats; since version 3, records may have the difference between two values."""
-READABLE_SCHEMAS = (2, 3)
+SCHEMA = 4
+"""The version of these formats; since version 3, records may have the difference between two values, and since
+version 4, failures may have the time of the next attempt."""
+READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
@@ -221,7 +222,10 @@ def pack_state(state: State) -> bytes:
         [message for messages in state.inbox.values() for message in messages],
         state.aggregates,
         state.function,
-        [(vertex, step, tuple(failure), messages) for vertex, (step, failure, messages) in state.failed.items()],
+        [
+            (vertex, step, _failure_fields(failure), messages)
+            for vertex, (step, failure, messages) in state.failed.items()
+        ],
         state.options,
     )
     return encode(content)
@@ -332,14 +336,19 @@ def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
 def _plain(part: Part) -> tuple[Any, ...]:
     """Return the fields of a part as plain data."""
     if isinstance(part, FailedAttempts):
-        return part._replace(failure=tuple(part.failure))  # type: ignore[arg-type]
+        return part._replace(failure=_failure_fields(part.failure))  # type: ignore[arg-type]
     return part
+
+
+def _failure_fields(failure: Failure) -> tuple[Any, ...]:
+    """Return the fields of a failure, the last one only if it is set."""
+    return tuple(failure) if failure.not_before is not None else tuple(failure[:5])
 
 
 def _part(code: int, *fields: Any) -> Part:
     """Restore a part from its code and fields, after a check."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
-    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
+    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) not in (5, 6)):
         raise CodecError("contains an impossible event", "a segment")
     if code == _CODES[FailedAttempts]:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])

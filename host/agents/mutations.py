@@ -24,6 +24,13 @@ Requests = list[tuple[int, Id, tuple[Any, ...]]]
 """The order of a request among the kinds of requests, the vertex that makes it, and the request."""
 
 
+def refusal(problem: str, cause: Exception | None = None) -> AgentError:
+    """Return why a record cannot be folded, and the exception that shows it; a ``CodecError`` if it cannot be read."""
+    reason = AgentError(problem)
+    reason.__cause__ = cause
+    return reason
+
+
 class _ConflictError(Exception):
     """A request to add a vertex conflicts with another one or with an existing vertex."""
 
@@ -81,9 +88,7 @@ def _reason(vertex: Id, error: Exception) -> AgentError:
     """Return why a vertex cannot be added: a conflict, or an exception of the user's ``resolve`` or of a type."""
     own = isinstance(error, _ConflictError)
     problem = str(error) if own else f"cannot be added: {type(error).__name__}: {text_of(error)}"
-    reason = AgentError(f"vertex {decode(vertex)!r} {problem}")
-    reason.__cause__ = None if own else error
-    return reason
+    return refusal(f"vertex {decode(vertex)!r} {problem}", None if own else error)
 
 
 def _missing_source(vertex: Id) -> AgentError:

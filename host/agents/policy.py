@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.errors import AgentError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
@@ -207,7 +207,9 @@ class AgentPolicy:
         if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
+            wait = failure.seconds_left()
+            if wait is None:
+                wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
@@ -260,9 +262,10 @@ class AgentPolicy:
             journal.flush()  # a segment's failures come before its records
         for vertex, reason in reasons.items():
             cause = reason.__cause__ or reason
-            may_retry = self._partition_options.retry.matches(cause)
+            kind = UNREADABLE if isinstance(cause, CodecError) else "request"
+            may_retry = kind != UNREADABLE and self._partition_options.retry.matches(cause)
             traceback = trace_of(cause) if cause is not reason else ""
-            failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
+            failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
         self._events.notify()
 
