@@ -132,7 +132,7 @@ def test_records_are_flushed_during_a_superstep(opened: Open, workers: int) -> N
             flush(claim, step, segments, status, **options)
             flushed.append((time.monotonic(), sum(len(Segment.unpack(one).records) for one in segments)))
 
-        store.flush = watched  # type: ignore[method-assign, assignment]
+        store.flush = watched  # type: ignore[method-assign]
         begin = time.monotonic()
         agents.step()
         del store.flush

@@ -122,4 +122,4 @@ def test_a_run_that_another_program_begins_meanwhile_is_resumed(store: Store, mo
 def test_start_or_resume_needs_a_store_and_an_id(store: Store) -> None:
     for options in ({"store": store}, {"run_id": "run"}):
         with pytest.raises(ArgumentError, match="store= and run_id=: pass both"):
-            gp.agents.start_or_resume([Vertex("a")], **COUNTING, **options)  # type: ignore[arg-type]
+            gp.agents.start_or_resume([Vertex("a")], **COUNTING, **options)
