@@ -22,21 +22,23 @@ from gpu_pregel.host.agents.parts import (
     Part,
     Question,
     Retry,
+    Woken,
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, failures may have the time of the next attempt."""
+version 4, failures may have the time of the next attempt, and states have timers."""
 READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, Woken)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -46,6 +48,7 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
             (bytes,),
             (bytes, bytes),
             (bytes, bytes),
+            (bytes,),
             (bytes,),
         )
     )
@@ -161,15 +164,19 @@ class Segment:
     @property
     def is_begun(self) -> bool:
         """Whether the superstep has begun: there are events besides those that precede it."""
-        return bool(self.records) or any(not isinstance(part, EarlyMessage | ChangedOptions) for part in self.others)
+        return bool(self.records) or any(
+            not isinstance(part, EarlyMessage | ChangedOptions | Woken) for part in self.others
+        )
 
     def receive(self, state: State) -> None:
-        """Apply what happened before the superstep: messages from outside, and changes of options."""
+        """Apply what happened before the superstep: messages from outside, timers, and changes of options."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
                 state.options = decode(part.options)
+            elif isinstance(part, Woken):
+                state.wake(part.vertex)
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the events to a ledger."""
@@ -227,13 +234,14 @@ def pack_state(state: State) -> bytes:
             for vertex, (step, failure, messages) in state.failed.items()
         ],
         state.options,
+        state.timers,
     )
     return encode(content)
 
 
 def unpack_state(data: bytes) -> State:
     """Decode a state."""
-    columns = _columns(data, (12, 13), "a state")  # older releases stored no options
+    columns = _columns(data, (12, 13, 14), "a state")  # older releases stored neither options nor timers
     ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
     aggregates, function, failed, *options = rest
     edges = list(zip(targets, weights, strict=True))
@@ -320,6 +328,7 @@ class SavedSuperstep:
         state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
         inbox = route(records, ledger.sent)
+        state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)

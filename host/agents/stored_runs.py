@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ArgumentError, RunExistsError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import encode, id_key
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import (
     Compute,
@@ -240,6 +240,7 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
+        timers={decode(vertex): when for vertex, when in state.timers.items()},
     )
 
 
