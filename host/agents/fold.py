@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,14 +74,18 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     records, failed = ledger.completed_records(), {} if ledger.is_complete() else ledger.failures()
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
-
-    def find(vertex: Id) -> VertexData | None:
-        return changed.get(vertex) or state.vertices.get(vertex)
-
+    requesting = [pair for pair in records if pair[1].mutations]
     refused: Refusals = {}
-    values, aggregates = _fold_aggregates(options, state, records, refused)
-    mutated = resolve_mutations(records, find, inbox, options.resolve, options.on_missing, refused)
-    mutated = _find_recipients(state, records, inbox, mutated, options.on_missing, refused)
+    values, aggregates = _fold_aggregates(options, state, records, refused) if options.reductions else ({}, {})
+    mutated = NO_CHANGE
+    if requesting:
+
+        def find(vertex: Id) -> VertexData | None:
+            return changed.get(vertex) or state.vertices.get(vertex)
+
+        mutated = resolve_mutations(requesting, find, inbox, options.resolve, options.on_missing, refused)
+    if inbox:
+        mutated = _find_recipients(state, records, inbox, mutated, options.on_missing, refused)
     if refused:
         raise RefusedError(refused)
     count = len(state.vertices)
@@ -89,12 +94,16 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         for vertex in mutated.remove:
             changed.pop(vertex, None)
         count += sum(vertex not in state.vertices for vertex in mutated.set) - len(mutated.remove)
-    function, halted = _ask_master(options, ledger.step, count, values, state.function)
-    if options.master is not None:  # may have modified them
+    function, halted = state.function, False
+    if options.master is not None:
+        function, halted = _ask_master(options.master, options, ledger.step, count, values, function)
+        # The master may have modified the values.
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
     active = awake.union(inbox)
-    timers = timers_after(state.timers, records, mutated.remove)
+    timers = state.timers
+    if timers or requesting:
+        timers = timers_after(timers, requesting, mutated.remove)
     return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active, timers)
 
 
@@ -138,8 +147,6 @@ def _fold_aggregates(
     options: RunOptions, state: State, records: Records, refused: Refusals
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Return the aggregates of the contributions of completed attempts, as values and encoded."""
-    if not options.reductions:
-        return {}, {}
     contributions: dict[str, Contributions] = {}
     for vertex, record in records:
         for name, data in record.aggregates:
@@ -248,13 +255,16 @@ def _refuse_senders(records: Records, missing: list[Id], refused: Refusals) -> N
 
 
 def _ask_master(
-    options: RunOptions, step: int, count: int, aggregates: dict[str, Any], function: str
+    master: Callable[[MasterContext], Any],
+    options: RunOptions,
+    step: int,
+    count: int,
+    aggregates: dict[str, Any],
+    function: str,
 ) -> tuple[str, bool]:
     """Return the next superstep's compute function, and whether the run ends."""
-    if options.master is None:
-        return function, False
     context = MasterContext(step, count, aggregates, options.functions_by_name)
-    options.master(context)
+    master(context)
     return context.function or function, context.halted
 
 
