@@ -116,7 +116,10 @@ class Context:
         if not self._decoded:
             encoded = self._vertex.value
             try:
-                self._value = self._read_large_value(encoded) if len(encoded) >= LARGE else decode(bytes(encoded))
+                if type(encoded) is bytes and len(encoded) < LARGE:
+                    self._value = decode(encoded)
+                else:
+                    self._value = self._read_large_value(encoded)
             except CodecError as error:
                 self._raise_unreadable("the value", error)
             self._decoded = True
@@ -326,12 +329,15 @@ class Context:
     def record(self) -> Record:
         """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
-        self.close()
+        self._outbox = self._aggregates = self._mutations = _CLOSED
         if self._unreadable is not None:
             raise self._unreadable
         changed = None
         if self._decoded and len(self._vertex.value) < LARGE:
-            value = self._encode(self._value, "the value", None)
+            try:
+                value = encode(self._value)
+            except CodecError as error:
+                raise CodecError(f"the value: {error}") from None
             changed = None if value == self._vertex.value else value
         elif self._decoded:
             changed = self._encode_large_value()

@@ -10,10 +10,22 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import AgentError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import changed_size, changed_value
+from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import UNREADABLE, Batch, Change, Failure, Id, Outcome, Record, Task, VertexData
+from gpu_pregel.host.agents.records import (
+    NO_CHANGE,
+    UNREADABLE,
+    Batch,
+    Change,
+    Failure,
+    Id,
+    Outcome,
+    Record,
+    Task,
+    VertexData,
+)
 
 if TYPE_CHECKING:
     from asyncio import Timeout
@@ -69,8 +81,10 @@ class Executor:
 
     def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
         """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
-        self.check_step(batch.step)
-        options, vertices, kept_values = self._options, self._vertices(batch), self._kept_values
+        if batch.step != self._step:
+            self.check_step(batch.step)
+        options, kept_values = self._options, self._kept_values
+        vertices = self._vertices(batch) if batch.guests else self.vertices
         compute = options.functions[batch.function]
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
@@ -196,31 +210,39 @@ class Executor:
 
     def commit(self, step: int, change: Change) -> None:
         """Apply the staged records of a superstep, then ``change``; repeating this changes nothing."""
-        if self._step is not None and step < self._step:
-            return
-        self.check_step(step)
-        values = self._kept_values
+        if step != self._step:
+            if self._step is not None and step < self._step:
+                return
+            self.check_step(step)
+        vertices, values = self.vertices, self._kept_values
         for vertex_id, record in self._staged.items():
-            vertex = self.vertices.get(vertex_id)
+            vertex = vertices.get(vertex_id)
             if vertex is not None:
-                vertex.halted = record.halted
+                new, vertex.halted = record.value, record.halted
                 if values.staged:
-                    vertex.value = values.commit(vertex_id, vertex.value, record.value)
-                elif record.value is not None:
-                    vertex.value = changed_value(vertex.value, record.value)
+                    vertex.value = values.commit(vertex_id, vertex.value, new)
+                elif new is not None:
+                    vertex.value = new if new[0] != DIFFERENCE else changed_value(vertex.value, new)
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
-        values.end_commit()
+        if values.staged:
+            values.end_commit()
+        if change is not NO_CHANGE:
+            self._apply(change)
+        self._step = step + 1
+
+    def _apply(self, change: Change) -> None:
+        """Apply a change that does not come from records."""
+        vertices, values = self.vertices, self._kept_values
         for vertex_id in change.halt:
-            self.vertices[vertex_id].halted = True
+            vertices[vertex_id].halted = True
         for vertex_id in change.remove:
-            self.vertices.pop(vertex_id, None)
+            vertices.pop(vertex_id, None)
             values.forget(vertex_id)
         for vertex_id in change.set:
             values.forget(vertex_id)
-        self.vertices.update(change.set)
-        self._step = step + 1
+        vertices.update(change.set)
 
 
 def _unreadable(error: CodecError) -> Failure:
