@@ -104,17 +104,20 @@ class AgentRun:
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
-            self._take_requests()
-            seconds = self._wake_due()
-            if seconds is not None:
+            if self._requests is not None:
+                self._take_requests()
+            state = self._policy.state
+            if state.timers and (seconds := self._wake_due()) is not None:
                 time.sleep(seconds)
                 return True
-            if len(self._policy.state.vertices) < FEW:
+            if len(state.vertices) < FEW:
                 may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
                     may_continue = self._master.step()
-            may_continue = may_continue or self._take_requests() or self._is_waiting
+            if may_continue:
+                return True
+            may_continue = self._take_requests() or self._is_waiting
             if self.status in ("stopped", "cancelled"):
                 self._master.close()
             return may_continue

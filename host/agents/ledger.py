@@ -216,6 +216,14 @@ class Ledger:
 
     # Restoring a superstep that another process started.
 
+    def run_status(self) -> str:
+        """Return the status of the run."""
+        if self.with_status("pending"):
+            return "running"
+        if self.with_status("failed"):
+            return "failed"
+        return "interrupted" if self.with_status("interrupted") else "running"
+
     def set_completed(self, records: Iterable[tuple[Id, Record]]) -> None:
         """Restore records, which no worker of this process has."""
         self.has_begun = self.has_foreign = True

@@ -71,7 +71,7 @@ class AgentPolicy:
         parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
         for vertex, one in state.vertices.items():
             parts[self._place[vertex]][vertex] = one
-        self._generation = [0] * transport.partitions
+        self._generation, self._has_deaths = [0] * transport.partitions, False
         transport.start(parts, self._committed)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
@@ -85,7 +85,7 @@ class AgentPolicy:
         begun, self._begun = self._begun, None
         if begun is not None:
             ledger = self._take_over(begun)
-            return Start(len(active), order=ledger, status=_status_of(ledger))
+            return Start(len(active), order=ledger, status=ledger.run_status())
         return Start(len(active), status="halted" if self._halted else "running")
 
     # Order.
@@ -160,6 +160,7 @@ class AgentPolicy:
         self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
+        observed = bool(self._events.observers)
         while self._arrivals:
             event = self._arrivals.popleft()
             if isinstance(event, OutcomeBatch):
@@ -169,7 +170,8 @@ class AgentPolicy:
                 self._move(ledger, event)
             else:
                 self._handle_death(ledger, event, journal)
-            self._events.notify()
+            if observed:
+                self._events.notify()
 
     def _move(self, ledger: Ledger, event: ReturnedTasks) -> None:
         """Queue returned vertices for idle partitions."""
@@ -188,6 +190,8 @@ class AgentPolicy:
                 ledger.mark_foreign(vertex)
         if journal is not None:
             journal.add([outcome for outcome in outcomes if outcome.status == "completed"])
+        if not observed:
+            outcomes = [outcome for outcome in outcomes if outcome.status != "completed"]
         for outcome in outcomes:
             if observed:
                 self._events.add("attempt", vertex=outcome.id, attempt=outcome.attempt, status=outcome.status)
@@ -218,7 +222,7 @@ class AgentPolicy:
 
     def _handle_death(self, ledger: Ledger, death: WorkerDeath, journal: Journal | None) -> None:
         """Charge the death of a worker to its only running vertex; if several were running, make each a suspect."""
-        self._generation[death.partition] = death.generation + 1
+        self._generation[death.partition], self._has_deaths = death.generation + 1, True
         self._events.add("death", partition=death.partition, reason=death.reason)
         self._queue.reset(death.partition)
         running, moved = set(death.running), {}
@@ -306,14 +310,17 @@ class AgentPolicy:
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
-        if after.failed or ledger.has_foreign or ledger.refused or any(self._generation):
+        if after.failed or ledger.has_foreign or ledger.refused or self._has_deaths:
             change = Change(dict(change.set), list(after.failed), change.remove)
             for vertex, _ in after.records:  # computed by former workers or those of other partitions
                 if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
                     change.set[vertex] = after.changed[vertex]
             for vertex in ledger.refused.difference(change.remove):  # their partitions may have the refused records
                 change.set.setdefault(vertex, after.changed.get(vertex) or state.vertices[vertex])
-        self._send_change(ledger.step, change)
+        if change is NO_CHANGE and self._stealing is None:
+            self._transport.commit(0, ledger.step, change)
+        else:
+            self._send_change(ledger.step, change)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)
         if after.mutated is not NO_CHANGE:
@@ -387,12 +394,3 @@ class AgentPolicy:
         if self._events.observers:
             self._events.add(kind, **facts)
             self._events.notify()
-
-
-def _status_of(ledger: Ledger) -> str:
-    """Return the status of a run whose superstep another program began."""
-    if ledger.with_status("pending"):
-        return "running"
-    if ledger.with_status("failed"):
-        return "failed"
-    return "interrupted" if ledger.with_status("interrupted") else "running"

@@ -19,6 +19,7 @@ class ReadyQueue:
         self.running = [0] * partitions
         self.due: list[list[Id]] = [[] for _ in range(partitions)]
         """Vertices that can start now."""
+        self._none, self._nothing = self.running[:], [list[Id]() for _ in range(partitions)]
         self._suspects: list[deque[Id]] = [deque() for _ in range(partitions)]
         self._alone = [False] * partitions
         self._delayed: list[tuple[float, int, Id, int, bool]] = []
@@ -74,7 +75,9 @@ class ReadyQueue:
 
     def is_empty(self) -> bool:
         """Whether no vertex is queued and no attempt is running."""
-        return not (any(self.running) or any(self.due) or any(self._suspects) or self._delayed)
+        if self.running != self._none or self.due != self._nothing:
+            return False
+        return not (self._delayed or any(self._suspects))
 
     def next_time(self) -> float | None:
         """Return when the next delayed vertex can start."""

@@ -151,8 +151,12 @@ class InProcessTransport:
         """Compute the submitted batches, or sleep if there are none."""
         if self._is_closed:
             raise run_ended_error()
-        if self.blocks:
-            self._compute_slice()
+        batches = self._batches
+        if batches and not self._executor.is_async(batches[0]):
+            if self._in_slices:
+                self._compute_slice()
+            else:
+                self._compute_all()
         elif self._batches or self._async_tasks:
             self._wait_on_own_loop(until)
         elif until is not None:
@@ -193,14 +197,21 @@ class InProcessTransport:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
 
+    def _compute_all(self) -> None:
+        """Compute batches of an ordinary function."""
+        batches = self._batches
+        while batches:
+            self._compute(batches[0], None)
+            if batches and not batches[0].tasks:
+                del batches[0]
+
     def _compute_slice(self) -> None:
-        """Compute batches of an ordinary function, all of them or for a few milliseconds."""
-        self._begun = time.monotonic()
-        is_slice_over = self._is_slice_over if self._in_slices else None
-        while self._batches and not (is_slice_over is not None and is_slice_over(0)):
-            self._compute(self._batches[0], is_slice_over)
-            if self._batches and not self._batches[0].tasks:
-                del self._batches[0]
+        """Compute batches of an ordinary function for a few milliseconds."""
+        self._begun, batches = time.monotonic(), self._batches
+        while batches and not self._is_slice_over(0):
+            self._compute(batches[0], self._is_slice_over)
+            if batches and not batches[0].tasks:
+                del batches[0]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
         outcomes = self._outcomes
