@@ -85,7 +85,7 @@ class AgentRun:
             self._master = Master(
                 self._policy,
                 max_supersteps=options.max_supersteps,
-                observe=self._policy.observe,
+                observe=self._policy.observe if options.observers else None,
                 journal=journal,
                 superstep=recovered.superstep,
                 trace=recovered.rows,

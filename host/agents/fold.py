@@ -71,7 +71,8 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
 
     Raises ``RefusedError`` if records of vertices cannot be folded.
     """
-    records, failed = ledger.completed_records(), {} if ledger.is_complete() else ledger.failures()
+    records = ledger.completed_records()
+    failed = {} if len(records) == len(ledger.vertices) else ledger.failures()
     changed = state.computed(records, failed)
     inbox = route(records, ledger.sent)
     requesting = [pair for pair in records if pair[1].mutations]

@@ -105,7 +105,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
     policy : Policy
     max_supersteps : int or None
         Maximum number of supersteps; 3 runs supersteps 0, 1 and 2.
-    observe : callable
+    observe : callable, optional
     journal : Journal, optional
         Makes commits durable before they become visible.
     superstep : int
@@ -119,7 +119,7 @@ class Master(Generic[Order, Reports, PolicyChange]):
         policy: Policy[Order, Reports, PolicyChange],
         *,
         max_supersteps: int | None,
-        observe: Observe,
+        observe: Observe | None = None,
         journal: Journal | None = None,
         superstep: int = 0,
         trace: Iterable[dict[str, Any]] = (),
@@ -159,7 +159,8 @@ class Master(Generic[Order, Reports, PolicyChange]):
                 self._rest(end)
                 return
             self.order = policy.order(self.superstep)
-        self._observe("superstep", {"active": self._active})
+        if self._observe is not None:
+            self._observe("superstep", {"active": self._active})
         self.status = "running"
         while True:
             reports = yield from policy.execute(self.superstep, self.order, self._limit(), journal)
@@ -251,13 +252,15 @@ class Master(Generic[Order, Reports, PolicyChange]):
         self._active, self.order = folded.active, None
         self.status = end or "running"
         self.trace.append(folded.row)
-        self._observe("commit", folded.row)
-        if end is not None:
-            self._observe("end", {"status": end})
+        if self._observe is not None:
+            self._observe("commit", folded.row)
+            if end is not None:
+                self._observe("end", {"status": end})
 
     def _rest(self, status: str) -> None:
         """Hold the running superstep, or end the run before the next one."""
         if self._journal is not None:
             self._journal.hold(self.superstep, status)
         self.status = status
-        self._observe("end" if status in ENDED else "hold", {"status": status})
+        if self._observe is not None:
+            self._observe("end" if status in ENDED else "hold", {"status": status})
