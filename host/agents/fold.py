@@ -115,8 +115,9 @@ def route(records: Records, sent: Inbox) -> Inbox:
         for target, message in record.outbox:
             inbox[target].append(message)
     inbox.default_factory = None
-    for target, messages in sent.items():
-        inbox.setdefault(target, []).extend(messages)
+    if sent:
+        for target, messages in sent.items():
+            inbox.setdefault(target, []).extend(messages)
     return inbox
 
 

@@ -98,7 +98,9 @@ class AgentPolicy:
             ordered = sorted(active)
         else:  # a large share of all vertices
             self._sorted = self._sorted or sorted(state.vertices)
-            ordered = [vertex for vertex in self._sorted if vertex in active]
+            ordered = self._sorted
+            if len(active) < len(ordered):
+                ordered = [vertex for vertex in ordered if vertex in active]
         self.ledger = Ledger(superstep, ordered, state.inbox)
         return self.ledger
 

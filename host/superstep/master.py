@@ -162,8 +162,12 @@ class Master(Generic[Order, Reports, PolicyChange]):
         if self._observe is not None:
             self._observe("superstep", {"active": self._active})
         self.status = "running"
+        # To the limit, or to the next commit in the store.
+        limit = sys.maxsize if self._max is None else self._max - self.superstep
+        if journal is not None:
+            limit = min(limit, journal.until_commit(self.superstep))
         while True:
-            reports = yield from policy.execute(self.superstep, self.order, self._limit(), journal)
+            reports = yield from policy.execute(self.superstep, self.order, limit, journal)
             verdict = policy.judge(reports, journal)
             if verdict != AGAIN:
                 break
@@ -219,11 +223,6 @@ class Master(Generic[Order, Reports, PolicyChange]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _limit(self) -> int:
-        """Return how many supersteps may be executed together: to the limit, or to the next commit in the store."""
-        left = sys.maxsize if self._max is None else self._max - self.superstep
-        return left if self._journal is None else min(left, self._journal.until_commit(self.superstep))
 
     def _find_end(self, active: int | None, halted: bool, *, may_stop: bool = True) -> str | None:
         """Return the status of a run that ends before the next superstep, or None if it continues."""
