@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpu_pregel.errors import AgentError
@@ -24,6 +25,9 @@ class OutcomeBatch(NamedTuple):
     partition: int
     generation: int
     outcomes: list[Outcome]
+
+
+_new_outcome_batch = partial(tuple.__new__, OutcomeBatch)  # three times as fast
 
 
 class WorkerDeath(NamedTuple):
@@ -186,7 +190,7 @@ class InProcessTransport:
         outcomes, self._outcomes = self._outcomes, []
         if self._async_attempts is not None:
             outcomes += self._take_async_outcomes(self._async_attempts)
-        return [OutcomeBatch(0, 0, outcomes)] if outcomes else []
+        return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
 
     def finished(self) -> list[Outcome] | None:
         """Return completed outcomes that ``take`` has not returned, or None if no attempt is running."""
