@@ -256,6 +256,18 @@ def test_kills_between_supersteps_lose_nothing() -> None:
         assert final_bytes(run.result()) == final_bytes(expected)
 
 
+def test_a_replaced_worker_has_the_records_of_its_predecessor() -> None:
+    def compute(ctx: agents.Context) -> None:
+        ctx.value += 1
+        if ctx.vertex_id == 2 and (ctx.superstep, ctx.attempt) == (0, 1):
+            time.sleep(0.1)  # the record of vertex 1 reaches the master
+            os._exit(3)
+
+    options: dict[str, Any] = {"retry": RetryPolicy(attempts=2), "max_supersteps": 3, "on_limit": "return"}
+    result = agents.run([Vertex(1, 0), Vertex(2, 0)], compute, workers=1, **options)
+    assert (result.values, [row["retries"] for row in result.trace]) == ({1: 3, 2: 3}, [1, 0, 0])
+
+
 def test_a_held_superstep_keeps_the_records_of_a_worker_that_died(tmp_path: Path) -> None:
     repaired = str(tmp_path / "repaired")
 
