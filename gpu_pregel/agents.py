@@ -14,7 +14,7 @@ from gpu_pregel.host.agents.requests import answer, cancel, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
-from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, state_at
+from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, start_or_resume, state_at
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -44,5 +44,6 @@ __all__ = [
     "run",
     "send",
     "start",
+    "start_or_resume",
     "state_at",
 ]

@@ -19,6 +19,8 @@ Edit = tuple[int, int, bytes]
 
 _HEAD = struct.Struct("<BQQ")
 """The version byte, the size of the old value, and the number of edits; then their numbers, then their bytes."""
+LARGE = 1 << 14
+"""Smaller values are always bytes: to decode and encode them takes less time than to find out what has changed."""
 _MAX_PIECES = 64
 _MIN_MATCH = 32
 """Shorter runs of equal bytes between two replaced ranges are replaced together with them."""
@@ -146,11 +148,6 @@ def pack_difference(size: int, edits: Sequence[Edit]) -> bytes:
     return b"".join((head, *[new for _, _, new in edits]))
 
 
-def is_difference(data: bytes) -> bool:
-    """Whether data are a difference, not a value."""
-    return data[0] == DIFFERENCE
-
-
 def changed_value(old: EncodedValue, data: bytes) -> EncodedValue:
     """Return the new value, given the old one and either the new one or the difference between them.
 
@@ -168,7 +165,8 @@ def changed_value(old: EncodedValue, data: bytes) -> EncodedValue:
     size, edits = _read(data)
     if size != len(old):
         raise CodecError(f"is the difference from a value of {size:,} bytes, not {len(old):,}", "value")
-    new = (PiecedValue([old]) if isinstance(old, bytes) else old).edited(edits)
+    pieced = (PiecedValue([old]) if isinstance(old, bytes) else old).edited(edits)
+    new = bytes(pieced) if len(pieced) < LARGE else pieced
     _latest = data, old, new
     return new
 

@@ -161,12 +161,18 @@ def are_private(items: Iterable[Any], holders: int = 1, *, parts: bool = True) -
         types = set(map(type, level))
         if any(_kinds[cls] == _UNKNOWN for cls in types) or not are_flat_private(level, holders):
             return False
-        if not types <= _WITHOUT_WEAK_REFERENCES and any(map(getweakrefcount, level)):
+        if not types <= _WITHOUT_WEAK_REFERENCES and not _are_only_objects(level):
             return False
         if not parts:
             break
         level, holders = _mutable(gc.get_referents(*level)), 1
     return True
+
+
+def _are_only_objects(items: list[Any]) -> bool:
+    """Whether there are neither weak references to objects nor references to their dicts."""
+    dicts = [x.__dict__ for x in items if hasattr(x, "__dict__")]
+    return not any(map(getweakrefcount, items)) and are_flat_private(dicts)
 
 
 def _mutable(items: Iterable[Any]) -> list[Any]:

@@ -169,8 +169,6 @@ class PieceTree:
         else:
             head, keys = self._head(x, depth)
         self._containers.append(x)
-        if branch.type is not dict and branch.type not in _SEQUENCES and hasattr(x, "__dict__"):
-            self._containers.append(x.__dict__)
         if head != branch.head:
             self._edit(position, branch.head, head)
         cursor = Cursor(branch.parts, items, holders + 1, depth, position + len(branch.head))
