@@ -16,6 +16,7 @@ from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, 
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
     from datetime import datetime
 
 
@@ -66,6 +67,7 @@ class Context:
         "_aggregates",
         "_asked",
         "_batch",
+        "_beat",
         "_decoded",
         "_halted",
         "_interrupts",
@@ -94,6 +96,7 @@ class Context:
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
+        self._beat: Callable[[], object] | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -256,6 +259,21 @@ class Context:
     def remove_edge(self, source: Any, target: Any) -> None:
         """Request the removal of all edges from ``source`` to ``target``."""
         self._mutations.append(("remove_edge", id_key(source), id_key(target)))
+
+    def heartbeat(self) -> None:
+        """Report that a long attempt makes progress: its ``timeout`` counts from the last call.
+
+        Any thread may call this.
+        """
+        if self._outbox is _CLOSED:
+            raise RuntimeError("the attempt has ended: its timeout may have passed between two heartbeats")
+        if self._beat is not None:
+            self._beat()
+
+    def on_heartbeat(self, beat: Callable[[], object]) -> None:
+        """Let each heartbeat call a function as well, before those that are set already."""
+        before = self._beat
+        self._beat = beat if before is None else lambda: (beat(), before())
 
     def wake_at(self, when: float | datetime) -> None:
         """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.

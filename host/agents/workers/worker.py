@@ -300,7 +300,10 @@ class Worker:
             if output[0].begun or output[1].begun or self._has_subprocesses:
                 self._end_output()
 
-        self._executor.execute(batch, emit, begin)
+        def beat() -> None:
+            begun[0] = monotonic()
+
+        self._executor.execute(batch, emit, begin, beat)
         self._task = None
         if recalls is not None:
             recalls.end()
