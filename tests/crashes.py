@@ -23,8 +23,9 @@ from gpu_pregel.host.agents import fold as folding
 from gpu_pregel.host.agents import policy
 from gpu_pregel.host.agents import recovery as _beginning
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.formats import SavedSuperstep, Segment, pack_state
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
 from gpu_pregel.host.agents.parts import FailedAttempts
+from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
 from gpu_pregel.host.stores.store import Store

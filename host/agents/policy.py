@@ -81,7 +81,7 @@ class AgentPolicy:
     def begin(self, superstep: int) -> Start[Ledger]:
         """Return where the run stands; vertices that have messages or have not voted to halt are active."""
         self._events.superstep = superstep
-        self._active = active = self._awake | self.state.inbox.keys()
+        self._active = active = self._awake | self.state.inbox.keys() if self.state.inbox else self._awake
         begun, self._begun = self._begun, None
         if begun is not None:
             ledger = self._take_over(begun)

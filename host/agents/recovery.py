@@ -16,8 +16,6 @@ from gpu_pregel.host.agents.formats import (
     BegunSuperstep,
     SavedSuperstep,
     Segment,
-    pack_state,
-    unpack_state,
 )
 from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
@@ -25,7 +23,9 @@ from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state_format import pack_state, unpack_state
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
@@ -148,14 +148,15 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
 
     It is read again if the run changed in the meantime.
     """
-    saved = store.load(run_id, superstep)
-    try:
-        return _read(store, saved)
-    except StoreError:
-        again = store.load(run_id, superstep)
-        if again.run == saved.run:
-            raise
-        return _read(store, again)
+    with relaxed_gc(beside_users_code=False):
+        saved = store.load(run_id, superstep)
+        try:
+            return _read(store, saved)
+        except StoreError:
+            again = store.load(run_id, superstep)
+            if again.run == saved.run:
+                raise
+            return _read(store, again)
 
 
 def _read(store: Store, saved: SavedRun) -> RecoveredRun:

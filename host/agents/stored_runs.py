@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import encode, id_key
-from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import (
     Compute,
     RunOptions,
@@ -25,6 +24,7 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.run import finish, finish_on_loop
+from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
