@@ -24,8 +24,9 @@ from gpu_pregel.host.agents.parts import (
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Records, State
-from gpu_pregel.host.agents.state_format import cut, pack_state, read_columns
+from gpu_pregel.host.agents.state_format import begin_packing, cut, pack_state, read_columns
 from gpu_pregel.host.stores.blobs import MAX_BLOB
+from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 4
@@ -215,6 +216,12 @@ class AgentFormat:
     def pack(self, parts: Sequence[Outcome | Part]) -> list[bytes]:
         """Encode parts as segments."""
         return Segment.of_parts(parts).pack()
+
+    def begin_base(self, folded: FoldedSuperstep[AgentChange]) -> Packing:
+        """Begin to encode the state after a superstep, as a copy."""
+        state = state_after(self._state, folded.change)
+        state.inbox = dict(state.inbox)
+        return begin_packing(state)
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[AgentChange]], parts: Sequence[Outcome | Part], *, with_base: bool

@@ -344,7 +344,8 @@ class AgentPolicy:
         """Apply a retry, an answer or a message from outside; such messages come after those of vertices."""
         ledger = self.ledger
         if isinstance(part, EarlyMessage):
-            self.state.inbox.setdefault(part.target, []).append(part.message)
+            inbox = self.state.inbox
+            inbox[part.target] = [*inbox.get(part.target, ()), part.message]  # a base may be encoded from the old list
             return
         assert ledger is not None
         if isinstance(part, LaterMessage):

@@ -99,8 +99,15 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
             durability=options.durability,
             schema=SCHEMA,
         )
-        lease = Lease(options.store, claim)
-        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=options.base_every, base_size=len(base))
+        packs = AgentFormat(state)
+        result.journal = Journal(
+            Lease(options.store, claim),
+            packs,
+            head=-1,
+            base_every=options.base_every,
+            base_size=len(base),
+            begin_base=packs.begin_base,
+        )
     return result
 
 
@@ -124,9 +131,11 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
     except BaseException:
         store.release(claim)
         raise
+    packs = AgentFormat(result.state)
     result.journal = Journal(
         Lease(store, claim),
-        AgentFormat(result.state),
+        packs,
+        begin_base=packs.begin_base,
         head=result.superstep - 1,
         status=result.status,
         base_every=options.base_every,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
 from typing import Any
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import joined
 from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Inbox, State
+from gpu_pregel.host.superstep.base_writer import Packing
 
-_SLICE = 1 << 12
+_SLICE = 1 << 10
 """Maximum number of vertices in a slice."""
 
 
@@ -25,7 +27,7 @@ def pack_state(state: State) -> bytes:
             return bytes(packed.value)
 
 
-def begin_packing(state: State) -> Generator[None, None, bytes]:
+def begin_packing(state: State) -> Packing:
     """Encode a state, which must not change meanwhile, in slices of limited size: yields after each of them."""
     vertices, inbox = [], []
     items = iter(state.vertices.items())
@@ -46,7 +48,7 @@ def _pack_vertices(items: list[tuple[Id, VertexData]]) -> bytes:
     return encode(
         (
             [vertex for vertex, _ in items],
-            [bytes(one.value) for _, one in items],
+            [joined(one.value) for _, one in items],
             bytes([one.halted for _, one in items]),
             bytes(counts) if max(counts) < 256 else counts,
             [item for _, one in items for item in one.edges],
