@@ -17,6 +17,7 @@ from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
+from gpu_pregel.host.agents.requests import RequestReader, Requests
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -89,7 +90,9 @@ class AgentRun:
                 trace=recovered.rows,
             )
             undo.pop_all()
+        self._requests = None
         if journal is not None:
+            self._requests = RequestReader(journal.store, self.run_id)
             weakref.finalize(self, journal.drop).atexit = False  # the lease of a process that has ended is ignored
 
     @property
@@ -100,14 +103,49 @@ class AgentRun:
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
+            self._take_requests()
             if len(self._policy.state.vertices) < FEW:
                 may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
                     may_continue = self._master.step()
-            if self.status == "stopped":
+            may_continue = may_continue or self._take_requests()
+            if self.status in ("stopped", "cancelled"):
                 self._master.close()
             return may_continue
+
+    def _take_requests(self) -> bool:
+        """Take up what other programs ask of the run, if it is time to look; return whether a superstep may follow."""
+        reader, policy, status = self._requests, self._policy, self.status
+        if (
+            reader is None
+            or status in ENDED - {"completed", "partial"}
+            or (status == "running" and not reader.is_due())
+        ):
+            return False
+        requests = reader.read()
+        if requests.is_cancelled:
+            self._master.end("cancelled")
+        if requests.last is not None:
+            self._deliver(requests)
+        ledger = policy.ledger
+        if ledger is None or self.status == "cancelled":
+            return self.status == "running"
+        for answer in reader.answers(ledger.step) if ledger.with_status("interrupted") else ():
+            entry = ledger.find_entry(answer.vertex)
+            if entry is not None and answer.number >= len(entry.answers):
+                policy.receive(answer)
+        return bool(ledger.with_status("pending"))
+
+    def _deliver(self, requests: Requests) -> None:
+        """Deliver messages of other programs, and remove their requests."""
+        policy, parts = self._policy, []
+        for target, message in requests.messages:
+            if target in policy.state.vertices:
+                parts.append((EarlyMessage if policy.ledger is None else LaterMessage)(target, message))
+            else:
+                policy.observe("undeliverable", {"vertex": target, "text": "there is no such vertex"})
+        self._master.receive(*parts, taken=requests.last)
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""

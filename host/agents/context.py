@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.kept_values import LARGE, KeptValue, KeptValues
+from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
+from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData, flat_edges
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
@@ -87,10 +88,10 @@ class Context:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
         self._kept_values: KeptValues | None = kept_values
         self._kept: KeptValue | None = None
+        self._unreadable: CodecError | None = None
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
-        self._unreadable: CodecError | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -111,7 +112,11 @@ class Context:
     def value(self) -> Any:
         """The value, a copy for this attempt."""
         if not self._decoded:
-            self._value = self._read_value()
+            encoded = self._vertex.value
+            try:
+                self._value = self._read_large_value(encoded) if len(encoded) >= LARGE else decode(bytes(encoded))
+            except CodecError as error:
+                self._raise_unreadable("the value", error)
             self._decoded = True
         return self._value
 
@@ -120,16 +125,12 @@ class Context:
         self._value = value
         self._decoded = True
 
-    def _read_value(self) -> Any:
-        encoded = self._vertex.value
-        if len(encoded) >= LARGE and self._kept_values is not None:
+    def _read_large_value(self, encoded: EncodedValue) -> Any:
+        if self._kept_values is not None:
             self._kept = self._kept_values.take(self._task.id, encoded)
             if self._kept is not None:
                 return self._kept.holder.pop()
-        try:
-            return decode(bytes(encoded))
-        except CodecError as error:
-            self._raise_unreadable("the value", error)
+        return decode(bytes(encoded))
 
     @property
     def messages(self) -> list[Any]:
@@ -298,6 +299,8 @@ class Context:
         """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self.close()
+        if self._unreadable is not None:
+            raise self._unreadable
         changed = None
         if self._decoded and len(self._vertex.value) < LARGE:
             value = self._encode(self._value, "the value", None)

@@ -24,14 +24,14 @@ from gpu_pregel.host.agents.parts import (
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Records, State
-from gpu_pregel.host.agents.state_format import begin_packing, cut, pack_state, read_columns
+from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, a state is encoded in slices."""
+version 4, failures may have the time of the next attempt, and a state is encoded in slices."""
 READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
@@ -129,10 +129,10 @@ class Segment:
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
         """Decode a segment."""
-        return cls.ofread_columns(read_columns(data, (9,), "a segment"))
+        return cls.of_columns(read_columns(data, (9,), "a segment"))
 
     @classmethod
-    def ofread_columns(cls, columns: tuple[Any, ...]) -> Segment:
+    def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
         """Restore a segment from its columns."""
         ids, values, halted, counts, targets, messages, aggregates, mutations, others = columns
         contributions, requests = dict(aggregates), dict(mutations)
@@ -276,7 +276,7 @@ class SavedSuperstep:
         *rest, last = read_columns(commit, (7,), "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
-            unpacked.append(Segment.ofread_columns(last))
+            unpacked.append(Segment.of_columns(last))
         return cls(step, unpacked, *rest)
 
     def advance(self, state: State) -> None:
@@ -306,14 +306,14 @@ def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
 def _plain(part: Part) -> tuple[Any, ...]:
     """Return the fields of a part as plain data."""
     if isinstance(part, FailedAttempts):
-        return part._replace(failure=tuple(part.failure))  # type: ignore[arg-type]
+        return part._replace(failure=failure_fields(part.failure))  # type: ignore[arg-type]
     return part
 
 
 def _part(code: int, *fields: Any) -> Part:
     """Restore a part from its code and fields, after a check."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
-    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
+    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) not in (5, 6)):
         raise CodecError("contains an impossible event", "a segment")
     if code == _CODES[FailedAttempts]:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])

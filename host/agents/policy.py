@@ -207,7 +207,9 @@ class AgentPolicy:
         if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
+            wait = failure.seconds_left()
+            if wait is None:
+                wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)

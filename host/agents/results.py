@@ -94,7 +94,7 @@ class AgentResult:
     vertices : mapping from id to Vertex
     status : str
         "completed" (no vertex is active), "halted" (by the master), "partial" (completed, but some vertices failed),
-        "failed" or "interrupted" (a superstep is held), "max_supersteps" or "stopped".
+        "failed" or "interrupted" (a superstep is held), "max_supersteps", "stopped" or "cancelled".
     failed : dict from id to VertexFailure
     superstep : int
         Number of committed supersteps.

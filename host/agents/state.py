@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_pregel.host.agents.codec.differences import changed_value, is_difference
+from gpu_pregel.host.agents.codec.differences import changed_value
+from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
 
 Records = list[tuple[Id, Record]]
@@ -46,7 +47,7 @@ class State:
             old = vertices[vertex]
             value = record.value
             if value is not None:
-                new = changed_value(old.value, value) if is_difference(value) else value
+                new = value if value[0] != DIFFERENCE else changed_value(old.value, value)
                 changed[vertex] = VertexData(new, old.edges, record.halted)
             elif record.halted is not old.halted:
                 changed[vertex] = VertexData(old.value, old.edges, record.halted)

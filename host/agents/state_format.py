@@ -39,7 +39,7 @@ def begin_packing(state: State) -> Packing:
         texts = [text for _, received in some for text in received]
         inbox.append(encode(([target for target, _ in some], [len(received) for _, received in some], texts)))
         yield
-    failed = [(vertex, step, tuple(failure), given) for vertex, (step, failure, given) in state.failed.items()]
+    failed = [(vertex, step, failure_fields(failure), given) for vertex, (step, failure, given) in state.failed.items()]
     return encode((vertices, inbox, state.aggregates, state.function, failed, state.options))
 
 
@@ -99,6 +99,11 @@ def _unpack_old_state(columns: tuple[Any, ...]) -> State:
 
 def _unpack_failures(failed: Iterable[tuple[Any, ...]]) -> dict[Id, tuple[int, Failure, list[bytes]]]:
     return {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
+
+
+def failure_fields(failure: Failure) -> tuple[Any, ...]:
+    """Return the fields of a failure, the last one only if it is set."""
+    return tuple(failure) if failure.not_before is not None else tuple(failure[:5])
 
 
 def read_columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, ...]:

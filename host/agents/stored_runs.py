@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.errors import ArgumentError, RunExistsError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import encode, id_key
 from gpu_pregel.host.agents.options import (
@@ -14,8 +16,9 @@ from gpu_pregel.host.agents.options import (
     make_options,
     new_run_id,
     show_options,
+    takes_options,
 )
-from gpu_pregel.host.agents.recovery import begin_from_store, read_run
+from gpu_pregel.host.agents.recovery import begin, begin_from_store, read_run
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -25,6 +28,7 @@ from gpu_pregel.host.agents.results import (
 )
 from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.agents.state_format import pack_state
+from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -122,6 +126,54 @@ async def aresume(
     """
     checked = _options("aresume", store, run_id, compute, options)
     return await finish_on_loop(checked, lambda: _reopen(checked, takeover, answers, retry_failed))
+
+
+@takes_options(RunOptions)
+def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
+    """Run vertices in a store or, if the store has a run with this id, resume that run to its end.
+
+    A program that is started again after a crash, or twice, computes its run once. A run that has ended is not computed
+    again: its result is returned.
+
+    Parameters
+    ----------
+    vertices : iterable of Vertex
+        Not read if the run exists.
+    compute : callable
+        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required.
+
+    Returns
+    -------
+    AgentResult
+
+    Raises
+    ------
+    ClaimedError
+        Another program has the run.
+    StoreError, CheckpointError, AgentsFailedError, SuperstepLimitError, AgentError, ArgumentError
+        As for :func:`run` and :func:`resume`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> for _ in range(2):
+    ...     gp.agents.start_or_resume([gp.agents.Vertex("a", 0)], count, store=store, run_id="tuesday").values
+    {'a': 1}
+    {'a': 1}
+    """
+    checked = make_options("start_or_resume", compute, options)
+    if checked.store is None or checked.run_id is None:
+        raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
+    try:
+        checked.store.run(checked.run_id)
+    except UnknownRunError:
+        with suppress(RunExistsError):  # another program has begun it meanwhile
+            return finish(AgentRun(checked, begin(vertices, checked)))
+    return finish(_reopen(checked, takeover=False))
 
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:

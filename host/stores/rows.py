@@ -93,6 +93,14 @@ class StoredAnswer(NamedTuple):
     time: float
 
 
+class StoredRequest(NamedTuple):
+    """What another program asks of a run."""
+
+    number: int
+    data: bytes
+    time: float
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """The right to write to a run until another program claims it.

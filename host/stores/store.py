@@ -15,6 +15,7 @@ from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.reader import RunReader
+from gpu_pregel.host.stores.request_table import RequestTable
 from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, MAX_SECONDS, Claim, CommitRow, RunRow, StoredAnswer
 from gpu_pregel.host.stores.run_table import new_row
 from gpu_pregel.host.stores.saved_run import SavedRun
@@ -34,6 +35,7 @@ class Store:
     name : str
         How errors name the store.
     counts : WriteCounts
+    requests : RequestTable
     """
 
     def __init__(self, database: Database, blob_format: BlobFormat) -> None:
@@ -42,6 +44,7 @@ class Store:
         self._database = database
         self._reader = RunReader(database, blob_format)
         self._transactions = RunTransactions(database, blob_format, self._reader)
+        self.requests = RequestTable(database, blob_format, self._reader.table)
 
     def __enter__(self) -> Self:
         return self
@@ -153,17 +156,22 @@ class Store:
 
     def renew(self, claim: Claim, lease_seconds: float | None = None) -> None:
         """Extend a claim to ``lease_seconds`` from now, by default those of the claim."""
-        seconds = (
-            claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds, MAX_SECONDS)
-        )
-        self._transactions.renew(claim, seconds)
+        seconds = claim.lease_seconds if lease_seconds is None else lease_seconds
+        self._transactions.renew(claim, check_seconds("lease_seconds", seconds, MAX_SECONDS))
 
     def release(self, claim: Claim, status: str | None = None) -> None:
         """End a claim so that other programs can claim the run, and optionally set the run's status."""
         self._transactions.release(claim, None if status is None else check_text("status", status))
 
     def flush(
-        self, claim: Claim, step: int, segments: Sequence[Any], status: str | None = None, *, release: bool = False
+        self,
+        claim: Claim,
+        step: int,
+        segments: Sequence[Any],
+        status: str | None = None,
+        *,
+        taken: int | None = None,
+        release: bool = False,
     ) -> None:
         """Store segments of the superstep after the head before it is committed.
 
@@ -175,6 +183,8 @@ class Store:
         segments : sequence of bytes or buffer
         status : str, optional
             New status of the run, such as "failed" for a held superstep.
+        taken : int, optional
+            Also remove the requests to the run up to this number.
         release : bool, default False
             Also release the claim.
 
@@ -184,8 +194,8 @@ class Store:
             Also if the run has another head.
         """
         check_integer("step", step, 0)
-        pieces = as_segments(segments)
-        self._transactions.flush(claim, step, pieces, None if status is None else check_text("status", status), release)
+        checked = None if status is None else check_text("status", status)
+        self._transactions.flush(claim, step, as_segments(segments), checked, taken, release)
 
     def commit(
         self,
@@ -202,8 +212,7 @@ class Store:
     ) -> None:
         """Commit a superstep: the remaining segments, the commit, the new head, and optionally the state as a base.
 
-        If the connection is lost before the database replies, the store finds out whether it committed and repeats the
-        transaction only if not.
+        If the connection is lost before the database replies, the transaction is repeated only if it did not commit.
 
         Parameters
         ----------

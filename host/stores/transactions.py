@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError
+from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError, RunExistsError
 from gpu_pregel.host.stores.blobs import Blob, BlobFormat, NamedBlob, context_of, split_blobs
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
 from gpu_pregel.host.stores.reader import RunReader
@@ -66,8 +66,14 @@ class RunTransactions:
         self._write(claim, {} if status is None else {"status": status}, lease=_released)
         self._claimed.pop(claim.key, None)
 
-    def flush(self, claim: Claim, step: int, segments: list[Blob], status: str | None, release: bool) -> None:
-        """Write segments of the superstep after the head."""
+    def flush(
+        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: int | None, release: bool
+    ) -> None:
+        """Write segments of the superstep after the head, and remove requests that they answer."""
+
+        def writes(row: StoredRow) -> list[Write]:
+            removed: list[Write] = [] if taken is None else [(self._sql.delete_requests, (row.key, taken))]
+            return [*self._segment_writes(row, step, segments), *removed]
 
         def is_committed(row: StoredRow, attempted: StoredRow) -> bool:
             # Only this claim adds segments, so if they are there, this transaction wrote them.
@@ -77,7 +83,7 @@ class RunTransactions:
         self._write(
             claim,
             {} if status is None else {"status": status},
-            lambda row: self._segment_writes(row, step, segments),
+            writes,
             head=step - 1,
             added=segments,
             lease=_released if release else None,
@@ -194,7 +200,7 @@ class RunTransactions:
             if found is not None and found.key == row.key:
                 return
             if found is not None:
-                raise ArgumentError(
+                raise RunExistsError(
                     f"run {row.id!r} already exists in {self._database.name}: choose another id, or resume it"
                 )
 
