@@ -56,13 +56,18 @@ class AsyncDriver:
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
         await self._take_requests(agents)
+        if agents._policy.state.timers:
+            seconds = await self._call(agents._wake_due, on_loop=self._on_loop(agents))
+            if seconds is not None:
+                await asyncio.sleep(seconds)
+                return True
         superstep, transport = agents._master.advance(), agents._transport
         with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
                 self._raise_if_cancelled()
                 if until is _OVER:
-                    return agents.status == "running" or await self._take_requests(agents)
+                    return agents.status == "running" or await self._take_requests(agents) or agents._is_waiting
                 if transport.blocks:
                     await self._compute(agents, until)
                 else:

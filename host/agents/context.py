@@ -10,11 +10,13 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData, flat_edges
+from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges
+from gpu_pregel.host.agents.timers import check_time
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
 if TYPE_CHECKING:
     import random
+    from datetime import datetime
 
 
 class AttemptInterrupt(BaseException):
@@ -254,6 +256,32 @@ class Context:
     def remove_edge(self, source: Any, target: Any) -> None:
         """Request the removal of all edges from ``source`` to ``target``."""
         self._mutations.append(("remove_edge", id_key(source), id_key(target)))
+
+    def wake_at(self, when: float | datetime) -> None:
+        """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.
+
+        The timer is stored with the superstep. A vertex has at most one: another call replaces it, and it is removed
+        with the vertex. While only timers are left, the run waits; see ``on_waiting`` of :func:`run`.
+
+        Parameters
+        ----------
+        when : float or datetime
+            Seconds since 1970, or a date and time with a time zone.
+
+        Examples
+        --------
+        >>> import time
+        >>> import gpu_pregel as gp
+        >>> def remind(ctx):
+        ...     if ctx.superstep == 0:
+        ...         ctx.wake_at(time.time() + 0.01)
+        ...     else:
+        ...         ctx.value = "awake"
+        ...     ctx.vote_to_halt()
+        >>> gp.agents.run([gp.agents.Vertex("a")], remind).values
+        {'a': 'awake'}
+        """
+        self._mutations.append((WAKE_AT, check_time("when", when)))
 
     def interrupt(self, payload: Any = None) -> Any:
         """Return the next recorded answer; if none is left, end this attempt until there is one."""

@@ -15,6 +15,7 @@ from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutation
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
+from gpu_pregel.host.agents.timers import Timers, timers_after
 from gpu_pregel.host.agents.workers.executor import text_of
 
 
@@ -47,6 +48,8 @@ class AgentChange:
         Vertices that have not voted to halt.
     active : set of Id
         Vertices that have not voted to halt or have messages.
+    timers : Timers
+        As in ``State``.
     """
 
     records: Records
@@ -59,6 +62,7 @@ class AgentChange:
     halted: bool
     awake: set[Id]
     active: set[Id]
+    timers: Timers
 
 
 def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentChange:
@@ -90,7 +94,8 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
     active = awake.union(inbox) if inbox else awake
-    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
+    timers = timers_after(state.timers, records, mutated.remove)
+    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active, timers)
 
 
 def route(records: Records, sent: Inbox) -> Inbox:
@@ -121,7 +126,7 @@ def state_after(state: State, after: AgentChange) -> State:
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
     failed = state.failed | after.failed
-    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options)
+    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options, after.timers)
 
 
 _REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"

@@ -21,23 +21,25 @@ from gpu_pregel.host.agents.parts import (
     Part,
     Question,
     Retry,
+    Woken,
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Records, State
 from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
+from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, failures may have the time of the next attempt, and a state is encoded in slices."""
+version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices."""
 READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, Woken)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -47,6 +49,7 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
             (bytes,),
             (bytes, bytes),
             (bytes, bytes),
+            (bytes,),
             (bytes,),
         )
     )
@@ -162,15 +165,19 @@ class Segment:
     @property
     def is_begun(self) -> bool:
         """Whether the superstep has begun: there are events besides those that precede it."""
-        return bool(self.records) or any(not isinstance(part, EarlyMessage | ChangedOptions) for part in self.others)
+        return bool(self.records) or any(
+            not isinstance(part, EarlyMessage | ChangedOptions | Woken) for part in self.others
+        )
 
     def receive(self, state: State) -> None:
-        """Apply what happened before the superstep: messages from outside, and changes of options."""
+        """Apply what happened before the superstep: messages from outside, timers, and changes of options."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
                 state.options = decode(part.options)
+            elif isinstance(part, Woken):
+                state.wake(part.vertex)
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the events to a ledger."""
@@ -220,7 +227,7 @@ class AgentFormat:
     def begin_base(self, folded: FoldedSuperstep[AgentChange]) -> Packing:
         """Begin to encode the state after a superstep, as a copy."""
         state = state_after(self._state, folded.change)
-        state.inbox = dict(state.inbox)
+        state.inbox, state.timers = dict(state.inbox), dict(state.timers)
         return begin_packing(state)
 
     def pack_commit(
@@ -289,6 +296,7 @@ class SavedSuperstep:
         state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
         inbox = route(records, ledger.sent)
+        state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)

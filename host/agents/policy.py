@@ -15,7 +15,7 @@ from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, Woken
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
@@ -57,7 +57,7 @@ class AgentPolicy:
         self.wait = transport.wait
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
-        self._is_partial = bool(state.failed)
+        self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events = EventQueue(options.observers, partition_options.run_id)
@@ -287,7 +287,7 @@ class AgentPolicy:
         after = self._folded
         assert after is not None
         self._folded = None
-        self._is_partial = bool(self.state.failed or after.failed)
+        self._is_partial, self._has_timers = bool(self.state.failed or after.failed), bool(after.timers)
         row = {
             "superstep": reports.step,
             "computed": len(reports.vertices),
@@ -323,6 +323,7 @@ class AgentPolicy:
         if self._stealing is not None:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
+        state.timers = after.timers
         self.ledger = None
 
     def _send_change(self, step: int, change: Change) -> None:
@@ -337,7 +338,9 @@ class AgentPolicy:
             self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
-        """Return the final status: a run that completed without its failed vertices is partial."""
+        """Return the final status: a run waits for its timers, and one without its failed vertices is partial."""
+        if end == "completed" and self._has_timers:
+            return "waiting"
         return "partial" if end == "completed" and self._is_partial else end
 
     # Between two supersteps, or while one is held.
@@ -348,6 +351,10 @@ class AgentPolicy:
         if isinstance(part, EarlyMessage):
             inbox = self.state.inbox
             inbox[part.target] = [*inbox.get(part.target, ()), part.message]  # a base may be encoded from the old list
+            return
+        if isinstance(part, Woken):
+            self.state.wake(part.vertex)
+            self._has_timers = bool(self.state.timers)
             return
         assert ledger is not None
         if isinstance(part, LaterMessage):

@@ -82,6 +82,8 @@ class Record(NamedTuple):
     mutations: Sequence[tuple[Any, ...]]
 
 
+WAKE_AT = "wake_at"
+"""The kind of request by which a vertex sets its timer."""
 UNREADABLE = "unreadable"
 """The kind of failures that hold the superstep in any case, and are not recorded: the program, not the vertex, has to
 change, and a resumed run tries again."""

@@ -58,6 +58,9 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         and an error is raised. None is no limit.
     on_limit : {"raise", "return"}
         With "return", the partial result is returned instead.
+    on_waiting : {"wait", "return"}
+        What to do while only timers of ``ctx.wake_at`` are left: wait for the next one, or return with the status
+        "waiting", so that :func:`resume` can continue the run later; it waits for the rest of the time.
     max_concurrency : int, optional
         Maximum number of concurrent attempts of an ``async`` function in each worker; default 64.
     max_message, max_outbox : int, optional

@@ -40,7 +40,7 @@ def begin_packing(state: State) -> Packing:
         inbox.append(encode(([target for target, _ in some], [len(received) for _, received in some], texts)))
         yield
     failed = [(vertex, step, failure_fields(failure), given) for vertex, (step, failure, given) in state.failed.items()]
-    return encode((vertices, inbox, state.aggregates, state.function, failed, state.options))
+    return encode((vertices, inbox, state.aggregates, state.function, failed, state.options, state.timers))
 
 
 def _pack_vertices(items: list[tuple[Id, VertexData]]) -> bytes:
@@ -58,10 +58,10 @@ def _pack_vertices(items: list[tuple[Id, VertexData]]) -> bytes:
 
 def unpack_state(data: bytes) -> State:
     """Decode a state."""
-    columns = read_columns(data, (6, 12, 13), "a state")
-    if len(columns) != 6:
+    columns = read_columns(data, (7, 12, 13, 14), "a state")
+    if len(columns) != 7:
         return _unpack_old_state(columns)
-    packed, received, aggregates, function, failed, options = columns
+    packed, received, aggregates, function, failed, *rest = columns
     vertices: dict[Id, VertexData] = {}
     shared: dict[Id, Id] = {}
     for part in packed:
@@ -70,7 +70,7 @@ def unpack_state(data: bytes) -> State:
     for part in received:
         receivers, lengths, messages = read_columns(part, (3,), "a state")
         inbox.update(zip(receivers, cut(messages, lengths), strict=True))
-    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), options)
+    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), *rest)
 
 
 def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[Id, Id]) -> None:
@@ -87,7 +87,7 @@ def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[I
 def _unpack_old_state(columns: tuple[Any, ...]) -> State:
     """Restore a state that version 3 or an older one has written."""
     ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
-    aggregates, function, failed, *options = rest  # the oldest releases stored no options
+    aggregates, function, failed, *options = rest  # the oldest releases stored neither options nor timers
     edges = list(zip(targets, weights, strict=True))
     vertices = {
         vertex: VertexData(value, flat_edges(out), bool(flag))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import ArgumentError, RunExistsError, UnknownRunError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, RunExistsError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import encode, id_key
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.options import (
     Compute,
     RunOptions,
@@ -18,6 +18,7 @@ from gpu_pregel.host.agents.options import (
     show_options,
     takes_options,
 )
+from gpu_pregel.host.agents.records import VertexData
 from gpu_pregel.host.agents.recovery import begin, begin_from_store, read_run
 from gpu_pregel.host.agents.results import (
     AgentResult,
@@ -240,10 +241,18 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
+        timers={decode(vertex): when for vertex, when in state.timers.items()},
     )
 
 
-def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -> str:
+def fork(
+    store: Store,
+    run_id: str,
+    superstep: int,
+    new_id: str | None = None,
+    *,
+    values: Mapping[Any, Any] | None = None,
+) -> str:
     """Start a new run from the state of another one after a superstep; :func:`resume` continues it.
 
     The fork has its own keys and random numbers, and does not depend on the other run afterwards.
@@ -255,13 +264,37 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
     superstep : int
         -1 for the initial vertices.
     new_id : str, optional
+    values : mapping, optional
+        New values of vertices by id, which the fork starts from. These vertices are active in its first superstep even
+        if they had voted to halt.
 
     Returns
     -------
     str
         The id of the new run.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def double(ctx):
+    ...     ctx.value *= 2
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a", 1)], double, store=store, run_id="tuesday").values
+    {'a': 2}
+    >>> new = gp.agents.fork(store, "tuesday", 0, values={"a": 50})
+    >>> gp.agents.resume(store, new, double).values
+    {'a': 100}
     """
     found = read_run(check_store(store), run_id, superstep)
+    if values is not None and not isinstance(values, Mapping):
+        raise ArgumentTypeError(f"values must be a mapping from ids of vertices, not {values!r}")
+    for vertex, value in (values or {}).items():
+        key = id_key(vertex)
+        if key not in found.state.vertices:
+            raise ArgumentError(f"there is no vertex {vertex!r} in run {run_id!r} after superstep {superstep}")
+        edges = found.state.vertices[key].edges
+        found.state.vertices[key] = VertexData(encode(value, name=f"the value of vertex {vertex!r}"), edges)
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new

@@ -8,6 +8,8 @@ from typing import NamedTuple
 DURABILITIES = ("machine", "process")
 MAX_SECONDS = 1_000_000
 """Leases and timeouts are shorter: longer ones would overflow dates and the clocks of databases."""
+ENDED_STATUSES = ("completed", "partial", "halted", "max_supersteps", "cancelled")
+"""The statuses of runs that nobody is expected to continue."""
 KINDS = ("agents", "numeric")
 
 

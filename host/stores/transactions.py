@@ -7,7 +7,7 @@ time, one of them matches no row, reads it again and finds out why; so does a pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError, RunExistsError
@@ -186,6 +186,24 @@ class RunTransactions:
                 return
             attempt = self._database.next_attempt(attempt)
             row = self._table.lookup(run_id)
+
+    def expire(self, seconds: float, statuses: Collection[str], dry_run: bool) -> list[str]:
+        """Remove old runs; return their ids."""
+        now, expired = self._database.exact_now(), []
+        for row in self._table.rows():
+            if row.status not in statuses or row.lease > now or now - row.changed < seconds:
+                continue
+            if dry_run or self._remove(row):
+                expired.append(row.id)
+        return expired
+
+    def _remove(self, row: StoredRow) -> bool:
+        """Remove a run unless it has changed; return whether it is gone."""
+        outcome, attempt = WriteOutcome.UNKNOWN, 0
+        while outcome is WriteOutcome.UNKNOWN:
+            outcome = self._database.apply(True, (self._sql.delete_run, (row.key, row.checksum)), ())
+            attempt = self._database.next_attempt(attempt)
+        return outcome is WriteOutcome.COMMITTED or not self._table.exists(row.key)
 
     # The row of a run
 

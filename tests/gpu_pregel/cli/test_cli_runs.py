@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, cancel, prune and delete runs."""
+"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire runs."""
 
 from __future__ import annotations
 
@@ -153,6 +153,19 @@ def test_cancel_a_run_that_nobody_has_and_one_that_has_an_owner(store: str, caps
             assert call(capsys, store, "cancel", "second", "--json") == {"run": "second", "cancelled": False}
             agents.step()
             assert (agents.status, agents.result().values) == ("cancelled", {"a": 0})
+
+
+def test_expire_deletes_old_runs_that_have_ended(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, store, "expire", "--older-than", "1h") == ""
+    assert call(capsys, store, "expire", "--older-than", "0s", "--status", "completed") == ""
+    shown = call(capsys, store, "expire", "--older-than", "0s", "--dry-run")
+    assert shown == "would delete run 'counting'\nwould delete run 'numeric'\n"
+    found = call(capsys, store, "expire", "--older-than", "0m", "--json")
+    assert found == {"runs": ["counting", "numeric"], "deleted": True}
+    assert call(capsys, store, "--json") == {"runs": []}
+    with pytest.raises(SystemExit):
+        main(["runs", store, "expire", "--older-than", "30"])
+    assert "'30' is no time: pass a whole number with a unit" in capsys.readouterr().err
 
 
 def test_prune_and_delete(store: str, capsys: pytest.CaptureFixture[str]) -> None:
