@@ -74,7 +74,7 @@ class AgentRun:
             partition_options = options.for_partitions(recovered.run_id, recovered.branch)
             self._transport = _transport(options.workers, partition_options, in_slices=journal is not None)
             undo.callback(self._transport.close)
-            with relaxed_gc():
+            with relaxed_gc(beside_users_code=False):
                 self._policy = AgentPolicy(
                     options,
                     partition_options,

@@ -24,7 +24,7 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
     encoded: dict[Id, VertexData] = {}
     shared: dict[bytes, bytes] = {}  # each id once, whether of a vertex or of a target
     last: EncodedValue = b""
-    with relaxed_gc():
+    with relaxed_gc(beside_users_code=False):
         for vertex in vertices:
             vertex_id, data = encode_vertex(vertex, shared)
             if vertex_id in encoded:
