@@ -10,7 +10,7 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData
+from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges
 from gpu_pregel.host.agents.timers import check_time
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
@@ -169,13 +169,13 @@ class Context:
         """Copies of the out-edges, in the order in which they were added."""
         return [
             Edge(decode(target), weight if type(weight) in IMMUTABLE_TYPES else copy_weight(weight))
-            for target, weight in self._vertex.edges
+            for target, weight in self._vertex.edge_pairs
         ]
 
     @property
     def neighbors(self) -> list[Any]:
         """The targets of the out-edges."""
-        return [decode(target) for target, _ in self._vertex.edges]
+        return [decode(target) for target in self._vertex.targets]
 
     @property
     def key(self) -> str:
@@ -204,7 +204,7 @@ class Context:
     def send_to_neighbors(self, message: Any) -> None:
         """Send a message along every out-edge."""
         data = self._encode(message, "a message", self._options.max_message)
-        for target, _ in self._vertex.edges:
+        for target in self._vertex.targets:
             self._post(target, data)
 
     def _post(self, target: Id, data: bytes) -> None:
@@ -244,7 +244,7 @@ class Context:
         pairs = [(id_key(target), weight) for target, weight in edge_pairs(edges)]
         for _, weight in pairs:
             self._encode(weight, "an edge's weight", None)
-        vertex = VertexData(self._encode(value, "a vertex's value", None), pairs)
+        vertex = VertexData(self._encode(value, "a vertex's value", None), flat_edges(pairs))
         self._mutations.append(("add_vertex", id_key(vertex_id), vertex.pack()))
 
     def remove_vertex(self, vertex_id: Any) -> None:

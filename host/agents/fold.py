@@ -93,7 +93,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
     if options.master is not None:  # may have modified them
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
-    active = awake.union(inbox)
+    active = awake.union(inbox) if inbox else awake
     timers = timers_after(state.timers, records, mutated.remove)
     return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active, timers)
 
@@ -211,7 +211,7 @@ def _find_recipients(
         for target in missing:
             del inbox[target]
         return mutated
-    created = {target: VertexData(encode(None), []) for target in missing}
+    created = {target: VertexData(encode(None), ()) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 
