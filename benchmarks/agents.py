@@ -1,4 +1,4 @@
-"""Agent vertices compared with LangGraph: a loop, a fan-out, many vertices and start-up, in memory and in a store."""
+"""Agent vertices compared with LangGraph: a loop, a fan-out, many vertices, a chat, start-up; in memory and a store."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import gpu_pregel as gp
+from benchmarks._chat import measure_chat
 from benchmarks._concurrent_agents import measure_async_loop, measure_one_busy_worker, measure_side_by_side
 from benchmarks._figures import Figure, Measure, checked_measure, expect, median_of, run_trials
 from benchmarks._measure import machine, progress, table, timed, write_json
@@ -22,7 +23,7 @@ from benchmarks.peers.langgraph import LangGraph
 HELP = "agent vertices compared with LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
-_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "seconds")
+_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "seconds", "messages")
 _MAX_LOAD = 0.5
 """Load average above which the machine counts as busy."""
 
@@ -35,6 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--saved-steps", type=int, default=200, help="supersteps of the loop in a store (default: 200)")
     parser.add_argument("--folder", type=Path, help="folder for stores (default: the temporary folder)")
     parser.add_argument("--fan-out", type=int, default=1000, help="vertices of the fan-out (default: 1000)")
+    parser.add_argument(
+        "--messages", type=int, nargs="+", default=[250, 1000], help="messages of the chat (default: 250 1000)"
+    )
     parser.add_argument("--vertices", type=int, default=100_000, help="vertices of the ring (default: 100000)")
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds that a vertex sleeps (default: 1)")
 
@@ -61,6 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         measure_side_by_side,
         measure_async_loop,
         measure_one_busy_worker,
+        measure_chat,
     ):
         figures += group(arguments, peer, errors)
     report = {

@@ -10,10 +10,11 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
+from gpu_pregel.host.agents.requests import answer, cancel, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
-from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, state_at
+from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, start_or_resume, state_at
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -32,13 +33,17 @@ __all__ = [
     "TopK",
     "Vertex",
     "VertexFailure",
+    "answer",
     "aresume",
     "arun",
+    "cancel",
     "fork",
     "register",
     "reopen",
     "resume",
     "run",
+    "send",
     "start",
+    "start_or_resume",
     "state_at",
 ]

@@ -190,6 +190,14 @@ class StoreError(GpuPregelError, OSError):
         return type(self), (self.store, self.problem, self.run, self.step, self.segment)
 
 
+class UnknownRunError(ArgumentError):
+    """A store has no run with this id."""
+
+
+class RunExistsError(ArgumentError):
+    """A store already has a run with this id."""
+
+
 class ClaimedError(GpuPregelError, RuntimeError):
     """A run is, or was a moment ago, claimed by another program.
 
@@ -270,6 +278,53 @@ class SuperstepLimitError(GpuPregelError, RuntimeError):
 
 class AgentError(GpuPregelError, RuntimeError):
     """A run of agents cannot continue, for example because its workers cannot be started; the last commit is kept."""
+
+
+class AttemptError(GpuPregelError, RuntimeError):
+    """Raised by a compute function to fail its attempt and to say whether and when it is retried.
+
+    It takes precedence over ``RetryPolicy``, except for the maximum number of attempts.
+
+    Parameters
+    ----------
+    text : str
+    retryable : bool, default True
+        With False, there is no further attempt.
+    retry_after : float, optional
+        Seconds until the next attempt, which a resumed run waits for as well. Default: as the policy says.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def ask(ctx):
+    ...     raise gp.errors.AttemptError("the account is closed", retryable=False)
+    >>> result = gp.agents.run([gp.agents.Vertex("a")], ask, on_failure="continue")
+    >>> result.failed["a"].text, result.trace[0]["retries"]
+    ('the account is closed', 0)
+    """
+
+    def __init__(self, text: str, *, retryable: bool = True, retry_after: float | None = None) -> None:
+        if not isinstance(retryable, bool):
+            raise ArgumentTypeError(f"retryable must be a bool, not {retryable!r}")
+        if retry_after is not None:
+            if isinstance(retry_after, bool) or not isinstance(retry_after, (int, float)):
+                raise ArgumentTypeError(f"retry_after must be a number of seconds, not {retry_after!r}")
+            if not 0 <= retry_after < 1e9 or not retryable:
+                raise ArgumentError(
+                    f"retry_after={retry_after!r} with retryable={retryable}: pass seconds from 0 on, and no False"
+                )
+        self.retryable = retryable
+        self.retry_after = retry_after
+        super().__init__(text)
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return _restore_attempt_error, (type(self), str(self), self.retryable, self.retry_after)
+
+
+def _restore_attempt_error(
+    kind: type[AttemptError], text: str, retryable: bool, retry_after: float | None
+) -> AttemptError:
+    return kind(text, retryable=retryable, retry_after=retry_after)
 
 
 class AgentsFailedError(AgentError):

@@ -13,9 +13,21 @@ import pytest
 
 from gpu_pregel.agents import AgentResult, RetryPolicy
 from gpu_pregel.host.agents.codec import encode, id_key, place_of_key
+from tests.devices import LONG
 
-WORKERS = pytest.mark.parametrize("workers", [0, 1, 2, 5])
+
+def _numbers_of_workers(*default: int) -> pytest.MarkDecorator:
+    """Run a test with each of four numbers of workers, by default only with these."""
+    every = (0, 1, 2, 5)
+    return pytest.mark.parametrize("workers", [pytest.param(k, marks=() if k in default else LONG) for k in every])
+
+
+WORKERS = _numbers_of_workers(0, 2)
 """In process, and with several worker processes."""
+MORE_WORKERS = _numbers_of_workers(0, 5)
+"""The same for tests whose results depend on how many workers divide the vertices, such as those of order."""
+ONE_WORKER = _numbers_of_workers(0, 1)
+"""The same for tests of attempts that share a worker."""
 FEW = pytest.mark.parametrize("workers", [0, 2])
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)

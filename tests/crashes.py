@@ -253,7 +253,7 @@ def _place(crash: Crash, point: str) -> None:
     def is_last(_journal: Any, _folded: Any, status: str) -> bool:
         return status in ENDED
 
-    def notes_failure(this: Any, *_rest: Any) -> bool:
+    def notes_failure(this: Any, *_rest: Any, **_options: Any) -> bool:
         return any(isinstance(part, FailedAttempts) for part in this._parts)
 
     def has_records(_policy: Any, _ledger: Any, event: Any, _journal: Any) -> bool:

@@ -39,10 +39,10 @@ def emulated(seed: int) -> str:
     return "emulated" if seed == 0 else f"emulated:{seed}"
 
 
-def on(device: str, *values: Any, name: str = "") -> Any:
+def on(device: str, *values: Any, name: str = "", marks: Iterable[Any] = ()) -> Any:
     """Return a case of a parametrised test, starting with the device; skipped if the device is unavailable."""
-    marks = [pytest.mark.gpu] if device.startswith("cuda") else [EMULATED] if is_emulated(device) else []
-    return pytest.param(device, *values, marks=marks, id=f"{device}-{name}" if name else device)
+    needs = [pytest.mark.gpu] if device.startswith("cuda") else [EMULATED] if is_emulated(device) else []
+    return pytest.param(device, *values, marks=(*needs, *marks), id=f"{device}-{name}" if name else device)
 
 
 def is_emulated(device: str) -> bool:

@@ -36,6 +36,8 @@ def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
         "10",
         "--vertices",
         "50",
+        "--messages",
+        "20",
         "--seconds",
         "0.02",
     ]
@@ -56,6 +58,7 @@ def test_report_without_peer(
         "saved_steps": 5,
         "fan_out": 10,
         "vertices": 50,
+        "messages": [20],
         "seconds": 0.02,
     }
     names = [figure["name"] for figure in report["figures"]]
@@ -79,6 +82,9 @@ def test_wrong_result_of_peer_is_an_error(
 
     monkeypatch.setattr(LangGraph, "why_unavailable", lambda: None)
     monkeypatch.setattr(LangGraph, "loop", lambda steps: lambda: steps)
+    monkeypatch.setattr(
+        LangGraph, "chat", lambda history, message, steps: lambda: [*history, *map(message, range(steps))]
+    )
     monkeypatch.setattr(LangGraph, "fan_out", sends)
     monkeypatch.setattr(LangGraph, "async_loop", lambda steps: lambda: steps)
     monkeypatch.setattr(LangGraph, "side_by_side", lambda runs, seconds: lambda: list(range(1, runs + 1)))

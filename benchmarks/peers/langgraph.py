@@ -25,6 +25,13 @@ class FanOut(TypedDict):
     results: Annotated[list[int], operator.add]
 
 
+class Chat(TypedDict):
+    """State of the chat: messages, of which each node's result is appended, and how many were appended."""
+
+    messages: Annotated[list[Any], operator.add]
+    count: int
+
+
 class LangGraph:
     """Graphs of plain functions; each method returns a function that runs a compiled graph once."""
 
@@ -111,6 +118,46 @@ class LangGraph:
         builder.add_node("count", count_later if is_async else count)
         builder.add_edge(START, "count")
         builder.add_conditional_edges("count", next_node, ["count", END])
+        return builder
+
+    @classmethod
+    def chat(cls, history: list[Any], message: Callable[[int], Any], steps: int) -> Callable[[], list[Any]]:
+        """Append messages to a history, one a step; the result is the history."""
+        graph = cls._build_chat(message, steps).compile()
+        given: Any = {"messages": history, "count": 0}
+        return lambda: list(graph.invoke(given, {"recursion_limit": steps + 1})["messages"])
+
+    @classmethod
+    def saved_chat(
+        cls, history: list[Any], message: Callable[[int], Any], steps: int, path: str
+    ) -> Callable[[], list[Any]]:
+        """Append messages with the SQLite checkpointer; each step is saved before the next one."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        builder, threads = cls._build_chat(message, steps), itertools.count()
+
+        def run() -> list[Any]:
+            with SqliteSaver.from_conn_string(path) as saver:
+                config: Any = {"recursion_limit": steps + 1, "configurable": {"thread_id": str(next(threads))}}
+                given: Any = {"messages": history, "count": 0}
+                return list(builder.compile(checkpointer=saver).invoke(given, config, durability="sync")["messages"])
+
+        return run
+
+    @staticmethod
+    def _build_chat(message: Callable[[int], Any], steps: int) -> Any:
+        from langgraph.graph import END, START, StateGraph
+
+        def answer(state: Chat) -> dict[str, Any]:
+            return {"messages": [message(state["count"])], "count": state["count"] + 1}
+
+        def next_node(state: Chat) -> Any:
+            return "answer" if state["count"] < steps else END
+
+        builder = StateGraph(Chat)
+        builder.add_node("answer", answer)
+        builder.add_edge(START, "answer")
+        builder.add_conditional_edges("answer", next_node, ["answer", END])
         return builder
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, prune and delete the runs in a store."""
+"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire the runs in a store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "runs",
-        help="list, show, fork, prune and delete runs in a store",
-        description="List, show, fork, prune and delete the runs in a store.",
+        help="list, show, fork, cancel, prune, delete and expire runs in a store",
+        description="List, show, fork, cancel, prune, delete and expire the runs in a store.",
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
-    actions = parser.add_subparsers(metavar="{list,show,fork,prune,delete}")
+    actions = parser.add_subparsers(metavar="{list,show,fork,cancel,prune,delete,expire}")
     _add(actions, "list --json", _list, "list the runs")
     text = "show the history of a run, and its vertices with --values"
     show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
@@ -39,12 +39,25 @@ def add_parser(commands: Any) -> None:
         "--at", type=int, metavar="SUPERSTEP", help="superstep to fork from (default: the last committed one)"
     )
     fork.add_argument("--id", dest="new_id", help="id of the new run (default: a new unique id)")
+    text = "end a run, after the current superstep if a program is computing one"
+    _add(actions, "cancel tuesday", _cancel, text, "run_id", writes=True)
     text = "remove old supersteps of a run"
     prune = _add(actions, "prune tuesday --keep 10", _prune, text, "run_id", writes=True)
     which = prune.add_mutually_exclusive_group(required=True)
     which.add_argument("--keep", type=int, metavar="COUNT", help="keep at least this many of the newest supersteps")
     which.add_argument("--before", type=int, metavar="SUPERSTEP", help="keep this superstep and later ones")
     delete = _add(actions, "delete tuesday --force", _delete, "delete a run", "run_id", writes=True)
+    text = "delete runs that have ended and have not changed for a time"
+    expire = _add(actions, "expire --older-than 30d --dry-run", _expire, text, writes=True)
+    expire.add_argument(
+        "--older-than",
+        type=_seconds,
+        required=True,
+        metavar="TIME",
+        help="time since the last change: 90s, 15m, 12h, 30d",
+    )
+    expire.add_argument("--status", action="append", help="delete only runs with this status; may be repeated")
+    expire.add_argument("--dry-run", action="store_true", help="only list the runs that would be deleted")
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
 
@@ -154,6 +167,18 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
     _common.print_json({"run": new_id}) if options.json else print(new_id)
 
 
+def _cancel(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel import agents
+
+    is_owned = agents.cancel(store, options.run_id)
+    if options.json:
+        _common.print_json({"run": options.run_id, "cancelled": not is_owned})
+    elif is_owned:
+        print(f"run {options.run_id!r} ends after the superstep that its program is computing")
+    else:
+        print(f"cancelled run {options.run_id!r}")
+
+
 def _prune(store: Store, options: argparse.Namespace) -> None:
     first = store.prune(options.run_id, keep=options.keep, before=options.before)
     _common.print_json({"first": first}) if options.json else print(f"superstep {first} is now the oldest")
@@ -165,6 +190,26 @@ def _delete(store: Store, options: argparse.Namespace) -> None:
     except ClaimedError as error:
         raise ClaimedError(error.run, error.owner, error.until, "--force") from None
     _common.print_json({"deleted": options.run_id}) if options.json else print(f"deleted run {options.run_id!r}")
+
+
+def _seconds(text: str) -> float:
+    """Parse a time with a unit."""
+    unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])
+    if unit is None or not text[:-1].isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: pass a whole number with a unit, such as 90s or 30d")
+    return int(text[:-1]) * float(unit)
+
+
+def _expire(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel.host.stores.rows import ENDED_STATUSES
+
+    statuses = options.status or ENDED_STATUSES
+    runs = store.expire(options.older_than, statuses=statuses, dry_run=options.dry_run)
+    if options.json:
+        _common.print_json({"runs": runs, "deleted": not options.dry_run})
+        return
+    for run_id in runs:
+        print(f"{'would delete' if options.dry_run else 'deleted'} run {_common.printable(repr(run_id))}")
 
 
 def _facts(row: RunRow) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -13,10 +14,11 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry
+from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, Woken
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
+from gpu_pregel.host.agents.requests import POLL_SECONDS, RequestReader, Requests
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -25,6 +27,7 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.snapshots import RunSnapshot
+from gpu_pregel.host.agents.timers import due_timers
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.agents.workers.transport import InProcessTransport, Transport
 from gpu_pregel.host.superstep.journal import Answer
@@ -88,7 +91,9 @@ class AgentRun:
                 trace=recovered.rows,
             )
             undo.pop_all()
+        self._requests = None
         if journal is not None:
+            self._requests = RequestReader(journal.store, self.run_id)
             weakref.finalize(self, journal.drop).atexit = False  # the lease of a process that has ended is ignored
 
     @property
@@ -99,14 +104,75 @@ class AgentRun:
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
+            self._take_requests()
+            seconds = self._wake_due()
+            if seconds is not None:
+                time.sleep(seconds)
+                return True
             if len(self._policy.state.vertices) < FEW:
                 may_continue = self._master.step()
             else:
                 with relaxed_gc(beside_users_code=self._transport.is_local):
                     may_continue = self._master.step()
-            if self.status == "stopped":
+            may_continue = may_continue or self._take_requests() or self._is_waiting
+            if self.status in ("stopped", "cancelled"):
                 self._master.close()
             return may_continue
+
+    def _take_requests(self) -> bool:
+        """Take up what other programs ask of the run, if it is time to look; return whether a superstep may follow."""
+        reader, policy, status = self._requests, self._policy, self.status
+        if (
+            reader is None
+            or status in ENDED - {"completed", "partial", "waiting"}
+            or (status == "running" and not reader.is_due())
+        ):
+            return False
+        requests = reader.read()
+        if requests.is_cancelled:
+            self._master.end("cancelled")
+        if requests.last is not None:
+            self._deliver(requests)
+        ledger = policy.ledger
+        if ledger is None or self.status == "cancelled":
+            return self.status == "running"
+        for answer in reader.answers(ledger.step) if ledger.with_status("interrupted") else ():
+            entry = ledger.find_entry(answer.vertex)
+            if entry is not None and answer.number >= len(entry.answers):
+                policy.receive(answer)
+        return bool(ledger.with_status("pending"))
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether the program waits for a timer, or the time of one has come."""
+        if self.status != "waiting":
+            return False
+        return self._options.on_waiting == "wait" or bool(due_timers(self._policy.state.timers, time.time()))
+
+    def _wake_due(self) -> float | None:
+        """Wake the vertices whose time has come; return how long to sleep if there is nothing to compute yet."""
+        timers = self._policy.state.timers
+        if not timers or self._policy.ledger is not None or self.status not in ("running", "waiting"):
+            return None
+        now = time.time()
+        due = due_timers(timers, now)
+        if due:
+            self._master.receive(*map(Woken, due))
+        elif self._is_waiting and self._master.is_stopping:
+            self._master.end()
+        elif self._is_waiting:
+            return min(min(timers.values()) - now, POLL_SECONDS)
+        return None
+
+    def _deliver(self, requests: Requests) -> None:
+        """Deliver messages of other programs, and remove their requests."""
+        policy, parts = self._policy, []
+        for target, message in requests.messages:
+            if target in policy.state.vertices:
+                parts.append((EarlyMessage if policy.ledger is None else LaterMessage)(target, message))
+            else:
+                policy.observe("undeliverable", {"vertex": target, "text": "there is no such vertex"})
+        self._master.receive(*parts, taken=requests.last)
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
@@ -153,7 +219,7 @@ class AgentRun:
 
         It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that.
         """
-        if self.status in ENDED - {"completed", "partial"}:
+        if self.status in ENDED - {"completed", "partial", "waiting"}:
             raise ArgumentError(
                 f"the run has ended ({self.status}), so the message cannot be delivered: start or resume a run first"
             )
@@ -214,6 +280,7 @@ class AgentRun:
             aggregates=decode_aggregates(state.aggregates),
             interrupts=decode_interrupts(interrupts),
             trace=Trace(self._master.trace),
+            timers={decode(vertex): when for vertex, when in state.timers.items()},
         )
 
     def __enter__(self) -> AgentRun:

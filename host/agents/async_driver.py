@@ -55,17 +55,29 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
+        await self._take_requests(agents)
+        if agents._policy.state.timers:
+            seconds = await self._call(agents._wake_due, on_loop=self._on_loop(agents))
+            if seconds is not None:
+                await asyncio.sleep(seconds)
+                return True
         superstep, transport = agents._master.advance(), agents._transport
         with nullcontext() if _is_small(agents) else relaxed_gc(beside_users_code=True):
             while True:
                 until: Any = await self._call(next, superstep, _OVER, on_loop=self._on_loop(agents))
                 self._raise_if_cancelled()
                 if until is _OVER:
-                    return agents.status == "running"
+                    return agents.status == "running" or await self._take_requests(agents) or agents._is_waiting
                 if transport.blocks:
                     await self._compute(agents, until)
                 else:
                     await transport.ready(until)
+
+    async def _take_requests(self, agents: AgentRun) -> bool:
+        """Take up what other programs ask of the run; return whether a superstep may follow."""
+        if agents._requests is None:
+            return False
+        return await self._call(agents._take_requests, on_loop=False)
 
     def _raise_if_cancelled(self) -> None:
         """Raise a cancellation that came while a call had to be finished."""

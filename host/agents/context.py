@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.kept_values import LARGE, KeptValue, KeptValues
+from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
+from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Id, Record, Task, VertexData
+from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData
+from gpu_pregel.host.agents.timers import check_time
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
 if TYPE_CHECKING:
     import random
+    from datetime import datetime
 
 
 class AttemptInterrupt(BaseException):
@@ -87,10 +90,10 @@ class Context:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
         self._kept_values: KeptValues | None = kept_values
         self._kept: KeptValue | None = None
+        self._unreadable: CodecError | None = None
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
-        self._unreadable: CodecError | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -111,7 +114,11 @@ class Context:
     def value(self) -> Any:
         """The value, a copy for this attempt."""
         if not self._decoded:
-            self._value = self._read_value()
+            encoded = self._vertex.value
+            try:
+                self._value = self._read_large_value(encoded) if len(encoded) >= LARGE else decode(bytes(encoded))
+            except CodecError as error:
+                self._raise_unreadable("the value", error)
             self._decoded = True
         return self._value
 
@@ -120,16 +127,12 @@ class Context:
         self._value = value
         self._decoded = True
 
-    def _read_value(self) -> Any:
-        encoded = self._vertex.value
-        if len(encoded) >= LARGE and self._kept_values is not None:
+    def _read_large_value(self, encoded: EncodedValue) -> Any:
+        if self._kept_values is not None:
             self._kept = self._kept_values.take(self._task.id, encoded)
             if self._kept is not None:
                 return self._kept.holder.pop()
-        try:
-            return decode(bytes(encoded))
-        except CodecError as error:
-            self._raise_unreadable("the value", error)
+        return decode(bytes(encoded))
 
     @property
     def messages(self) -> list[Any]:
@@ -254,6 +257,32 @@ class Context:
         """Request the removal of all edges from ``source`` to ``target``."""
         self._mutations.append(("remove_edge", id_key(source), id_key(target)))
 
+    def wake_at(self, when: float | datetime) -> None:
+        """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.
+
+        The timer is stored with the superstep. A vertex has at most one: another call replaces it, and it is removed
+        with the vertex. While only timers are left, the run waits; see ``on_waiting`` of :func:`run`.
+
+        Parameters
+        ----------
+        when : float or datetime
+            Seconds since 1970, or a date and time with a time zone.
+
+        Examples
+        --------
+        >>> import time
+        >>> import gpu_pregel as gp
+        >>> def remind(ctx):
+        ...     if ctx.superstep == 0:
+        ...         ctx.wake_at(time.time() + 0.01)
+        ...     else:
+        ...         ctx.value = "awake"
+        ...     ctx.vote_to_halt()
+        >>> gp.agents.run([gp.agents.Vertex("a")], remind).values
+        {'a': 'awake'}
+        """
+        self._mutations.append((WAKE_AT, check_time("when", when)))
+
     def interrupt(self, payload: Any = None) -> Any:
         """Return the next recorded answer; if none is left, end this attempt until there is one."""
         number = self._interrupts
@@ -298,6 +327,8 @@ class Context:
         """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self.close()
+        if self._unreadable is not None:
+            raise self._unreadable
         changed = None
         if self._decoded and len(self._vertex.value) < LARGE:
             value = self._encode(self._value, "the value", None)

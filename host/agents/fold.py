@@ -11,10 +11,11 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.combiners import Reduction
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.master_context import MasterContext
-from gpu_pregel.host.agents.mutations import Refusals, resolve_mutations
+from gpu_pregel.host.agents.mutations import Refusals, refusal, resolve_mutations
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import NO_CHANGE, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records, State
+from gpu_pregel.host.agents.timers import Timers, timers_after
 from gpu_pregel.host.agents.workers.executor import text_of
 
 
@@ -47,6 +48,8 @@ class AgentChange:
         Vertices that have not voted to halt.
     active : set of Id
         Vertices that have not voted to halt or have messages.
+    timers : Timers
+        As in ``State``.
     """
 
     records: Records
@@ -59,6 +62,7 @@ class AgentChange:
     halted: bool
     awake: set[Id]
     active: set[Id]
+    timers: Timers
 
 
 def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentChange:
@@ -90,7 +94,8 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
     active = awake.union(inbox)
-    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active)
+    timers = timers_after(state.timers, records, mutated.remove)
+    return AgentChange(records, failed, changed, mutated, inbox, aggregates, function, halted, awake, active, timers)
 
 
 def route(records: Records, sent: Inbox) -> Inbox:
@@ -121,7 +126,7 @@ def state_after(state: State, after: AgentChange) -> State:
     for vertex in after.mutated.remove:
         vertices.pop(vertex, None)
     failed = state.failed | after.failed
-    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options)
+    return State(vertices, after.inbox, after.aggregates, after.function, failed, state.options, after.timers)
 
 
 _REMEDY = "which does not exist: add that vertex, or pass on_missing='create' or 'drop'"
@@ -149,9 +154,8 @@ def _fold_aggregates(
         except Exception as error:
             if not made:
                 raise
-            _, culprits = _find_culprits(options.reductions[name], before, made)
-            for vertex, why in culprits or [(vertex, error) for vertex, _ in made]:
-                refused.setdefault(vertex, _contribution_error(name, why))
+            for vertex, reason in _blame(name, options.reductions[name], before, made, error).items():
+                refused.setdefault(vertex, reason)
     return values, encoded
 
 
@@ -159,6 +163,23 @@ def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> 
     """Return the aggregate ``before`` extended by contributions, and its encoding."""
     total = reduction.extend(before, [decode(data) for _, data in contributions])
     return total, encode(total, name="its result")
+
+
+def _blame(name: str, reduction: Reduction, before: Any, contributions: Contributions, error: Exception) -> Refusals:
+    """Return the vertices whose contributions cannot be read or, if there are none, cannot be folded."""
+    refused: Refusals = {}
+    for vertex, data in contributions:
+        try:
+            decode(data, name="a contribution")
+        except CodecError as unreadable:
+            refused[vertex] = refusal(f"aggregator {name!r} cannot fold {unreadable}", unreadable)
+    if refused:
+        return refused
+    _, culprits = _find_culprits(reduction, before, contributions)
+    for vertex, why in culprits or [(vertex, error) for vertex, _ in contributions]:
+        problem = f"aggregator {name!r} cannot fold the contribution: {type(why).__name__}: {text_of(why)}"
+        refused.setdefault(vertex, refusal(problem, None if isinstance(why, CodecError) else why))
+    return refused
 
 
 def _find_culprits(
@@ -174,16 +195,6 @@ def _find_culprits(
     total, first = _find_culprits(reduction, before, contributions[:middle])
     total, second = _find_culprits(reduction, total, contributions[middle:])
     return total, first + second
-
-
-def _contribution_error(name: str, error: Exception) -> AgentError:
-    if isinstance(error, CodecError):
-        problem = f"has a result that is not data: {error}"
-    else:
-        problem = f"cannot fold the contribution: {type(error).__name__}: {text_of(error)}"
-    reason = AgentError(f"aggregator {name!r} {problem}")
-    reason.__cause__ = error
-    return reason
 
 
 def _find_recipients(

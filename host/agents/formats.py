@@ -22,20 +22,23 @@ from gpu_pregel.host.agents.parts import (
     Part,
     Question,
     Retry,
+    Woken,
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData
 from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
-SCHEMA = 3
-"""The version of these formats; since version 3, records may have the difference between two values."""
-READABLE_SCHEMAS = (2, 3)
+SCHEMA = 4
+"""The version of these formats; since version 3, records may have the difference between two values, and since
+version 4, failures may have the time of the next attempt, and states have timers."""
+READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, Woken)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -45,6 +48,7 @@ _FIELDS: dict[int, tuple[type, ...]] = dict(
             (bytes,),
             (bytes, bytes),
             (bytes, bytes),
+            (bytes,),
             (bytes,),
         )
     )
@@ -160,15 +164,19 @@ class Segment:
     @property
     def is_begun(self) -> bool:
         """Whether the superstep has begun: there are events besides those that precede it."""
-        return bool(self.records) or any(not isinstance(part, EarlyMessage | ChangedOptions) for part in self.others)
+        return bool(self.records) or any(
+            not isinstance(part, EarlyMessage | ChangedOptions | Woken) for part in self.others
+        )
 
     def receive(self, state: State) -> None:
-        """Apply what happened before the superstep: messages from outside, and changes of options."""
+        """Apply what happened before the superstep: messages from outside, timers, and changes of options."""
         for part in self.others:
             if isinstance(part, EarlyMessage):
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
                 state.options = decode(part.options)
+            elif isinstance(part, Woken):
+                state.wake(part.vertex)
 
     def replay(self, ledger: Ledger) -> None:
         """Apply the events to a ledger."""
@@ -221,15 +229,19 @@ def pack_state(state: State) -> bytes:
         [message for messages in state.inbox.values() for message in messages],
         state.aggregates,
         state.function,
-        [(vertex, step, tuple(failure), messages) for vertex, (step, failure, messages) in state.failed.items()],
+        [
+            (vertex, step, _failure_fields(failure), messages)
+            for vertex, (step, failure, messages) in state.failed.items()
+        ],
         state.options,
+        state.timers,
     )
     return encode(content)
 
 
 def unpack_state(data: bytes) -> State:
     """Decode a state."""
-    columns = _columns(data, (12, 13), "a state")  # older releases stored no options
+    columns = _columns(data, (12, 13, 14), "a state")  # older releases stored neither options nor timers
     ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
     aggregates, function, failed, *options = rest
     edges = list(zip(targets, weights, strict=True))
@@ -316,6 +328,7 @@ class SavedSuperstep:
         state.failed.update(ledger.failures(self.failed))
         changed = state.computed(records, self.failed)
         inbox = route(records, ledger.sent)
+        state.timers = timers_after(state.timers, records, self.removed)
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)
@@ -332,14 +345,19 @@ def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
 def _plain(part: Part) -> tuple[Any, ...]:
     """Return the fields of a part as plain data."""
     if isinstance(part, FailedAttempts):
-        return part._replace(failure=tuple(part.failure))  # type: ignore[arg-type]
+        return part._replace(failure=_failure_fields(part.failure))  # type: ignore[arg-type]
     return part
+
+
+def _failure_fields(failure: Failure) -> tuple[Any, ...]:
+    """Return the fields of a failure, the last one only if it is set."""
+    return tuple(failure) if failure.not_before is not None else tuple(failure[:5])
 
 
 def _part(code: int, *fields: Any) -> Part:
     """Restore a part from its code and fields, after a check."""
     is_known = tuple(map(type, fields)) == _FIELDS[code]
-    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) != len(Failure._fields)):
+    if not is_known or (code == _CODES[FailedAttempts] and len(fields[2]) not in (5, 6)):
         raise CodecError("contains an impossible event", "a segment")
     if code == _CODES[FailedAttempts]:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])

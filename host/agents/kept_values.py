@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec.differences import (
+    LARGE,
     EncodedValue,
     changed_value,
     find_edits,
-    is_difference,
     pack_difference,
 )
 
 if TYPE_CHECKING:
-    from gpu_pregel.host.agents.codec.pieces import PieceTree
+    from gpu_pregel.host.agents.codec.piece_tree import PieceTree
 
-LARGE = 4096
-"""Smaller values are not kept."""
 _MAX_SIZE = 1 << 27
 """Maximum encoded bytes of all values that a partition keeps; in memory they take several times as much."""
 _ATTEMPTS_WITHOUT = 32
@@ -40,11 +38,17 @@ class KeptValue:
 
 
 class KeptValues:
-    """The values that a partition keeps, and those of attempts since the last commit."""
+    """The values that a partition keeps.
+
+    Attributes
+    ----------
+    staged : dict
+        The values after attempts since the last commit, by vertex.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Id, KeptValue] = {}
-        self._staged: dict[Id, KeptValue] = {}
+        self.staged: dict[Id, KeptValue] = {}
         self._without: dict[Id, int] = {}
         """Remaining attempts at vertices whose values could not be kept."""
         self._size = 0
@@ -87,7 +91,7 @@ class KeptValues:
             self._without[vertex] = _ATTEMPTS_WITHOUT
             return change, None
         encoded = old if change is None else changed_value(old, change)
-        self._staged[vertex] = KeptValue(holder, tree, encoded)
+        self.staged[vertex] = KeptValue(holder, tree, encoded)
         return change, encoded
 
     def _take_unread(self, vertex: Id, encoded: EncodedValue) -> KeptValue | None:
@@ -113,25 +117,18 @@ class KeptValues:
             self._without[vertex] = remaining - 1
         if remaining or self._size + size > _MAX_SIZE:
             return None
-        from gpu_pregel.host.agents.codec.pieces import PieceTree  # imports pickle
+        from gpu_pregel.host.agents.codec.piece_tree import PieceTree  # imports pickle
 
         try:
             return PieceTree(holder)
         except Exception:  # as above
             return None
 
-    @property
-    def is_staging(self) -> bool:
-        """Whether values are staged."""
-        return bool(self._staged)
-
     def commit(self, vertex: Id, old: EncodedValue, change: bytes | None) -> EncodedValue:
         """Keep the value that was staged with a change, and return the new encoded value."""
-        kept = self._staged.pop(vertex, None) if self._staged else None
+        kept = self.staged.pop(vertex, None)
         if kept is None:
-            if change is None:
-                return old
-            return changed_value(old, change) if is_difference(change) else change
+            return old if change is None else changed_value(old, change)
         self.forget(vertex)
         if len(kept.encoded) >= LARGE:
             self._kept[vertex] = kept
@@ -140,11 +137,11 @@ class KeptValues:
 
     def end_commit(self) -> None:
         """Drop what is still staged: values of vertices that other partitions own."""
-        self._staged.clear()
+        self.staged.clear()
 
     def unstage(self, vertex: Id) -> None:
         """Drop the value of an attempt whose record has been dropped."""
-        self._staged.pop(vertex, None)
+        self.staged.pop(vertex, None)
 
     def forget(self, vertex: Id) -> None:
         """Drop the value of a vertex that has been removed or replaced."""
@@ -155,7 +152,7 @@ class KeptValues:
     def clear(self) -> None:
         """Drop all values."""
         self._kept.clear()
-        self._staged.clear()
+        self.staged.clear()
         self._without.clear()
         self._size = 0
 

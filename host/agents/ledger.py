@@ -6,6 +6,7 @@ completes at its first attempt, as most do, has only a record and no entry.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 
 from gpu_pregel.host.agents.records import Failure, Id, Outcome, Record, TaskFields
@@ -239,6 +240,8 @@ class Ledger:
                 if is_final and entry.status == "pending":
                     given_up.append(vertex)
                 entry.status = "failed" if is_final else "pending"
+                left = None if is_final else entry.failure.seconds_left()
+                entry.ready = time.monotonic() + left if left else 0.0
         return given_up
 
     def set_interrupted(self, vertex: Id, attempts: int, payload: bytes, asked: int) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import NO_CHANGE, Change, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, WAKE_AT, Change, Id, VertexData
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
 from gpu_pregel.host.agents.workers.executor import text_of
 
-_ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3}
+_ORDER = {"remove_edge": 0, "remove_vertex": 1, "add_vertex": 2, "add_edge": 3, WAKE_AT: 4}
 
 Resolve = Callable[..., Any]
 """``resolve(id, existing, requested, messages)`` of the user: returns the vertex to add, or None."""
@@ -22,6 +22,13 @@ Refusals = dict[Id, AgentError]
 """Why the record of a vertex cannot be folded, by vertex."""
 Requests = list[tuple[int, Id, tuple[Any, ...]]]
 """The order of a request among the kinds of requests, the vertex that makes it, and the request."""
+
+
+def refusal(problem: str, cause: Exception | None = None) -> AgentError:
+    """Return why a record cannot be folded, and the exception that shows it; a ``CodecError`` if it cannot be read."""
+    reason = AgentError(problem)
+    reason.__cause__ = cause
+    return reason
 
 
 class _ConflictError(Exception):
@@ -81,9 +88,7 @@ def _reason(vertex: Id, error: Exception) -> AgentError:
     """Return why a vertex cannot be added: a conflict, or an exception of the user's ``resolve`` or of a type."""
     own = isinstance(error, _ConflictError)
     problem = str(error) if own else f"cannot be added: {type(error).__name__}: {text_of(error)}"
-    reason = AgentError(f"vertex {decode(vertex)!r} {problem}")
-    reason.__cause__ = None if own else error
-    return reason
+    return refusal(f"vertex {decode(vertex)!r} {problem}", None if own else error)
 
 
 def _missing_source(vertex: Id) -> AgentError:

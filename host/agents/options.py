@@ -73,6 +73,7 @@ class RunOptions:
     timeout: float | None = None
     max_supersteps: int | None = 100
     on_limit: str = "raise"
+    on_waiting: str = "wait"
     max_concurrency: int | None = None
     max_message: int | None = None
     max_outbox: int | None = None
@@ -96,6 +97,7 @@ class RunOptions:
         if self.max_supersteps is not None:
             check_integer("max_supersteps", self.max_supersteps, 1, 1 << 62)
         check_choice("on_limit", self.on_limit, ("raise", "return"))
+        check_choice("on_waiting", self.on_waiting, ("wait", "return"))
         check_choice("on_missing", self.on_missing, ("error", "create", "drop"))
         if not callable(self.on_failure):
             check_choice("on_failure", self.on_failure, ("raise", "continue"))

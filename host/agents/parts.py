@@ -51,4 +51,10 @@ class ChangedOptions(NamedTuple):
     options: bytes
 
 
-Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage | ChangedOptions
+class Woken(NamedTuple):
+    """The time of a vertex's timer has come before the superstep began."""
+
+    vertex: Id
+
+
+Part = FailedAttempts | Question | Retry | LaterMessage | EarlyMessage | ChangedOptions | Woken

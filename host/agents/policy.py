@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_pregel.errors import AgentError
+from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
@@ -15,7 +15,7 @@ from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, Woken
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
@@ -57,7 +57,7 @@ class AgentPolicy:
         self.wait = transport.wait
         self._begun, self._halted = begun, halted
         self._given_up: list[FailedAttempts] = []
-        self._is_partial = bool(state.failed)
+        self._is_partial, self._has_timers = bool(state.failed), bool(state.timers)
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events = EventQueue(options.observers, partition_options.run_id)
@@ -207,7 +207,9 @@ class AgentPolicy:
         if journal is not None and failure.kind != UNREADABLE:
             journal.add([FailedAttempts(vertex, entry.attempts, failure, again)], urgent=again)
         if again:
-            wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
+            wait = failure.seconds_left()
+            if wait is None:
+                wait = self._partition_options.retry.seconds_before(entry.attempts + 1)
             entry.status, entry.ready = "pending", time.monotonic() + wait
             self._requeue(vertex, entry)
             self._events.add("retry", vertex=vertex, attempt=entry.attempts, seconds=round(wait, 3), text=failure.text)
@@ -260,9 +262,10 @@ class AgentPolicy:
             journal.flush()  # a segment's failures come before its records
         for vertex, reason in reasons.items():
             cause = reason.__cause__ or reason
-            may_retry = self._partition_options.retry.matches(cause)
+            kind = UNREADABLE if isinstance(cause, CodecError) else "request"
+            may_retry = kind != UNREADABLE and self._partition_options.retry.matches(cause)
             traceback = trace_of(cause) if cause is not reason else ""
-            failure = Failure("request", type(reason).__name__, text_of(reason), traceback, may_retry)
+            failure = Failure(kind, type(reason).__name__, text_of(reason), traceback, may_retry)
             self._handle_failure(ledger.refuse(vertex, failure), vertex, journal)
         self._events.notify()
 
@@ -284,7 +287,7 @@ class AgentPolicy:
         after = self._folded
         assert after is not None
         self._folded = None
-        self._is_partial = bool(self.state.failed or after.failed)
+        self._is_partial, self._has_timers = bool(self.state.failed or after.failed), bool(after.timers)
         row = {
             "superstep": reports.step,
             "computed": len(reports.vertices),
@@ -320,6 +323,7 @@ class AgentPolicy:
         if self._stealing is not None:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
+        state.timers = after.timers
         self.ledger = None
 
     def _send_change(self, step: int, change: Change) -> None:
@@ -334,7 +338,9 @@ class AgentPolicy:
             self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
-        """Return the final status: a run that completed without its failed vertices is partial."""
+        """Return the final status: a run waits for its timers, and one without its failed vertices is partial."""
+        if end == "completed" and self._has_timers:
+            return "waiting"
         return "partial" if end == "completed" and self._is_partial else end
 
     # Between two supersteps, or while one is held.
@@ -344,6 +350,10 @@ class AgentPolicy:
         ledger = self.ledger
         if isinstance(part, EarlyMessage):
             self.state.inbox.setdefault(part.target, []).append(part.message)
+            return
+        if isinstance(part, Woken):
+            self.state.wake(part.vertex)
+            self._has_timers = bool(self.state.timers)
             return
         assert ledger is not None
         if isinstance(part, LaterMessage):

@@ -5,6 +5,7 @@ User data are encoded by ``codec``: the master stores and routes them as bytes. 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -62,6 +63,8 @@ class Record(NamedTuple):
     mutations: Sequence[tuple[Any, ...]]
 
 
+WAKE_AT = "wake_at"
+"""The kind of request by which a vertex sets its timer."""
 UNREADABLE = "unreadable"
 """The kind of failures that hold the superstep in any case, and are not recorded: the program, not the vertex, has to
 change, and a resumed run tries again."""
@@ -76,7 +79,9 @@ class Failure(NamedTuple):
         "exception", "data", "request", "timeout", "death", "limit" or "unreadable".
     type, text, traceback : str
     retryable : bool
-        Whether the retry policy allows another attempt.
+        Whether the retry policy or the exception allows another attempt.
+    not_before : float or None
+        When that attempt may begin, in seconds since 1970, if the exception says so.
     """
 
     kind: str
@@ -84,6 +89,11 @@ class Failure(NamedTuple):
     text: str
     traceback: str
     retryable: bool
+    not_before: float | None = None
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the next attempt may begin, if the exception says when."""
+        return None if self.not_before is None else max(0.0, self.not_before - time.time())
 
 
 class Task(NamedTuple):

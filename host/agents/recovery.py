@@ -31,6 +31,7 @@ from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
 
 if TYPE_CHECKING:
+    from gpu_pregel.host.stores.rows import RunRow
     from gpu_pregel.host.stores.saved_run import SavedRun
     from gpu_pregel.host.stores.store import Store
 
@@ -158,8 +159,25 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
         return _read(store, again)
 
 
-def _read(store: Store, saved: SavedRun) -> RecoveredRun:
-    run = saved.run
+def read_held(store: Store, run_id: str) -> Ledger:
+    """Read the recorded part of the superstep after the head of a run: its failures, interrupts and answers."""
+    while True:
+        saved = store.load(run_id)
+        try:
+            segments = list(map(Segment.unpack, saved.held()))
+        except StoreError:
+            if store.run(run_id) == saved.run:
+                raise
+            continue  # it was committed meanwhile
+        ledger = Ledger(saved.run.head + 1, [], {})
+        begun = BegunSuperstep(segments, [(answer.vertex, answer.data) for answer in saved.answers])
+        begun.replay(ledger)
+        begun.give_answers(ledger)
+        return ledger
+
+
+def check_readable(store: Store, run: RunRow) -> None:
+    """Refuse runs of numeric vertices, and those of other versions."""
     if run.kind != "agents":
         raise ArgumentError(f"run {run.id!r} has {run.kind} vertices: resume it with gp.run")
     if run.schema not in READABLE_SCHEMAS:
@@ -168,6 +186,11 @@ def _read(store: Store, saved: SavedRun) -> RecoveredRun:
             f"was written by another version ({run.schema}, not {SCHEMA}): resume it with that version",
             run.id,
         )
+
+
+def _read(store: Store, saved: SavedRun) -> RecoveredRun:
+    run = saved.run
+    check_readable(store, run)
 
     def reading(step: int, read: Callable[[], Any]) -> Any:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from gpu_pregel.errors import CodecError
@@ -94,7 +94,8 @@ class AgentResult:
     vertices : mapping from id to Vertex
     status : str
         "completed" (no vertex is active), "halted" (by the master), "partial" (completed, but some vertices failed),
-        "failed" or "interrupted" (a superstep is held), "max_supersteps" or "stopped".
+        "failed" or "interrupted" (a superstep is held), "max_supersteps", "stopped", "cancelled" or
+        "waiting" (for a timer).
     failed : dict from id to VertexFailure
     superstep : int
         Number of committed supersteps.
@@ -104,6 +105,8 @@ class AgentResult:
         Vertices that wait for an answer. Payloads of types that are not registered in this process are bytes.
     trace : Trace
         One row per superstep.
+    timers : dict from id to float
+        When vertices that have called ``ctx.wake_at`` are to be computed, in seconds since 1970.
     """
 
     vertices: VertexMapping
@@ -113,6 +116,7 @@ class AgentResult:
     aggregates: dict[str, Any]
     interrupts: dict[Any, Any]
     trace: Trace
+    timers: dict[Any, float] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[Any, Any]:

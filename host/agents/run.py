@@ -28,7 +28,8 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         ``compute(ctx)``, an ordinary or ``async`` function, called once for each active vertex in each superstep. See
         :class:`Context` for the order of its messages.
     workers : int, default 0
-        Number of worker processes; 0 computes in this process. Results do not depend on it.
+        Number of worker processes; 0 computes in this process. Idle workers compute vertices that wait in busy ones.
+        Results do not depend on it.
     combiner : str, TopK or callable, optional
         Folds the messages to a vertex into one. Accepts the values of ``Aggregator.combine``.
     aggregators : mapping of str to Aggregator, or to a value of ``Aggregator.combine``
@@ -57,6 +58,9 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         and an error is raised. None is no limit.
     on_limit : {"raise", "return"}
         With "return", the partial result is returned instead.
+    on_waiting : {"wait", "return"}
+        What to do while only timers of ``ctx.wake_at`` are left: wait for the next one, or return with the status
+        "waiting", so that :func:`resume` can continue the run later; it waits for the rest of the time.
     max_concurrency : int, optional
         Maximum number of concurrent attempts of an ``async`` function in each worker; default 64.
     max_message, max_outbox : int, optional

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_pregel.host.agents.codec.differences import changed_value, is_difference
+from gpu_pregel.host.agents.codec.differences import changed_value
+from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
+from gpu_pregel.host.agents.timers import Timers
 
 Records = list[tuple[Id, Record]]
 """The records of completed attempts, in the order of their vertices."""
@@ -30,6 +32,7 @@ class State:
         Vertices that finally failed: superstep, failure and input.
     options : StoredOptions
         The options that change results.
+    timers : Timers
     """
 
     vertices: dict[Id, VertexData]
@@ -38,6 +41,12 @@ class State:
     function: str
     failed: dict[Id, tuple[int, Failure, list[bytes]]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
+    timers: Timers = field(default_factory=dict)
+
+    def wake(self, vertex: Id) -> None:
+        """Make a vertex active whose timer has come."""
+        self.timers.pop(vertex, None)
+        self.inbox.setdefault(vertex, [])
 
     def computed(self, records: Records, failed: Iterable[Id]) -> dict[Id, VertexData]:
         """The vertices that records and failures change."""
@@ -46,7 +55,7 @@ class State:
             old = vertices[vertex]
             value = record.value
             if value is not None:
-                new = changed_value(old.value, value) if is_difference(value) else value
+                new = value if value[0] != DIFFERENCE else changed_value(old.value, value)
                 changed[vertex] = VertexData(new, old.edges, record.halted)
             elif record.halted is not old.halted:
                 changed[vertex] = VertexData(old.value, old.edges, record.halted)

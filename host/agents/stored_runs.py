@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, RunExistsError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
-from gpu_pregel.host.agents.codec import encode, id_key
+from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import (
     Compute,
@@ -15,8 +17,10 @@ from gpu_pregel.host.agents.options import (
     make_options,
     new_run_id,
     show_options,
+    takes_options,
 )
-from gpu_pregel.host.agents.recovery import begin_from_store, read_run
+from gpu_pregel.host.agents.records import VertexData
+from gpu_pregel.host.agents.recovery import begin, begin_from_store, read_run
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -25,6 +29,7 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.run import finish, finish_on_loop
+from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -124,6 +129,54 @@ async def aresume(
     return await finish_on_loop(checked, lambda: _reopen(checked, takeover, answers, retry_failed))
 
 
+@takes_options(RunOptions)
+def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
+    """Run vertices in a store or, if the store has a run with this id, resume that run to its end.
+
+    A program that is started again after a crash, or twice, computes its run once. A run that has ended is not computed
+    again: its result is returned.
+
+    Parameters
+    ----------
+    vertices : iterable of Vertex
+        Not read if the run exists.
+    compute : callable
+        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required.
+
+    Returns
+    -------
+    AgentResult
+
+    Raises
+    ------
+    ClaimedError
+        Another program has the run.
+    StoreError, CheckpointError, AgentsFailedError, SuperstepLimitError, AgentError, ArgumentError
+        As for :func:`run` and :func:`resume`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> for _ in range(2):
+    ...     gp.agents.start_or_resume([gp.agents.Vertex("a", 0)], count, store=store, run_id="tuesday").values
+    {'a': 1}
+    {'a': 1}
+    """
+    checked = make_options("start_or_resume", compute, options)
+    if checked.store is None or checked.run_id is None:
+        raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
+    try:
+        checked.store.run(checked.run_id)
+    except UnknownRunError:
+        with suppress(RunExistsError):  # another program has begun it meanwhile
+            return finish(AgentRun(checked, begin(vertices, checked)))
+    return finish(_reopen(checked, takeover=False))
+
+
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
     """Whether this was the last answer to a vertex, which has continued since."""
     last = store.last_answer(run_id, id_key(vertex))
@@ -188,10 +241,18 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
         aggregates=decode_aggregates(state.aggregates),
         interrupts=decode_interrupts(ledger.interrupts()),
         trace=Trace(found.rows),
+        timers={decode(vertex): when for vertex, when in state.timers.items()},
     )
 
 
-def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -> str:
+def fork(
+    store: Store,
+    run_id: str,
+    superstep: int,
+    new_id: str | None = None,
+    *,
+    values: Mapping[Any, Any] | None = None,
+) -> str:
     """Start a new run from the state of another one after a superstep; :func:`resume` continues it.
 
     The fork has its own keys and random numbers, and does not depend on the other run afterwards.
@@ -203,13 +264,37 @@ def fork(store: Store, run_id: str, superstep: int, new_id: str | None = None) -
     superstep : int
         -1 for the initial vertices.
     new_id : str, optional
+    values : mapping, optional
+        New values of vertices by id, which the fork starts from. These vertices are active in its first superstep even
+        if they had voted to halt.
 
     Returns
     -------
     str
         The id of the new run.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def double(ctx):
+    ...     ctx.value *= 2
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a", 1)], double, store=store, run_id="tuesday").values
+    {'a': 2}
+    >>> new = gp.agents.fork(store, "tuesday", 0, values={"a": 50})
+    >>> gp.agents.resume(store, new, double).values
+    {'a': 100}
     """
     found = read_run(check_store(store), run_id, superstep)
+    if values is not None and not isinstance(values, Mapping):
+        raise ArgumentTypeError(f"values must be a mapping from ids of vertices, not {values!r}")
+    for vertex, value in (values or {}).items():
+        key = id_key(vertex)
+        if key not in found.state.vertices:
+            raise ArgumentError(f"there is no vertex {vertex!r} in run {run_id!r} after superstep {superstep}")
+        edges = found.state.vertices[key].edges
+        found.state.vertices[key] = VertexData(encode(value, name=f"the value of vertex {vertex!r}"), edges)
     new = new_run_id() if new_id is None else new_id
     store.fork(run_id, superstep, new, pack_state(found.state))
     return new

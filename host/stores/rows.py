@@ -8,6 +8,8 @@ from typing import NamedTuple
 DURABILITIES = ("machine", "process")
 MAX_SECONDS = 1_000_000
 """Leases and timeouts are shorter: longer ones would overflow dates and the clocks of databases."""
+ENDED_STATUSES = ("completed", "partial", "halted", "max_supersteps", "cancelled")
+"""The statuses of runs that nobody is expected to continue."""
 KINDS = ("agents", "numeric")
 
 
@@ -88,6 +90,14 @@ class StoredAnswer(NamedTuple):
     """An answer to an interrupt of a vertex; ``number`` counts its interrupts in the superstep from 0."""
 
     vertex: bytes
+    number: int
+    data: bytes
+    time: float
+
+
+class StoredRequest(NamedTuple):
+    """What another program asks of a run."""
+
     number: int
     data: bytes
     time: float

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gpu_pregel.errors import ArgumentError, StoreError
+from gpu_pregel.errors import StoreError, UnknownRunError
 from gpu_pregel.host.stores.blobs import context_of, digest
 from gpu_pregel.host.stores.database import Database
 
@@ -114,9 +114,9 @@ class RunTable:
         return row
 
     def find(self, run_id: str) -> StoredRow:
-        """Return the row of a run, or raise ``ArgumentError`` if it does not exist."""
+        """Return the row of a run, or raise ``UnknownRunError`` if it does not exist."""
         if not isinstance(run_id, str) or not run_id.isprintable() or (row := self.lookup(run_id)) is None:
-            raise ArgumentError(f"no run {run_id!r:.200} in {self._database.name}: store.runs() lists the runs")
+            raise UnknownRunError(f"no run {run_id!r:.200} in {self._database.name}: store.runs() lists the runs")
         return row
 
     def lookup_key(self, key: int) -> StoredRow | None:

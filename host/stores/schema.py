@@ -43,6 +43,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run, step, vertex, number)
         ){strict}""",
     ),
+    (
+        """CREATE TABLE @requests (
+            run {integer} NOT NULL {of_run}, number {integer} NOT NULL, time {real} NOT NULL,
+            seal {blob} NOT NULL, data {blob} NOT NULL,
+            PRIMARY KEY (run, number)
+        ){strict}""",
+    ),
 )
 """Statements that update a store from version k to k + 1; version 0 is empty. Only append: every version is in use."""
 
@@ -135,6 +142,17 @@ class Statements:
         "SELECT step, number, time, seal, data FROM @answers WHERE run = ? AND vertex = ? "
         "ORDER BY step DESC, number DESC LIMIT 1"
     )
+
+    insert_request: str = (
+        "INSERT INTO @requests (run, number, time, seal, data) SELECT key, ?, ?, ?, ? FROM @runs WHERE key = ?"
+    )
+    last_request: str = "SELECT MAX(number) FROM @requests WHERE run = ?"
+    request: str = "SELECT seal FROM @requests WHERE run = ? AND number = ?"
+    requests: str = (
+        "SELECT q.number, q.time, q.seal, q.data FROM @requests AS q JOIN @runs AS r ON r.key = q.run "
+        "WHERE r.id = ? ORDER BY q.number"
+    )
+    delete_requests: str = "DELETE FROM @requests WHERE run = ? AND number <= ?"
 
     # A base replaces everything up to its superstep, but its commit is kept for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"

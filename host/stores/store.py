@@ -6,22 +6,23 @@ once and in order. ``RunReader`` and ``RunTransactions`` implement it over a ``D
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from gpu_pregel.errors import ArgumentError
-from gpu_pregel.host.arguments import check_choice, check_integer, check_seconds, check_text
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.host.arguments import check_choice, check_integer, check_number, check_seconds, check_text
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.reader import RunReader
-from gpu_pregel.host.stores.rows import DURABILITIES, KINDS, MAX_SECONDS, Claim, CommitRow, RunRow, StoredAnswer
+from gpu_pregel.host.stores.request_table import RequestTable
+from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, Claim
+from gpu_pregel.host.stores.run_queries import RunQueries
 from gpu_pregel.host.stores.run_table import new_row
-from gpu_pregel.host.stores.saved_run import SavedRun
 from gpu_pregel.host.stores.transactions import RunTransactions
 
 
-class Store:
+class Store(RunQueries):
     """Runs in a database; ``MemoryStore``, ``SQLiteStore`` and ``PostgresStore`` open one.
 
     Several threads may use a store, one call at a time, and several programs the same file or database. Every method
@@ -34,6 +35,7 @@ class Store:
     name : str
         How errors name the store.
     counts : WriteCounts
+    requests : RequestTable
     """
 
     def __init__(self, database: Database, blob_format: BlobFormat) -> None:
@@ -42,6 +44,7 @@ class Store:
         self._database = database
         self._reader = RunReader(database, blob_format)
         self._transactions = RunTransactions(database, blob_format, self._reader)
+        self.requests = RequestTable(database, blob_format, self._reader.table)
 
     def __enter__(self) -> Self:
         return self
@@ -153,17 +156,22 @@ class Store:
 
     def renew(self, claim: Claim, lease_seconds: float | None = None) -> None:
         """Extend a claim to ``lease_seconds`` from now, by default those of the claim."""
-        seconds = (
-            claim.lease_seconds if lease_seconds is None else check_seconds("lease_seconds", lease_seconds, MAX_SECONDS)
-        )
-        self._transactions.renew(claim, seconds)
+        seconds = claim.lease_seconds if lease_seconds is None else lease_seconds
+        self._transactions.renew(claim, check_seconds("lease_seconds", seconds, MAX_SECONDS))
 
     def release(self, claim: Claim, status: str | None = None) -> None:
         """End a claim so that other programs can claim the run, and optionally set the run's status."""
         self._transactions.release(claim, None if status is None else check_text("status", status))
 
     def flush(
-        self, claim: Claim, step: int, segments: Sequence[Any], status: str | None = None, *, release: bool = False
+        self,
+        claim: Claim,
+        step: int,
+        segments: Sequence[Any],
+        status: str | None = None,
+        *,
+        taken: int | None = None,
+        release: bool = False,
     ) -> None:
         """Store segments of the superstep after the head before it is committed.
 
@@ -175,6 +183,8 @@ class Store:
         segments : sequence of bytes or buffer
         status : str, optional
             New status of the run, such as "failed" for a held superstep.
+        taken : int, optional
+            Also remove the requests to the run up to this number.
         release : bool, default False
             Also release the claim.
 
@@ -184,8 +194,8 @@ class Store:
             Also if the run has another head.
         """
         check_integer("step", step, 0)
-        pieces = as_segments(segments)
-        self._transactions.flush(claim, step, pieces, None if status is None else check_text("status", status), release)
+        checked = None if status is None else check_text("status", status)
+        self._transactions.flush(claim, step, as_segments(segments), checked, taken, release)
 
     def commit(
         self,
@@ -202,8 +212,7 @@ class Store:
     ) -> None:
         """Commit a superstep: the remaining segments, the commit, the new head, and optionally the state as a base.
 
-        If the connection is lost before the database replies, the store finds out whether it committed and repeats the
-        transaction only if not.
+        If the connection is lost before the database replies, the transaction is repeated only if it did not commit.
 
         Parameters
         ----------
@@ -352,40 +361,29 @@ class Store:
         """Delete a run but not its forks; a valid claim raises ``ClaimedError`` unless ``force`` is given."""
         self._transactions.delete(run_id, force)
 
-    # Reading runs
+    def expire(
+        self, older_than: float, *, statuses: Iterable[str] = ENDED_STATUSES, dry_run: bool = False
+    ) -> list[str]:
+        """Delete runs that have ended and have not changed for a time; runs that a program has are kept.
 
-    def runs(self) -> list[RunRow]:
-        """Return all runs, oldest first."""
-        return self._reader.runs()
-
-    def run(self, run_id: str) -> RunRow:
-        """Return one run."""
-        return self._reader.run(run_id)
-
-    def history(self, run_id: str) -> list[CommitRow]:
-        """Return the commits of a run that have not been pruned, oldest first."""
-        return self._reader.history(run_id)
-
-    def answers(self, run_id: str, step: int) -> list[StoredAnswer]:
-        """Return the answers to interrupts of a superstep, ordered by (vertex, number)."""
-        return self._reader.answers(run_id, check_integer("step", step, 0))
-
-    def last_answer(self, run_id: str, vertex: bytes) -> StoredAnswer | None:
-        """Return the latest stored answer to a vertex, given by its encoded id, or None."""
-        return self._reader.last_answer(run_id, vertex)
-
-    def load(self, run_id: str, step: int | None = None) -> SavedRun:
-        """Return a run up to a superstep: the newest base at or before it, and the commits after that base.
+        Each run is deleted by a transaction of its own, which has no effect if the run changes in the meantime.
 
         Parameters
         ----------
-        run_id : str
-        step : int, optional
-            A committed superstep, or -1 for the state before the first; refused with ``ArgumentError`` if it is not
-            stored. By default the last one, with the segments and answers of the held superstep after it.
+        older_than : float
+            Seconds since the last change.
+        statuses : iterable of str
+            Only runs with these; by default "completed", "partial", "halted", "max_supersteps" and "cancelled". Runs
+            that are "stopped", "waiting" or held can be continued, and are deleted only if this lists their status.
+        dry_run : bool, default False
+            Only return the runs that would be deleted.
 
         Returns
         -------
-        SavedRun
+        list of str
+            The ids of these runs, oldest first.
         """
-        return self._reader.load(run_id, None if step is None else check_integer("step", step, -1))
+        seconds = check_number("older_than", older_than, 0)
+        if isinstance(statuses, str):
+            raise ArgumentTypeError(f"statuses must be a list of statuses, not {statuses!r}")
+        return self._transactions.expire(seconds, frozenset(statuses), dry_run)

@@ -7,10 +7,10 @@ time, one of them matches no row, reads it again and finds out why; so does a pr
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError
+from gpu_pregel.errors import ArgumentError, ClaimedError, FencedError, RunExistsError
 from gpu_pregel.host.stores.blobs import Blob, BlobFormat, NamedBlob, context_of, split_blobs
 from gpu_pregel.host.stores.database import Database, Write, WriteOutcome
 from gpu_pregel.host.stores.reader import RunReader
@@ -66,8 +66,14 @@ class RunTransactions:
         self._write(claim, {} if status is None else {"status": status}, lease=_released)
         self._claimed.pop(claim.key, None)
 
-    def flush(self, claim: Claim, step: int, segments: list[Blob], status: str | None, release: bool) -> None:
-        """Write segments of the superstep after the head."""
+    def flush(
+        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: int | None, release: bool
+    ) -> None:
+        """Write segments of the superstep after the head, and remove requests that they answer."""
+
+        def writes(row: StoredRow) -> list[Write]:
+            removed: list[Write] = [] if taken is None else [(self._sql.delete_requests, (row.key, taken))]
+            return [*self._segment_writes(row, step, segments), *removed]
 
         def is_committed(row: StoredRow, attempted: StoredRow) -> bool:
             # Only this claim adds segments, so if they are there, this transaction wrote them.
@@ -77,7 +83,7 @@ class RunTransactions:
         self._write(
             claim,
             {} if status is None else {"status": status},
-            lambda row: self._segment_writes(row, step, segments),
+            writes,
             head=step - 1,
             added=segments,
             lease=_released if release else None,
@@ -180,6 +186,24 @@ class RunTransactions:
             attempt = self._database.next_attempt(attempt)
             row = self._table.lookup(run_id)
 
+    def expire(self, seconds: float, statuses: Collection[str], dry_run: bool) -> list[str]:
+        """Remove old runs; return their ids."""
+        now, expired = self._database.exact_now(), []
+        for row in self._table.rows():
+            if row.status not in statuses or row.lease > now or now - row.changed < seconds:
+                continue
+            if dry_run or self._remove(row):
+                expired.append(row.id)
+        return expired
+
+    def _remove(self, row: StoredRow) -> bool:
+        """Remove a run unless it has changed; return whether it is gone."""
+        outcome, attempt = WriteOutcome.UNKNOWN, 0
+        while outcome is WriteOutcome.UNKNOWN:
+            outcome = self._database.apply(True, (self._sql.delete_run, (row.key, row.checksum)), ())
+            attempt = self._database.next_attempt(attempt)
+        return outcome is WriteOutcome.COMMITTED or not self._table.exists(row.key)
+
     # The row of a run
 
     def _insert(self, row: StoredRow, meta: Blob, blobs: list[NamedBlob], forced: bool) -> None:
@@ -193,7 +217,7 @@ class RunTransactions:
             if found is not None and found.key == row.key:
                 return
             if found is not None:
-                raise ArgumentError(
+                raise RunExistsError(
                     f"run {row.id!r} already exists in {self._database.name}: choose another id, or resume it"
                 )
 

@@ -13,11 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.stores.leases import Lease
 from gpu_pregel.host.superstep.flush_timer import FlushTimer
+
+if TYPE_CHECKING:
+    from gpu_pregel.host.stores.store import Store
 
 FLUSH_AFTER = 0.02
 """Seconds that a part may wait for others."""
@@ -160,6 +163,11 @@ class Journal:
         """Supersteps since the last commit."""
 
     @property
+    def store(self) -> Store:
+        """The store to which it writes."""
+        return self._store
+
+    @property
     def head(self) -> int:
         """The newest superstep in the store; -1 before the first."""
         return self._head
@@ -234,22 +242,25 @@ class Journal:
             self._early.update((id(part), part) for part in new)
             self._parts.extend(new)
 
-    def flush(self, status: str | None = None) -> None:
-        """Write the parts, and the run's status if one is given."""
+    def flush(self, status: str | None = None, taken: int | None = None) -> None:
+        """Write the parts, and the run's status if one is given; remove requests up to the number ``taken``."""
         with self._lock:
             parts = self._parts[:]
-            if parts or status is not None:
+            if parts or status is not None or taken is not None:
                 try:
                     segments = self._format.pack(parts) if parts else []
-                    self._store.flush(self._claim, self._head + 1, segments, status)
+                    self._store.flush(self._claim, self._head + 1, segments, status, taken=taken)
                     self._size_since_base += sum(map(len, segments))
                 except BaseException:
                     self._urgent = True
                     raise
             self._clear(len(parts))
 
-    def record(self, *parts: Any) -> None:
-        """Make parts from outside durable before this returns; they are dropped if they cannot be written."""
+    def record(self, *parts: Any, taken: int | None = None) -> None:
+        """Make parts from outside durable before this returns; they are dropped if they cannot be written.
+
+        ``taken``: the number of the last request to the run that the parts carry out.
+        """
         for part in parts:
             if isinstance(part, Answer):
                 self._store.answer(self._claim.run_id, self._head + 1, *part)
@@ -257,7 +268,7 @@ class Journal:
         with self._lock:
             self.add(others)
             try:
-                self.flush()
+                self.flush(taken=taken)
             except BaseException:
                 del self._parts[len(self._parts) - len(others) :]
                 raise

@@ -14,8 +14,8 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, Journal, PolicyChange
 
 COMMIT, AGAIN = "commit", "again"
-ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped"})
-"""The statuses of a run that has ended."""
+ENDED = frozenset({"completed", "partial", "halted", "max_supersteps", "stopped", "cancelled", "waiting"})
+"""The statuses of a run that has ended, or waits for a time."""
 
 Order = TypeVar("Order")
 Reports = TypeVar("Reports")
@@ -177,25 +177,33 @@ class Master(Generic[Order, Reports, PolicyChange]):
         """End the run at its next commit; may be called from a signal handler or another thread."""
         self._stopping = True
 
-    def receive(self, *parts: Any) -> None:
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the run is to end at its next commit."""
+        return self._stopping
+
+    def receive(self, *parts: Any, taken: int | None = None) -> None:
         """Accept answers, retries or messages from outside, between two calls of :meth:`step`.
 
-        They are durable when this returns. A run that had completed continues if a vertex becomes active.
+        They are durable when this returns, and requests up to the number ``taken`` are removed from the store. A run
+        that had completed continues if a vertex becomes active.
         """
         if self._journal is not None:
-            self._journal.record(*parts)
+            self._journal.record(*parts, taken=taken)
+        if not parts:
+            return
         for part in parts:
             self._policy.receive(part)
         if self.order is None:
             start = self._policy.begin(self.superstep)
             self._active, self._halted = start.active, start.halted
-            if self.status in ("completed", "partial"):
+            if self.status in ("completed", "partial", "waiting"):
                 self.status = "running"
 
-    def end(self) -> None:
+    def end(self, status: str = "stopped") -> None:
         """End the run where it is, between two calls of :meth:`step`; the last commit stands."""
-        if self.status not in ENDED:
-            self._rest("stopped")
+        if self.status not in ENDED - {"waiting"}:
+            self._rest(status)
 
     def close(self) -> None:
         """Release the partitions and the claim on the store."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Aggregator, TopK, Vertex
-from tests.agents import FEW, WITHOUT_WAIT, WORKERS, check, values
+from tests.agents import FEW, MORE_WORKERS, WITHOUT_WAIT, WORKERS, check, values
 
 AGGREGATED: dict[str, tuple[Any, list[Any], list[Any]]] = {
     # Vertices 1 to 3 contribute 10 k and 10 k + 1 in superstep 0, nothing in 1, and k in 2. Per aggregator: the value
@@ -30,7 +30,7 @@ AGGREGATED: dict[str, tuple[Any, list[Any], list[Any]]] = {
 }
 
 
-@WORKERS
+@MORE_WORKERS
 def test_aggregates_of_all_kinds(workers: int) -> None:
     """Each vertex stores what it reads; the master reads the same one superstep earlier."""
     seen: list[dict[str, Any]] = []
@@ -67,7 +67,7 @@ def test_aggregates_of_all_kinds(workers: int) -> None:
     assert result.aggregates == seen[3]
 
 
-@WORKERS
+@MORE_WORKERS
 def test_an_aggregate_starts_from_its_initial_value(workers: int) -> None:
     def compute(ctx: Any) -> None:
         ctx.value = [*ctx.value, ctx.aggregated("found")]

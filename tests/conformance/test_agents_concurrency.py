@@ -9,7 +9,7 @@ from typing import Any
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Vertex
-from tests.agents import ONCE, PROCESSES, WORKERS, one_per_partition, values
+from tests.agents import ONCE, ONE_WORKER, PROCESSES, WORKERS, one_per_partition, values
 
 
 @WORKERS
@@ -54,7 +54,7 @@ def test_ordinary_functions_run_concurrently_in_their_workers(workers: int, tmp_
     values(result, dict.fromkeys(chosen, "met"))
 
 
-@WORKERS
+@ONE_WORKER
 def test_an_exit_in_a_task_of_an_async_function_fails_only_its_vertex(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
@@ -91,7 +91,7 @@ def test_an_exit_in_a_task_of_an_async_function_fails_only_its_vertex(workers: i
     values(result, {name: None if name in kinds else "done" for name in names})
 
 
-@WORKERS
+@ONE_WORKER
 def test_an_attempt_that_ignores_cancellation_is_abandoned_after_a_second(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio

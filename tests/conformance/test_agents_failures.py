@@ -13,10 +13,10 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError
-from tests.agents import FEW, ONCE, PROCESSES, WITHOUT_WAIT, WORKERS, check, leave_mark, marks, values
+from tests.agents import FEW, MORE_WORKERS, ONCE, PROCESSES, WITHOUT_WAIT, WORKERS, check, leave_mark, marks, values
 
 
-@WORKERS
+@MORE_WORKERS
 def test_only_failed_vertices_are_retried_with_the_same_input(workers: int, tmp_path: Path) -> None:
     folder, repaired = tmp_path / "marks", tmp_path
     folder.mkdir()

@@ -10,14 +10,14 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
-from gpu_pregel.errors import AgentsFailedError, ArgumentError, CodecError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
 from gpu_pregel.host.stores.store import Store
 from tests import crashes as crashing
 from tests.agents import logged, result_bytes, rows, state_bytes
 from tests.conformance.agent_programs import COUNTING
-from tests.stores import Open
+from tests.stores import Open, begin
 
 # Past states and forks
 
@@ -117,3 +117,52 @@ def test_unregistered_types_are_named(opened: Open) -> None:
         found.values  # noqa: B018
     with pytest.raises((AgentsFailedError, CodecError), match="a point of this test"):
         gp.agents.resume(opened(), "run", compute, answers={1: None})
+
+
+def test_a_fork_may_edit_values(opened: Open) -> None:
+    def double(ctx: Any) -> None:
+        ctx.value *= 2
+        ctx.vote_to_halt()
+
+    gp.agents.run([Vertex("a", 1, edges=["b"]), Vertex("b", 2)], double, store=opened(), run_id="run")
+    assert gp.agents.fork(opened(), "run", 0, "fork", values={"a": 50}) == "fork"
+    result = gp.agents.resume(opened(), "fork", double)
+    assert (result.values, result.superstep, len(result.vertices["a"].edges)) == ({"a": 100, "b": 4}, 2, 1)
+    assert gp.agents.state_at(opened(), "run").values == {"a": 2, "b": 4}
+    with pytest.raises(ArgumentError, match="no vertex 'c' in run 'run' after superstep 0"):
+        gp.agents.fork(opened(), "run", 0, "other", values={"c": 1})
+    with pytest.raises(CodecError, match="the value of vertex 'a'"):
+        gp.agents.fork(opened(), "run", 0, "other", values={"a": object()})
+    with pytest.raises(ArgumentTypeError, match="values must be a mapping"):
+        gp.agents.fork(opened(), "run", 0, "other", values=["a"])  # type: ignore[arg-type]
+    assert [row.id for row in opened().runs()] == ["run", "fork"]
+
+
+def test_runs_expire_by_age_and_status(opened: Open) -> None:
+    store = opened()
+    for name, status in [("old", "completed"), ("held", "interrupted"), ("gone", "cancelled"), ("new", "completed")]:
+        store.release(begin(store, name), status)
+    begin(store, "claimed", status="completed")
+    claimed = {"old": 0.0, "gone": 0.0}
+    later = store._database.exact_now() + 1000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store._database, "exact_now", lambda: later)
+        patch.setattr(store._database, "now", lambda: later)
+        store.release(store.claim("new", owner="first"), "completed")
+        store.renew(store.claim("claimed", owner="first", takeover=True))
+        assert store.expire(1001) == []
+        assert store.expire(500, dry_run=True) == ["old", "gone"]
+        assert store.expire(500, statuses=["interrupted"], dry_run=True) == ["held"]
+        assert store.expire(500) == list(claimed)
+    assert [row.id for row in opened().runs()] == ["held", "new", "claimed"]
+    with pytest.raises(ArgumentTypeError, match="statuses must be a list"):
+        store.expire(1, statuses="completed")
+
+
+def test_a_run_that_is_claimed_meanwhile_does_not_expire(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.release(begin(store, "run"), "completed")
+    rows = store._transactions._table.rows()
+    store.claim("run", owner="second")
+    monkeypatch.setattr(store._transactions._table, "rows", lambda: rows)
+    assert store.expire(0) == []
+    assert store.run("run").owner == "second"

@@ -11,9 +11,9 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError, ArgumentError, FencedError, StoreError
-from gpu_pregel.host.agents import stored_runs as _stored
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.ledger import Ledger
+from gpu_pregel.host.agents.recovery import begin_from_store
 from tests.agents import FEW, ONCE, logged, result_bytes
 from tests.stores import Open
 
@@ -221,15 +221,13 @@ def test_an_answer_that_another_program_has_given_is_reported(opened: Open, monk
         ctx.value = ctx.interrupt()
         ctx.vote_to_halt()
 
-    reopen = _stored._reopen
-
-    def reopened(*arguments: Any) -> gp.agents.AgentRun:
-        agents = reopen(*arguments)
+    def begun(*arguments: Any, **options: Any) -> Any:
+        recovered = begin_from_store(*arguments, **options)
         opened().answer("run", 0, encode("asks"), 0, encode("yes"))
-        return agents
+        return recovered
 
     gp.agents.run([Vertex("asks")], compute, store=opened(), run_id="run")
-    monkeypatch.setattr(_stored, "_reopen", reopened)
+    monkeypatch.setattr("gpu_pregel.host.agents.stored_runs.begin_from_store", begun)
     with pytest.raises(ArgumentError, match="has an answer"):
         gp.agents.resume(opened(), "run", compute, answers={"asks": "yes"})
     monkeypatch.undo()

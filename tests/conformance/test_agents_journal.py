@@ -128,11 +128,11 @@ def test_records_are_flushed_during_a_superstep(opened: Open, workers: int) -> N
         agents.step()
         flush = store.flush
 
-        def watched(claim: Any, step: int, segments: Any, status: Any = None) -> None:
-            flush(claim, step, segments, status)
+        def watched(claim: Any, step: int, segments: Any, status: Any = None, **options: Any) -> None:
+            flush(claim, step, segments, status, **options)
             flushed.append((time.monotonic(), sum(len(Segment.unpack(one).records) for one in segments)))
 
-        store.flush = watched  # type: ignore[method-assign, assignment]
+        store.flush = watched  # type: ignore[method-assign]
         begin = time.monotonic()
         agents.step()
         del store.flush

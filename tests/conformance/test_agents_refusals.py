@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.host.agents.codec import id_key, place_of_key
+from gpu_pregel.host.agents.codec import types as codec_types
 from tests.agents import FEW, logged, result_bytes, values
 from tests.stores import Open
 
@@ -165,6 +167,40 @@ def test_a_refused_vertex_is_computed_in_another_partition() -> None:
     vertices = [Vertex(slow, ["old"]), Vertex(moved, ["old"])]
     result = gp.agents.run(vertices, compute, workers=2, retry=RetryPolicy(attempts=2, wait=0))
     values(result, {slow: ["old", "seen"], moved: ["old", "seen"]})
+
+
+@dataclass
+class Reading:
+    value: int
+
+
+def test_contributions_of_unregistered_types_hold_the_run(opened: Open) -> None:
+    """Whatever ``on_failure`` is; a program in which they are registered uses them."""
+    asked: list[Any] = []
+
+    def compute(ctx: Any) -> None:
+        if ctx.vertex_id == "asks":
+            asked.append(ctx.interrupt())
+        else:
+            asked.append("contributes")
+            ctx.aggregate("all", Reading(3))
+        ctx.vote_to_halt()
+
+    options: dict[str, Any] = {"compute": compute, "aggregators": {"all": "list"}, "on_failure": "continue"}
+    gp.agents.register(Reading, "a reading")
+    try:
+        gp.agents.run([Vertex("asks"), Vertex("contributes")], **options, store=opened(), run_id="run")
+    finally:
+        codec_types._remove(codec_types.by_name["a reading"])
+    with pytest.raises(AgentsFailedError, match=r"'contributes'.*aggregator 'all' cannot fold .*a reading") as caught:
+        gp.agents.resume(opened(), "run", **options, answers={"asks": 1})
+    assert caught.value.result.failed["contributes"].kind == "unreadable"
+    gp.agents.register(Reading, "a reading")
+    try:
+        result = gp.agents.resume(opened(), "run", **options)
+        assert (result.status, result.aggregates, asked) == ("completed", {"all": [Reading(3)]}, ["contributes", 1])
+    finally:
+        codec_types._remove(codec_types.by_name["a reading"])
 
 
 @FEW

@@ -8,7 +8,7 @@ import pytest
 
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import TopK, Vertex
-from tests.agents import FEW, WITHOUT_WAIT, WORKERS, check, values
+from tests.agents import FEW, MORE_WORKERS, WITHOUT_WAIT, WORKERS, check, values
 
 
 @WORKERS
@@ -74,7 +74,7 @@ def test_active_vertices_are_computed(workers: int) -> None:
     assert [(row["computed"], row["messages"]) for row in result.trace] == [(2, 1), (2, 2), (3, 0), (2, 1), (1, 0)]
 
 
-@WORKERS
+@MORE_WORKERS
 def test_messages_are_ordered_by_sender_and_sequence(workers: int) -> None:
     def compute(ctx: Any) -> None:
         if ctx.superstep == 0 and ctx.vertex_id != "sink":
@@ -190,7 +190,7 @@ def test_logical_combiners(workers: int) -> None:
     values(some, {0: [True], 1: [False], 2: [True], 3: None})
 
 
-@WORKERS
+@MORE_WORKERS
 def test_keys_and_random_numbers_depend_on_the_vertex(workers: int) -> None:
     """They are equal in every attempt, and differ between vertices, supersteps and runs."""
 

@@ -15,8 +15,8 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ProgramError, VertexError
 from gpu_pregel.host.programs.run import ProgramResult
-from tests.devices import PROGRAM_NAMES, is_emulated, on, threads_of
-from tests.programs import CONTEXTS, DISTANCES, LABELS, PAIRS, RANKS
+from tests.devices import LONG, PROGRAM_NAMES, is_emulated, on, threads_of
+from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, LABELS, PAIRS, RANKS
 
 TABLE = np.arange(3)
 CHECKED: list[dict[str, Any]] = [
@@ -72,12 +72,23 @@ def failure(run: Callable[[], Any]) -> VertexError:
     return caught.value
 
 
+FAULTS = {
+    **{f"index {role}": ("IndexError", role, function) for role, function in INDEX.items()},
+    **{f"division {role}": ("ZeroDivisionError", role, function) for role, function in DIVISION.items()},
+}
+# The causes alternate, so that each role and each cause is compiled.
+_COMPILED = {"index init", "index message", "index receives"}
+_COMPILED |= {"division initially_active", "division apply", "division active"}
+
+
 @pytest.mark.parametrize(
-    ("cause", "role", "function"),
-    [("IndexError", *one) for one in INDEX.items()] + [("ZeroDivisionError", *one) for one in DIVISION.items()],
-    ids=[f"{cause} {role}" for cause, faults in (("index", INDEX), ("division", DIVISION)) for role in faults],
+    ("way", "cause", "role", "function"),
+    [
+        pytest.param(way, *fault, id=f"{way['device']}-{name}", marks=() if quick else LONG)
+        for name, fault in FAULTS.items()
+        for way, quick in zip(CHECKED, (True, name in _COMPILED), strict=True)
+    ],
 )
-@WAYS
 def test_a_fault_is_reported_with_its_line_and_vertex(
     way: dict[str, Any], cause: str, role: str, function: Callable[..., Any]
 ) -> None:
@@ -202,7 +213,16 @@ def test_numpy_scalars_overflow_in_python_too() -> None:
     assert "overflow encountered in scalar multiply" in str(error)
 
 
-@pytest.mark.parametrize("tried", [DISTANCES, RANKS, PAIRS, CONTEXTS], ids=["distances", "ranks", "pairs", "contexts"])
+@pytest.mark.parametrize(
+    "tried",
+    [
+        pytest.param(DISTANCES, id="distances", marks=LONG),
+        pytest.param(RANKS, id="ranks"),
+        pytest.param(PAIRS, id="pairs"),
+        pytest.param(CONTEXTS, id="contexts", marks=LONG),
+        pytest.param(CONTEXTS_PER_EDGE, id="contexts per edge"),
+    ],
+)
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_programs_without_faults_give_the_same_result_with_checks(tried: gp.VertexProgram, partitions: int) -> None:
     graph = gp.grid(16)

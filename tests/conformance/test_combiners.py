@@ -51,10 +51,10 @@ ONE_WAY = {
 COMPILED = [
     *((combine, np.int32) for combine in ("min", "sum", "or", "and", "xor")),
     *((combine, np.float32) for combine in ("max", "sum", "negated sum")),
-    *[("min", np.bool_), ("and", np.bool_), ("sum", np.int8), ("xor", np.uint8), ("min", np.int16), ("sum", np.uint16)],
-    *[("min", np.uint32), ("min", np.int64), ("sum", np.uint64), ("min", np.float64)],
+    *[("min", np.bool_), ("sum", np.int8), ("min", np.int16), ("sum", np.uint16)],
+    *[("sum", np.uint64), ("min", np.float64)],
 ]
-"""Pairs tried by default where compiling takes long."""
+"""Pairs tried by default where compiling takes long; other tests have minima of uint32 and int64 on every device."""
 CHAINS = [
     *[("min", np.int32), ("and", np.int32), ("xor", np.int32), ("sum", np.float32), ("negated sum", np.float32)],
     *[("sum", np.int8), ("min", np.bool_), ("sum", np.uint64), ("min", np.float64)],

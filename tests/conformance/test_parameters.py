@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpu_pregel as gp
-from tests.devices import PROGRAM_DEVICES, is_slow, on, ways
+from tests.devices import LONG, PROGRAM_DEVICES, is_slow, on, ways
 from tests.programs import LABELS, SUMS
 
 HOPS = gp.VertexProgram(
@@ -160,9 +160,9 @@ def test_named_fields_equal_those_without_names(graph: gp.Graph, device: str, wa
 
 
 # combiner, message of vertex 0, message of vertex 1, what vertex 2 receives
-NAMED_COMBINERS: list[tuple[Any, Any, Any, Any]] = [
+NAMED_COMBINERS: list[Any] = [
     ("min", (1, 5.0), (1, 2.5), (1, 2.5)),
-    ("max", (1, 5.0), (2, 2.5), (2, 2.5)),
+    pytest.param("max", (1, 5.0), (2, 2.5), (2, 2.5), marks=LONG),
     ("sum", (1, 5.0), (2, 2.5), (3, 7.5)),
     (gp.Combiner(lambda a, b: (a.k + b.k, max(a.x, b.x)), (0, -np.inf)), (1, 5.0), (2, 2.5), (3, 5.0)),
 ]

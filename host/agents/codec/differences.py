@@ -6,18 +6,21 @@ that it is never taken for a value. It describes bytes, and so applies to values
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 from gpu_pregel.errors import CodecError
-from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.codec.format import DIFFERENCE, VERSION
+from gpu_pregel.host.agents.codec.format import DIFFERENCE
 
 Edit = tuple[int, int, bytes]
 """Replace the bytes from ``start`` to ``end`` of the old value; edits are in order and do not overlap."""
 
-_VERSION, _VALUE_VERSION = bytes((DIFFERENCE,)), bytes((VERSION,))
+_HEAD = struct.Struct("<BQQ")
+"""The version byte, the size of the old value, and the number of edits; then their numbers, then their bytes."""
+LARGE = 1 << 14
+"""Smaller values are always bytes: to decode and encode them takes less time than to find out what has changed."""
 _MAX_PIECES = 64
 _MIN_MATCH = 32
 """Shorter runs of equal bytes between two replaced ranges are replaced together with them."""
@@ -138,14 +141,11 @@ def _common_suffix(old: bytes, new: bytes) -> int:
     return low
 
 
-def pack_difference(size: int, edits: Iterable[Edit]) -> bytes:
+def pack_difference(size: int, edits: Sequence[Edit]) -> bytes:
     """Encode edits of a value of ``size`` bytes."""
-    return _VERSION + encode((size, *(part for edit in edits for part in edit)))[1:]
-
-
-def is_difference(data: bytes) -> bool:
-    """Whether data are a difference, not a value."""
-    return data[0] == DIFFERENCE
+    numbers = [n for start, end, new in edits for n in (start, end, len(new))]
+    head = struct.pack(f"<BQQ{len(numbers)}Q", DIFFERENCE, size, len(edits), *numbers)
+    return b"".join((head, *[new for _, _, new in edits]))
 
 
 def changed_value(old: EncodedValue, data: bytes) -> EncodedValue:
@@ -156,17 +156,28 @@ def changed_value(old: EncodedValue, data: bytes) -> EncodedValue:
     CodecError
         The data are the difference from another value, or damaged.
     """
-    if not data.startswith(_VERSION):
+    if data[0] != DIFFERENCE:
         return data
+    global _latest
+    latest, before, after = _latest
+    if latest is data and before is old:
+        return after
     size, edits = _read(data)
     if size != len(old):
         raise CodecError(f"is the difference from a value of {size:,} bytes, not {len(old):,}", "value")
-    return (PiecedValue([old]) if isinstance(old, bytes) else old).edited(edits)
+    pieced = (PiecedValue([old]) if isinstance(old, bytes) else old).edited(edits)
+    new = bytes(pieced) if len(pieced) < LARGE else pieced
+    _latest = data, old, new
+    return new
+
+
+_latest: tuple[bytes, EncodedValue, EncodedValue] = b"", b"", b""
+"""The latest difference, and the values before and after: without workers, the master asks for it again."""
 
 
 def changed_size(data: bytes) -> int:
     """Return the size of the new value, given that value or the difference from the old one."""
-    if not data.startswith(_VERSION):
+    if data[0] != DIFFERENCE:
         return len(data)
     size, edits = _read(data)
     return size + sum(len(new) - (end - start) for start, end, new in edits)
@@ -174,15 +185,24 @@ def changed_size(data: bytes) -> int:
 
 def _read(data: bytes) -> tuple[int, list[Edit]]:
     """Decode the size of the old value, and the edits."""
-    parts = decode(_VALUE_VERSION + data[1:], name="difference")
-    is_valid = type(parts) is tuple and len(parts) % 3 == 1 and type(parts[0]) is int
-    edits = list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True)) if is_valid else []
-    position = 0
-    for edit in edits:
-        is_valid &= tuple(map(type, edit)) == (int, int, bytes) and position <= edit[0] <= edit[1] <= parts[0]
-        if not is_valid:
-            break
-        position = edit[1]
-    if not is_valid:
-        raise CodecError("is damaged: its edits are not in order", "difference")
-    return parts[0], edits
+    try:
+        _, size, count = _HEAD.unpack_from(data)
+        if count > len(data):
+            raise _damage()
+        numbers = struct.unpack_from(f"<{3 * count}Q", data, _HEAD.size)
+    except struct.error:
+        raise _damage() from None
+    edits: list[Edit] = []
+    position, at = 0, _HEAD.size + 24 * count
+    for start, end, length in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+        if not position <= start <= end <= size:
+            raise _damage()
+        edits.append((start, end, data[at : at + length]))
+        position, at = end, at + length
+    if at != len(data):
+        raise _damage()
+    return size, edits
+
+
+def _damage() -> CodecError:
+    return CodecError("is damaged: its edits are not in order, or too short", "difference")

@@ -1,6 +1,6 @@
 """Fingerprints of values, and the proof that no other code holds a reference to a part of a value.
 
-A fingerprint is a pickle in which the longer strings of the value are named by identity, as they cannot change. It is
+A fingerprint is a pickle in which the strings of the value are named by identity, as they cannot change. It is
 several times as fast as an encoding, and two equal fingerprints of one ``Fingerprinter`` prove equal encodings: they
 contain all types, the order of keys, and every value that is not named. They are never unpickled.
 """
@@ -20,8 +20,6 @@ from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec.encoder import writers
 from gpu_pregel.host.agents.codec.types import plain_type
 
-_MIN_NAMED = 16
-"""Strings of at most this length are part of the fingerprint; keys of dicts, which repeat, are always named."""
 _ATOM, _CONTAINER, _UNKNOWN = range(3)
 
 
@@ -35,7 +33,7 @@ class Fingerprinter(pickle.Pickler):
     Attributes
     ----------
     named_size : int
-        Length of all strings that are named; they stay alive as long as the object.
+        Encoded bytes of all strings that are named; they stay alive as long as the object.
     """
 
     def __init__(self) -> None:
@@ -60,10 +58,11 @@ class Fingerprinter(pickle.Pickler):
         return _encoded, ((encode(x),) if kind is None else (kind.head, kind.state(x)))
 
     def name_strings(self, items: Iterable[Any]) -> None:
-        """Name the longer strings in ``items``, which have been encoded or are about to be."""
+        """Name the strings in ``items``, which have been encoded or are about to be."""
         leaves: list[Any] = []
         self._collect(items, leaves)
-        self._name(leaves)
+        if leaves:
+            self._name(leaves)
 
     def _collect(self, items: Iterable[Any], leaves: list[Any]) -> None:
         """Append the strings that have no name yet."""
@@ -71,18 +70,15 @@ class Fingerprinter(pickle.Pickler):
         for x in items:
             kind = type(x)
             if kind is str or kind is bytes:
-                if len(x) > _MIN_NAMED and id(x) not in named:
+                if id(x) not in named:
                     named.add(id(x))
                     leaves.append(x)
-                    self.named_size += len(x)
-            elif kind is dict:
-                for key in x:
-                    if type(key) is str and id(key) not in named:
-                        named.add(id(key))
-                        leaves.append(key)
-                self._collect(x.values(), leaves)
+                    self.named_size += len(x) + 2
             elif kind is list or kind is tuple:
                 self._collect(x, leaves)
+            elif kind is dict:
+                self._collect(x, leaves)
+                self._collect(x.values(), leaves)
             elif (known := plain_type(kind)) is not None:
                 self._collect(known.values(x), leaves)
 
@@ -165,12 +161,18 @@ def are_private(items: Iterable[Any], holders: int = 1, *, parts: bool = True) -
         types = set(map(type, level))
         if any(_kinds[cls] == _UNKNOWN for cls in types) or not are_flat_private(level, holders):
             return False
-        if not types <= _WITHOUT_WEAK_REFERENCES and any(map(getweakrefcount, level)):
+        if not types <= _WITHOUT_WEAK_REFERENCES and not _are_only_objects(level):
             return False
         if not parts:
             break
         level, holders = _mutable(gc.get_referents(*level)), 1
     return True
+
+
+def _are_only_objects(items: list[Any]) -> bool:
+    """Whether there are neither weak references to objects nor references to their dicts."""
+    dicts = [x.__dict__ for x in items if hasattr(x, "__dict__")]
+    return not any(map(getweakrefcount, items)) and are_flat_private(dicts)
 
 
 def _mutable(items: Iterable[Any]) -> list[Any]:

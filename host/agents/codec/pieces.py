@@ -1,76 +1,61 @@
-"""A value that stays decoded, and its encoding in pieces; after the value has changed, only what changed is encoded.
-
-A tree has a branch for each large container and, between these, groups of consecutive items. A group whose fingerprint
-is the same as before is neither encoded nor copied.
-"""
+"""The parts of a value's encoding: groups of consecutive items, and branches for large containers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gpu_pregel.host.agents.codec.differences import Edit, find_edits
-from gpu_pregel.host.agents.codec.encoder import Output, tag_and_length, without_tags, write_items, write_key_block
-from gpu_pregel.host.agents.codec.fingerprints import (
-    Fingerprinter,
-    are_flat,
-    are_flat_private,
-    are_immutable,
-    are_private,
-)
-from gpu_pregel.host.agents.codec.format import LIST, MAX_DEPTH, MIN_UNTAGGED, TUPLE, VERSION
-from gpu_pregel.host.agents.codec.types import plain_type
+from gpu_pregel.host.agents.codec.fingerprints import are_flat, are_immutable
 
-_BRANCH_SIZE, _WIDE = 1 << 14, 64
-"""Minimum bytes of a branch, except for the root, and minimum items of a container in it."""
-_GROUP_SIZE, _GROUP_ITEMS = 1 << 17, 256
+GROUP_SIZE, GROUP_ITEMS = 1 << 17, 256
 """Bytes and items from which a group is full."""
-_MANY_PARTS = 16
-_IMMUTABLE, _FLAT, _NESTED = range(3)
-_SEQUENCES: dict[type, int] = {list: LIST, tuple: TUPLE}
+IMMUTABLE, FLAT, NESTED = range(3)
 
 
-class OtherStructureError(Exception):
-    """A container cannot have a branch, or no longer the one that it had."""
+def mutability(items: Sequence[Any]) -> int:
+    """Return whether items are immutable, or containers of immutable values, or other."""
+    return FLAT if are_flat(items) else IMMUTABLE if are_immutable(items) else NESTED
 
 
-class _Group:
+class Group:
     """Consecutive items of a container: their number, bytes, fingerprint, identities, and whether they are mutable."""
 
-    __slots__ = ("count", "data", "fingerprint", "ids", "mutability", "size")
+    __slots__ = ("_data", "count", "fingerprint", "ids", "mutability", "size")
 
-    def __init__(self, items: Sequence[Any], data: bytes, fingerprint: bytes) -> None:
-        self.count, self.size, self.data, self.fingerprint = len(items), len(data), data, fingerprint
-        self.ids = tuple(map(id, items))
-        self.mutability = _NESTED
-        if are_flat(items):
-            self.mutability = _FLAT
-        elif are_immutable(items):
-            self.mutability = _IMMUTABLE
+    def __init__(self, items: Sequence[Any], data: list[bytes], fingerprint: bytes) -> None:
+        self.count, self.size, self.fingerprint = len(items), sum(map(len, data)), fingerprint
+        self.ids, self.mutability = tuple(map(id, items)), mutability(items)
+        self._data = data
 
-    def pieces(self) -> Iterator[bytes]:
+    def append(self, items: Sequence[Any], data: bytes, fingerprint: bytes) -> None:
+        """Append items; the fingerprint is that of all items."""
+        self.count += len(items)
+        self.size += len(data)
+        self.fingerprint = fingerprint
+        self.ids += tuple(map(id, items))
+        if self.mutability != mutability(items):
+            self.mutability = NESTED
+        self._data.append(data)
+
+    def pieces(self) -> Iterable[bytes]:
         """Return the encoded pieces."""
-        yield self.data
+        return self._data
 
 
-class _Branch:
+class Branch:
     """A container: its type, the bytes before its items, the fingerprint of its keys, and its groups and branches."""
 
-    __slots__ = ("head", "id", "keys", "parts", "size", "type")
+    __slots__ = ("head", "ids", "keys", "parts", "size", "type")
     count = 1
 
     def __init__(self, x: Any) -> None:
         self.type = type(x)
         self.size = 0
 
-    def set(self, x: Any, head: bytes, keys: bytes, parts: list[_Group | _Branch]) -> None:
+    def set(self, x: Any, head: bytes, keys: bytes, parts: list[Group | Branch]) -> None:
         """Describe a container, the same one or another of its type."""
-        self.id, self.head, self.keys, self.parts = id(x), head, keys, parts
+        self.ids, self.head, self.keys, self.parts = (id(x),), head, keys, parts
         self.size = len(head) + sum([part.size for part in parts])
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return (self.id,)
 
     def pieces(self) -> Iterator[bytes]:
         """Return the encoded pieces."""
@@ -79,267 +64,10 @@ class _Branch:
             yield from part.pieces()
 
 
-_Part = _Group | _Branch
+Part = Group | Branch
 
 
-def _items_of(x: Any) -> tuple[Sequence[Any], int]:
-    """Return the encoded items of a container in order, and the number of lists besides it that hold them."""
-    kind = type(x)
-    if kind in _SEQUENCES:
-        return x, 0
-    if kind is dict:
-        return list(x.values()), 1
-    known = plain_type(kind)
-    if known is None:
-        raise OtherStructureError
-    return known.values(x), 1
-
-
-def _is_wide(x: Any) -> bool:
-    """Whether a container, or one inside it, has so many items that it may need a branch."""
-    kind = type(x)
-    if kind is list or kind is tuple or kind is dict:
-        return len(x) >= _WIDE or any(map(_is_wide, x.values() if kind is dict else x))
-    known = plain_type(kind)
-    return known is not None and any(map(_is_wide, known.values(x)))
-
-
-class PieceTree:
-    """The tree of a value.
-
-    Attributes
-    ----------
-    edits : list of Edit
-        The changes of the encoding by the last update.
-    is_private : bool
-        Whether no other code can modify the value after the last update.
-    """
-
-    def __init__(self, holder: list[Any]) -> None:
-        """Encode the value that is the only item of ``holder``."""
-        self.edits: list[Edit] = []
-        self.is_private = are_private(holder, 0)
-        self._fingerprinter = Fingerprinter()
-        self._fingerprinter.name_strings(holder)
-        self._containers: list[Any] = []
-        self._root = self._grow(holder[0], MAX_DEPTH)
-
-    def encoded(self) -> bytes:
-        """Return the encoded value."""
-        return b"".join((bytes((VERSION,)), *self._root.pieces()))
-
-    def update(self, holder: list[Any]) -> None:
-        """Encode what has changed in the value that is the only item of ``holder``."""
-        self.edits.clear()
-        self.is_private = True
-        self._visit(self._root, holder[0], MAX_DEPTH, 1)
-        containers, self._containers = self._containers, []
-        self.is_private &= are_private(containers, parts=False)
-
-    @property
-    def is_worn(self) -> bool:
-        """Whether the tree keeps more strings of former values than the value itself has."""
-        return self._fingerprinter.named_size > 2 * self._root.size + _BRANCH_SIZE
-
-    # Growing: the encoding of new items.
-
-    def _grow(self, x: Any, depth: int) -> _Branch:
-        """Return a branch for a container."""
-        items, _ = _items_of(x)
-        branch = _Branch(x)
-        branch.set(x, *self._head(x, depth), self._parts(items, depth))
-        return branch
-
-    def _head(self, x: Any, depth: int) -> tuple[bytes, bytes]:
-        """Return the bytes of a container before its items, and the fingerprint of its keys."""
-        kind = type(x)
-        if kind is dict:
-            fingerprint = self._fingerprinter.fingerprint(tuple(x))
-            return write_key_block(tuple(x), Output(), depth), fingerprint
-        if kind not in _SEQUENCES:
-            known = plain_type(kind)
-            assert known is not None
-            return known.head, b""
-        n = len(x)
-        if n >= MIN_UNTAGGED and type(x[0]) in (int, float) and without_tags(x) is not None:
-            raise OtherStructureError
-        return tag_and_length(_SEQUENCES[kind], n), b""
-
-    def _parts(self, items: Sequence[Any], depth: int) -> list[_Part]:
-        """Encode consecutive items of a container, whose strings have names."""
-        parts: list[_Part] = []
-        out = Output()
-        first = size = 0
-        for k, x in enumerate(items):
-            branch = self._branch(x, depth - 1) if depth > 1 and _is_wide(x) else None
-            if out and (branch or k - first == _GROUP_ITEMS or size >= _GROUP_SIZE):
-                parts.append(self._group(items[first:k], b"".join(out)))
-                first, size, out = k, 0, Output()
-            if branch is None:
-                start = len(out)
-                write_items((x,), out, depth)
-                size += sum(map(len, out[start:]))
-            else:
-                parts.append(branch)
-                first = k + 1
-        if out:
-            parts.append(self._group(items[first:], b"".join(out)))
-        return parts
-
-    def _branch(self, x: Any, depth: int) -> _Branch | None:
-        """Return a branch for an item if it is large enough."""
-        try:
-            branch = self._grow(x, depth)
-        except OtherStructureError:
-            return None
-        return branch if branch.size >= _BRANCH_SIZE else None
-
-    def _group(self, items: Sequence[Any], data: bytes) -> _Group:
-        return _Group(items, data, self._fingerprinter.fingerprint(items))
-
-    # Visiting: the encoding of what has changed.
-
-    def _visit(self, branch: _Branch, x: Any, depth: int, position: int) -> None:
-        """Update a branch that begins at a position of the old encoding."""
-        if type(x) is not branch.type:
-            raise OtherStructureError
-        items, holders = _items_of(x)
-        if branch.type is not dict:
-            head, keys = self._head(x, depth)
-        elif self._fingerprinter.fingerprint(tuple(x)) == branch.keys:
-            head, keys = branch.head, branch.keys
-        else:
-            head, keys = self._head(x, depth)
-        self._containers += [x, x.__dict__] if hasattr(x, "__dict__") else [x]
-        if head != branch.head:
-            self._edit(position, branch.head, head)
-        cursor = _Cursor(branch.parts, items, holders + 1, depth, position + len(branch.head))
-        while cursor.index < len(cursor.old) and cursor.done < len(items):
-            if not (self._keep(cursor) or self._enter(cursor) or self._skip(cursor) or self._replace(cursor)):
-                break
-        self._finish(cursor)
-        if len(cursor.parts) > _MANY_PARTS and _are_small(cursor.parts):
-            cursor.parts = self._merged(cursor)
-        branch.set(x, head, keys, cursor.parts)
-
-    def _edit(self, position: int, old: bytes, new: bytes) -> None:
-        self.edits += [(position + start, position + end, data) for start, end, data in find_edits(old, new)]
-
-    def _encode(self, cursor: _Cursor, end: int) -> list[_Part]:
-        """Encode the items up to ``end``, which are new or have changed."""
-        items = cursor.items[cursor.done : end]
-        self.is_private = self.is_private and are_private(items, cursor.holders)
-        self._fingerprinter.name_strings(items)
-        return self._parts(items, cursor.depth)
-
-    def _keep(self, cursor: _Cursor) -> bool:
-        """Keep a group whose items have not changed."""
-        part = cursor.old[cursor.index]
-        if type(part) is not _Group or not self._is_same(part, cursor, cursor.done):
-            return False
-        cursor.advance([part], 1, part.count, part.size)
-        return True
-
-    def _is_same(self, group: _Group, cursor: _Cursor, start: int) -> bool:
-        """Whether the items from ``start`` on are those of a group."""
-        items = cursor.items[start : start + group.count]
-        if self.is_private and group.mutability == _FLAT:
-            self.is_private = are_flat_private(items, cursor.holders)
-        elif self.is_private and group.mutability == _NESTED:
-            self.is_private = are_private(items, cursor.holders)
-        if len(items) < group.count or self._fingerprinter.fingerprint(items) != group.fingerprint:
-            return False
-        if group.ids[0] != id(items[0]):
-            group.ids = tuple(map(id, items))
-        return True
-
-    def _enter(self, cursor: _Cursor, *, same: bool = True) -> bool:
-        """Update a branch, by default only if it belongs to the same container as before."""
-        branch, x = cursor.old[cursor.index], cursor.items[cursor.done]
-        if type(branch) is not _Branch or type(x) is not branch.type or (same and id(x) != branch.id):
-            return False
-        size = branch.size
-        try:
-            self._visit(branch, x, cursor.depth - 1, cursor.position)
-        except OtherStructureError:
-            return False
-        cursor.advance([branch], 1, 1, size)
-        return True
-
-    def _skip(self, cursor: _Cursor) -> bool:
-        """Skip parts, and the first items of a group, that have been removed before the next item."""
-        k, sought = cursor.index, id(cursor.items[cursor.done])
-        found = next((n for n in range(k, len(cursor.old)) if sought in cursor.old[n].ids), None)
-        if found is None:
-            return False
-        part = cursor.old[found]
-        removed = part.ids.index(sought)
-        if not removed:
-            if found == k:
-                return False
-            size = sum([one.size for one in cursor.old[k:found]])
-            self.edits.append((cursor.position, cursor.position + size, b""))
-            cursor.advance([], found - k, 0, size)
-            return True
-        data = cursor.data(k, found + 1)
-        new = self._encode(cursor, cursor.done + part.count - removed)
-        self._edit(cursor.position, data, _joined(new))
-        cursor.advance(new, found + 1 - k, min(part.count - removed, len(cursor.items) - cursor.done), len(data))
-        return True
-
-    def _replace(self, cursor: _Cursor) -> bool:
-        """Update a branch of another container; or, if no items were added or removed, encode those of a group."""
-        if self._enter(cursor, same=False):
-            return True
-        if sum([part.count for part in cursor.old[cursor.index :]]) != len(cursor.items) - cursor.done:
-            return False
-        part = cursor.old[cursor.index]
-        new = self._encode(cursor, cursor.done + part.count)
-        self._edit(cursor.position, cursor.data(cursor.index, cursor.index + 1), _joined(new))
-        cursor.advance(new, 1, part.count, part.size)
-        return True
-
-    def _finish(self, cursor: _Cursor) -> None:
-        """Match the last groups from the end, and encode the items before them."""
-        first, start, last, end = cursor.index, cursor.done, len(cursor.old), len(cursor.items)
-        while last > first and end > start:
-            part = cursor.old[last - 1]
-            if type(part) is not _Group or end - part.count < start:
-                break
-            if not self._is_same(part, cursor, end - part.count):
-                break
-            last, end = last - 1, end - part.count
-        data = cursor.data(first, last)
-        new = self._encode(cursor, end) if end > start else []
-        self._edit(cursor.position, data, _joined(new))
-        if new and (run := [*cursor.parts[-1:], new[0]]) and _fits(run):
-            count = sum([part.count for part in run])
-            done = start + new[0].count
-            new[0] = self._group(cursor.items[done - count : done], _joined(run))
-            del cursor.parts[-1:]
-        cursor.parts += [*new, *cursor.old[last:]]
-
-    def _merged(self, cursor: _Cursor) -> list[_Part]:
-        """Merge small neighbouring groups."""
-        runs: list[list[_Part]] = []
-        for part in cursor.parts:
-            run = [*runs[-1], part] if runs else []
-            if _fits(run):
-                runs[-1] = run
-            else:
-                runs.append([part])
-        parts: list[_Part] = []
-        done = 0
-        for run in runs:
-            count = sum([part.count for part in run])
-            if len(run) > 1:
-                run = [self._group(cursor.items[done : done + count], _joined(run))]
-            parts += run
-            done += count
-        return parts
-
-
-class _Cursor:
+class Cursor:
     """The items of a container beside the parts of its branch.
 
     Attributes
@@ -356,12 +84,12 @@ class _Cursor:
 
     __slots__ = ("depth", "done", "holders", "index", "items", "old", "parts", "position")
 
-    def __init__(self, old: list[_Part], items: Sequence[Any], holders: int, depth: int, position: int) -> None:
+    def __init__(self, old: list[Part], items: Sequence[Any], holders: int, depth: int, position: int) -> None:
         self.old, self.items, self.holders, self.depth, self.position = old, items, holders, depth, position
         self.index = self.done = 0
-        self.parts: list[_Part] = []
+        self.parts: list[Part] = []
 
-    def advance(self, new: list[_Part], parts: int, items: int, size: int) -> None:
+    def advance(self, new: list[Part], parts: int, items: int, size: int) -> None:
         """Move past old parts of ``size`` bytes and items, which ``new`` has."""
         self.parts += new
         self.index += parts
@@ -370,22 +98,33 @@ class _Cursor:
 
     def data(self, first: int, last: int) -> bytes:
         """Return the bytes of some old parts."""
-        return _joined(self.old[first:last])
+        return joined(self.old[first:last])
 
 
-def _joined(parts: Iterable[_Part]) -> bytes:
+def joined(parts: Iterable[Part]) -> bytes:
+    """Return the bytes of parts."""
     return b"".join([piece for part in parts for piece in part.pieces()])
 
 
-def _are_small(parts: Sequence[_Part]) -> bool:
+def are_small(parts: Sequence[Part]) -> bool:
     """Whether most parts are small, after many items have been added or removed one by one."""
-    return 4 * sum([part.size for part in parts]) < len(parts) * _GROUP_SIZE and (
-        4 * sum([part.count for part in parts]) < len(parts) * _GROUP_ITEMS
+    return 4 * sum([part.size for part in parts]) < len(parts) * GROUP_SIZE and (
+        4 * sum([part.count for part in parts]) < len(parts) * GROUP_ITEMS
     )
 
 
-def _fits(run: Sequence[_Part]) -> bool:
-    """Whether several groups can be merged."""
-    if len(run) < 2 or any(type(part) is not _Group for part in run):
+def mergeable_runs(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Divide parts into runs of neighbouring groups that fit into one."""
+    run: list[Part] = []
+    for part in parts:
+        if run and not _fit([*run, part]):
+            yield run
+            run = []
+        run.append(part)
+    yield run
+
+
+def _fit(run: Sequence[Part]) -> bool:
+    if any(type(part) is not Group for part in run):
         return False
-    return sum([part.count for part in run]) <= _GROUP_ITEMS and sum([part.size for part in run]) <= _GROUP_SIZE
+    return sum([part.count for part in run]) <= GROUP_ITEMS and sum([part.size for part in run]) <= GROUP_SIZE

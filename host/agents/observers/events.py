@@ -19,8 +19,8 @@ class Event:
     ----------
     kind : str
         "superstep" (one starts or continues), "attempt" (one has ended), "retry", "failure", "interrupt", "death" (of a
-        worker), "commit" (with the row of the trace), "hold" (of the superstep) or "end" (of the run, or of
-        its ``with`` block).
+        worker), "undeliverable" (a message from another program), "commit" (with the row of the trace), "hold" (of
+        the superstep) or "end" (of the run, or of its ``with`` block).
     superstep : int
     vertex : id, optional
     attempt : int, optional
@@ -73,6 +73,7 @@ _LEVELS = {
     "failure": logging.ERROR,
     "death": logging.ERROR,
     "retry": logging.WARNING,
+    "undeliverable": logging.WARNING,
     "hold": logging.WARNING,
     "attempt": logging.DEBUG,
 }

@@ -51,6 +51,8 @@ class AttemptLoop:
         """Compute a batch, and those that ``more`` returns when the descriptor can be read meanwhile."""
 
         def read() -> None:
+            if self._finished.done():
+                return  # the loop is about to stop: the next call begins what has arrived
             for batch in more():
                 self._begin(batch)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gpu_pregel.errors import AgentError, CodecError
+from gpu_pregel.errors import AgentError, AttemptError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.codec.differences import changed_size
+from gpu_pregel.host.agents.codec.differences import changed_size, changed_value
 from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
@@ -146,11 +147,8 @@ class Executor:
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """Return the outcome of an attempt that returned, or raised ``error``."""
-        if self._kept_values.is_staging:  # by an attempt whose record has been dropped
+        if self._kept_values.staged:  # perhaps by an attempt whose record has been dropped
             self._kept_values.unstage(task.id)
-        if context is not None and context.unreadable is not None:
-            self._staged.pop(task.id, None)
-            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
@@ -169,6 +167,8 @@ class Executor:
         assert error is not None
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
         self._kept_values.unstage(task.id)
+        if context is not None and context.unreadable is not None:
+            return Outcome(task.id, task.attempt, "failed", _unreadable(context.unreadable))
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
@@ -181,12 +181,17 @@ class Executor:
             isinstance(error, MemoryError) and self._options.max_memory is not None
         ):
             kind = "limit"
+        is_retryable, not_before = kind != "data" and self._options.retry.matches(error), None
+        if isinstance(error, AttemptError):
+            is_retryable = error.retryable
+            not_before = None if error.retry_after is None else time.time() + error.retry_after
         return Failure(
             kind,
             type(error).__qualname__[:_MAX_NAME],
             text_of(error, self._options.max_record),
             trace_of(error, self._options.max_record),
-            kind != "data" and self._options.retry.matches(error),
+            is_retryable,
+            not_before,
         )
 
     def commit(self, step: int, change: Change) -> None:
@@ -199,8 +204,10 @@ class Executor:
             vertex = self.vertices.get(vertex_id)
             if vertex is not None:
                 vertex.halted = record.halted
-                if record.value is not None or values.is_staging:
+                if values.staged:
                     vertex.value = values.commit(vertex_id, vertex.value, record.value)
+                elif record.value is not None:
+                    vertex.value = changed_value(vertex.value, record.value)
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()

@@ -348,15 +348,24 @@ class AttemptMarks:
         self.slots = slots
         self.fd = os.memfd_create("marks") if fd is None else fd
         if fd is None:
-            os.ftruncate(self.fd, 16 * slots)
-        self._map = mmap.mmap(self.fd, 16 * slots)
+            os.ftruncate(self.fd, 16 * slots + 1)
+        self._map = mmap.mmap(self.fd, 16 * slots + 1)
         view = memoryview(self._map)
-        self._views = view, view[: 8 * slots].cast("q"), view[8 * slots :].cast("d")
-        self.serials, self.begun = self._views[1:]
+        self._views = view, view[: 8 * slots].cast("q"), view[8 * slots : 16 * slots].cast("d"), view[16 * slots :]
+        _, self.serials, self.begun, self._flags = self._views
 
     def running(self) -> list[tuple[int, float]]:
         """Return (serial, begun) of each occupied slot."""
         return [(serial, begun) for serial, begun in zip(self.serials, self.begun, strict=True) if serial]
+
+    @property
+    def has_subprocesses(self) -> bool:
+        """Whether the worker has started a subprocess."""
+        return bool(self._flags[0])
+
+    def note_subprocess(self) -> None:
+        """Note that the worker is about to start a subprocess."""
+        self._flags[0] = 1
 
     def close(self) -> None:
         """Release the memory and the descriptor."""

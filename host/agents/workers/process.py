@@ -20,6 +20,7 @@ from typing import Any
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
 from gpu_pregel.host.agents.workers.output import LineSplitter
+from gpu_pregel.host.agents.workers.watchdog import VARIABLE, descendants, kill_named
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -54,6 +55,7 @@ class WorkerProcess:
         self, partition: int, generation: int, slots: int, selector: selectors.BaseSelector, watchdog: Watchdog
     ) -> None:
         self.partition, self.generation, self._watchdog = partition, generation, watchdog
+        self._name_inherited = f"{watchdog.name}.{partition}.{generation}."
         self.tasks: list[tuple[Any, ...]] = []
         self.answered: list[list[Outcome]] = []
         self.served = self.outstanding = 0
@@ -73,7 +75,7 @@ class WorkerProcess:
         try:
             for end in (self._connection, theirs):
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
-            self._process = _start([theirs.fileno(), self.marks.fd, theirs_too], output)
+            self._process = _start([theirs.fileno(), self.marks.fd, theirs_too], output, self._name_inherited)
         except BaseException:
             self._connection.close()
             os.close(self._output)
@@ -198,10 +200,15 @@ class WorkerProcess:
         self.end_group()
 
     def end_group(self) -> None:
-        """Kill the process group."""
-        if not self.is_finished:
+        """Kill the process group, and subprocesses that have left it."""
+        if self.is_finished:
+            return
+        started = descendants(self.pid) if self.marks.has_subprocesses else []
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for pid in started:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     def ask_to_end(self) -> None:
         """Ask an idle worker to exit; kill a busy one."""
@@ -224,6 +231,8 @@ class WorkerProcess:
             return self._reason
         self.end_group()
         code = self._process.wait()
+        if self.marks.has_subprocesses:
+            kill_named(self._name_inherited)
         self.is_finished = True
         self._watchdog.remove(self.pid)
         self.channel.ignore()
@@ -239,7 +248,7 @@ class WorkerProcess:
         return self._reason
 
 
-def _start(descriptors: list[int], output: int) -> subprocess.Popen[bytes]:
+def _start(descriptors: list[int], output: int, name: str) -> subprocess.Popen[bytes]:
     if not sys.executable:
         raise RuntimeError("sys.executable is not set, so no worker process can be started: pass workers=0")
     path = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -248,7 +257,7 @@ def _start(descriptors: list[int], output: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             [sys.executable, "-P", *["-O"] * sys.flags.optimize, "-m", _PROGRAM, *map(str, passed), str(os.getpid())],
-            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path)},
+            env={**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path), VARIABLE: name},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -269,12 +278,14 @@ class Watchdog:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._groups: set[int] = set()
+        self.name = os.urandom(8).hex()
+        """Begins the names of the workers in their environment."""
 
     def start(self) -> None:
         """Start the process, after the workers, because idle workers do not need it."""
         program = str(Path(__file__).absolute().with_name("watchdog.py"))
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", program, str(os.getpid())],
+            [sys.executable, "-I", "-S", program, str(os.getpid()), f"{self.name}."],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

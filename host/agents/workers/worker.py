@@ -123,9 +123,9 @@ class Worker:
                 os.environ[name] = value
         self._output = AttemptOutput(1, self.attempt), AttemptOutput(2, self.attempt)
         sys.stdout, sys.stderr = self._output
+        self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
         self._watch_subprocesses()
         self._forward_logging(hello["levels"])
-        self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
         sys.setswitchinterval(_SWITCH_INTERVAL)
         self._sender = OutcomeSender(self._write, self._marks)
         if hello["recalls"]:
@@ -159,11 +159,15 @@ class Worker:
         self._write(pipes.READY, b"")
 
     def _watch_subprocesses(self) -> None:
-        """Name the attempt that starts a subprocess, so that the master can attribute its output."""
+        """Note the start of subprocesses, and name their attempts, so that the master can attribute their output."""
         import _posixsubprocess
+
+        note = self._marks.note_subprocess
+        os.register_at_fork(before=note)
 
         def watched(start: Callable[..., Any]) -> Callable[..., Any]:
             def call(*arguments: Any, **options: Any) -> Any:
+                note()
                 if (task := self._task) is not None:
                     self._output[0].announce(describe(task))
                     self._has_subprocesses = True
@@ -173,6 +177,7 @@ class Worker:
 
         _posixsubprocess.fork_exec = watched(_posixsubprocess.fork_exec)
         os.posix_spawn = watched(os.posix_spawn)
+        os.system = watched(os.system)
         if "subprocess" in sys.modules:
             sys.modules["subprocess"]._fork_exec = _posixsubprocess.fork_exec  # type: ignore[attr-defined]
 

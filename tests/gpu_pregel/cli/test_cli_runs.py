@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, prune and delete runs."""
+"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire runs."""
 
 from __future__ import annotations
 
@@ -139,6 +139,33 @@ def test_fork_continues_from_its_superstep(store: str, capsys: pytest.CaptureFix
     listed = call(capsys, store, "--json")["runs"]
     assert [run["from"] for run in listed] == [None, None, "counting, superstep 1", *["numeric, superstep 3"] * 2]
     assert [run["run"] for run in listed[3:]] == [new, another]
+
+
+def test_cancel_a_run_that_nobody_has_and_one_that_has_an_owner(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with gp.SQLiteStore(store) as opened:
+        for name in ("first", "second"):
+            gp.agents.start([Vertex("a", 0)], count, store=opened, run_id=name).stop()
+        assert call(capsys, store, "cancel", "first") == "cancelled run 'first'\n"
+        assert opened.run("first").status == "cancelled"
+        with gp.agents.reopen(opened, "second", count) as agents:
+            shown = call(capsys, store, "cancel", "second")
+            assert shown == "run 'second' ends after the superstep that its program is computing\n"
+            assert call(capsys, store, "cancel", "second", "--json") == {"run": "second", "cancelled": False}
+            agents.step()
+            assert (agents.status, agents.result().values) == ("cancelled", {"a": 0})
+
+
+def test_expire_deletes_old_runs_that_have_ended(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(capsys, store, "expire", "--older-than", "1h") == ""
+    assert call(capsys, store, "expire", "--older-than", "0s", "--status", "completed") == ""
+    shown = call(capsys, store, "expire", "--older-than", "0s", "--dry-run")
+    assert shown == "would delete run 'counting'\nwould delete run 'numeric'\n"
+    found = call(capsys, store, "expire", "--older-than", "0m", "--json")
+    assert found == {"runs": ["counting", "numeric"], "deleted": True}
+    assert call(capsys, store, "--json") == {"runs": []}
+    with pytest.raises(SystemExit):
+        main(["runs", store, "expire", "--older-than", "30"])
+    assert "'30' is no time: pass a whole number with a unit" in capsys.readouterr().err
 
 
 def test_prune_and_delete(store: str, capsys: pytest.CaptureFixture[str]) -> None:

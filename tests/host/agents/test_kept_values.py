@@ -16,12 +16,13 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError
 from gpu_pregel.host.agents import context, kept_values, recovery
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import LARGE
 
 LONG = "x" * 300
 STEPS = 12
 
 
-def history(count: int = 40) -> dict[str, Any]:
+def history(count: int = 60) -> dict[str, Any]:
     return {"turns": [{"role": "user", "text": f"{n} {LONG}", "tags": [n]} for n in range(count)], "n": 0}
 
 
@@ -98,8 +99,8 @@ def test_a_value_is_decoded_once(asynchronous: bool, monkeypatch: pytest.MonkeyP
         ctx.send(ctx.vertex_id, [LONG])
 
     values = run(compute_later if asynchronous else compute, {"a": history()})
-    assert len(values["a"]["turns"]) == 40 + (STEPS if asynchronous else STEPS - 1)
-    assert sum(size > 4096 for size in decoded) == 1
+    assert len(values["a"]["turns"]) == 60 + (STEPS if asynchronous else STEPS - 1)
+    assert sum(size > LARGE for size in decoded) == 1
 
 
 def test_failed_and_interrupted_attempts_leave_no_trace() -> None:
@@ -156,7 +157,7 @@ def test_references_that_outlive_an_attempt_change_nothing(monkeypatch: pytest.M
     expected: list[Any] = [0]
     for step in range(1, steps):
         expected += [step, [step - 1], ["new"]] if step == 9 else [step, [step - 1]]
-    assert values["a"]["turns"][40:] == expected
+    assert values["a"]["turns"][60:] == expected
 
 
 def test_a_value_shared_by_vertices_is_copied() -> None:
@@ -168,8 +169,8 @@ def test_a_value_shared_by_vertices_is_copied() -> None:
         ctx.value["turns"].append(ctx.vertex_id)
 
     values = run(compute, {"a": None, "b": None})
-    assert values["a"]["turns"][40:] == ["a"] * STEPS
-    assert values["b"]["turns"][40:] == ["a", *["b"] * STEPS]
+    assert values["a"]["turns"][60:] == ["a"] * STEPS
+    assert values["b"]["turns"][60:] == ["a", *["b"] * STEPS]
 
 
 def test_a_thread_that_outlives_its_attempt_changes_nothing() -> None:
@@ -185,12 +186,12 @@ def test_a_thread_that_outlives_its_attempt_changes_nothing() -> None:
             threads.append(threading.Thread(target=damage, args=(ctx.value["turns"],)))
             threads[0].start()
         elif ctx.superstep == 4:
-            assert len(ctx.value["turns"]) == 44
+            assert len(ctx.value["turns"]) == 64
             go.set()
             threads[0].join()
         ctx.value["turns"].append(ctx.superstep)
 
-    assert run(compute, {"a": history()})["a"]["turns"][40:] == list(range(STEPS))
+    assert run(compute, {"a": history()})["a"]["turns"][60:] == list(range(STEPS))
 
 
 def test_a_worker_that_dies_leaves_no_trace(tmp_path: Path) -> None:
@@ -270,13 +271,13 @@ def test_a_store_grows_with_the_changes(tmp_path: Path) -> None:
         ctx.value.append({"role": "user", "text": LONG})
 
     with gp.SQLiteStore(tmp_path / "runs.db") as store:
-        run(compute, {"a": []}, store=store, run_id="long", max_supersteps=400, durability="process")
+        run(compute, {"a": history()["turns"]}, store=store, run_id="long", max_supersteps=400, durability="process")
         rows = store.history("long")
         bases = [row.step for row in rows if row.base]
         assert bases[:3] == [49, 99, 149]
         assert len(bases) <= 6
         assert sum(row.size for row in rows) < 2 * 400 * 330
-        assert len(gp.agents.state_at(store, "long", 390).values["a"]) == 391
+        assert len(gp.agents.state_at(store, "long", 390).values["a"]) == 60 + 391
 
 
 def test_stores_of_the_former_version_are_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,5 +291,15 @@ def test_stores_of_the_former_version_are_resumed(tmp_path: Path, monkeypatch: p
             run(compute, {"a": history()}, store=store, run_id="old", max_supersteps=3)
         assert store.run("old").schema == 2
         values = gp.agents.resume(store, "old", compute, max_supersteps=6, on_limit="return").values
-        assert gp.agents.state_at(store, "old", 1).values["a"]["turns"][40:] == [0, 1]
-    assert values["a"]["turns"][40:] == list(range(6))
+        assert gp.agents.state_at(store, "old", 1).values["a"]["turns"][60:] == [0, 1]
+    assert values["a"]["turns"][60:] == list(range(6))
+
+
+def test_a_value_may_shrink_and_grow() -> None:
+    def compute(ctx: gp.agents.Context) -> None:
+        assert len(ctx.value["turns"]) == (0 if ctx.superstep % 4 == 2 else 60)
+        ctx.value["turns"] = {0: ctx.value["turns"], 1: [], 2: history()["turns"], 3: ctx.value["turns"]}[
+            ctx.superstep % 4
+        ]
+
+    assert run(compute, {"a": history()}) == {"a": history()}

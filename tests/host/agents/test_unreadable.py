@@ -35,7 +35,6 @@ def test_a_run_is_held_until_its_values_can_be_read(former: Any, on_failure: Any
         if ctx.vertex_id != "plain":
             with suppress(CodecError):
                 ctx.value.text += "!"
-        ctx.value = ctx.value
 
     values = {"a": former("a", 1), "b": former("b", 2), "plain": 0}
     vertices = [Vertex(name, value) for name, value in values.items()]

@@ -183,13 +183,13 @@ def test_large_values_of_moved_vertices_are_kept_only_where_they_belong(monkeypa
 
     monkeypatch.setattr(agent_run, "_transport", make)
     monkeypatch.setattr(work_stealing, "_PATIENCE", 0.0)
-    given = [Vertex(one, {"text": "x" * 10_000, "log": []}) for one in range(12)]
+    given = [Vertex(one, {"text": "x" * 20_000, "log": []}) for one in range(12)]
     values(
         gp.agents.run(given, compute, workers=3),
-        {one: {"text": "x" * 10_000, "log": [*range(30)]} for one in range(12)},
+        {one: {"text": "x" * 20_000, "log": [*range(30)]} for one in range(12)},
     )
     assert made[0].returned > 30
-    assert not any(executor._kept_values.is_staging for executor in made[0].executors)
+    assert not any(executor._kept_values.staged for executor in made[0].executors)
 
 
 moves: Counter[str] = Counter()

@@ -61,6 +61,8 @@ def test_results_and_figures_equal_those_of_the_cpu(device: str, alone: int, mon
     same_as_on_the_cpu(graph, CHANGING, device, max_supersteps=25, parameters={"step": 3})
     same_as_on_the_cpu(graph, CHANGING_ALONG_EDGES, device, max_supersteps=12)
     same_as_on_the_cpu(gp.grid(13), DISTANCES, device)
+    # More vertices than a block sends from in one round.
+    same_as_on_the_cpu(layers(900, 2), CHANGING, device)
     # So few edges that one warp sends along all of them, some to the same vertex.
     few = gp.Graph.from_edgelist(u[:75] % 50, v[:75] % 50, weights[:75], num_vertices=60, directed=True)
     same_as_on_the_cpu(few, CHANGING, device, max_supersteps=25)

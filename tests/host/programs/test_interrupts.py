@@ -99,7 +99,7 @@ def test_a_second_ctrl_c_leaves_an_endless_program(n: int, threads: int) -> None
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=LONG), 2])
 def test_a_process_that_does_not_catch_the_interrupt_ends(threads: int) -> None:
     process = start('print("ready", flush=True)\nsearch_on_ring(100_000)', threads)
     interrupt_until(process, "")

@@ -170,6 +170,7 @@ def test_closed_store_is_an_error(path: Path) -> None:
 # Versions
 
 
+NOW = len(MIGRATIONS)
 MORE = (("ALTER TABLE @runs ADD COLUMN colour {text} NOT NULL DEFAULT 'grey'",),)
 
 
@@ -179,18 +180,18 @@ def test_store_of_an_older_version_is_migrated(path: Path, monkeypatch: pytest.M
         store.commit(claim, 0, b"zero")
         before = everything(store)
     monkeypatch.setattr(sqlite_file, "MIGRATIONS", MIGRATIONS + MORE)
-    with pytest.raises(StoreError, match="has version 1 of the tables: open it once without read_only=True"):
+    with pytest.raises(StoreError, match=f"has version {NOW} of the tables: open it once without read_only=True"):
         gp.SQLiteStore(path, read_only=True)
     for _ in range(2):
         with gp.SQLiteStore(path) as store:
-            assert store._database.query("PRAGMA user_version", ()) == [(2,)]
+            assert store._database.query("PRAGMA user_version", ()) == [(NOW + 1,)]
             assert store._database.query("SELECT colour FROM runs", ()) == [("grey",)]
             assert everything(store) == before
     with gp.SQLiteStore(path, read_only=True) as store:
         assert everything(store) == before
     monkeypatch.undo()
     with pytest.raises(
-        StoreError, match="has version 2 of the tables, but this release supports only up to 1: use the release"
+        StoreError, match=f"has version {NOW + 1} of the tables, but this release supports only up to {NOW}: use"
     ):
         gp.SQLiteStore(path)
 

@@ -73,7 +73,7 @@ class Notes(Journal):
     def __init__(self, policy: Countdown, every: int = 1) -> None:
         self.policy, self._every = policy, every
 
-    def record(self, *parts: int) -> None:
+    def record(self, *parts: int, taken: int | None = None) -> None:
         self.policy.note("journal records", *parts)
 
     def close(self) -> None:

@@ -104,12 +104,6 @@ FAULTS = faults_in(
         "Lanes without a message are not among those that are compared, and what they find is not used.",
     ),
     (
-        "a message that is none takes others' place",
-        "lanes = np.uint32(cuda.ballot_sync(ALL, has_message))\n        if",
-        "lanes = ALL\n        if",
-        f"{_RESULTS}[emulated-150] {_CHAIN}test_messages_are_combined_to_the_same_bits[65536-emulated]",
-    ),
-    (
         "values are read before other lanes' are visible",
         "            cuda.syncwarp()\n            if has_message:\n                value",
         "            if has_message:\n                value",

@@ -17,17 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_pregel.errors import CodecError
-from gpu_pregel.host.agents.codec import decode, encode, pieces, register
+from gpu_pregel.host.agents.codec import decode, encode, piece_tree, pieces, register
 from gpu_pregel.host.agents.codec.differences import (
     PiecedValue,
     changed_size,
     changed_value,
     find_edits,
-    is_difference,
     pack_difference,
 )
 from gpu_pregel.host.agents.codec.encoder import Output, write_items
-from gpu_pregel.host.agents.codec.pieces import OtherStructureError, PieceTree
+from gpu_pregel.host.agents.codec.piece_tree import OtherStructureError, PieceTree
 
 
 @register
@@ -45,8 +44,9 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, size in {"_BRANCH_SIZE": 24, "_WIDE": 2, "_GROUP_SIZE": 60, "_GROUP_ITEMS": 3, "_MANY_PARTS": 4}.items():
-        monkeypatch.setattr(pieces, name, size)
+    for name, size in {"_BRANCH_SIZE": 24, "_WIDE": 2, "_MANY_PARTS": 4, "GROUP_SIZE": 60, "GROUP_ITEMS": 3}.items():
+        for module in (pieces, piece_tree) if name in vars(pieces) else (piece_tree,):
+            monkeypatch.setattr(module, name, size)
 
 
 def tree_of(x: Any) -> PieceTree:
@@ -87,8 +87,8 @@ def test_the_difference_of_an_appended_item_is_small() -> None:
 
 
 def test_many_differences_keep_few_pieces() -> None:
-    value: bytes | PiecedValue = b"x" * 1000
-    expected = bytearray(b"x" * 1000)
+    value: bytes | PiecedValue = b"x" * 20_000
+    expected = bytearray(b"x" * 20_000)
     for n in range(500):
         at = 7 * n % len(expected)
         value = changed_value(value, pack_difference(len(value), [(at, at + 1, b"ab")]))
@@ -105,8 +105,7 @@ def test_many_differences_keep_few_pieces() -> None:
         (5, [(3, 2, b"")], "not in order"),
         (5, [(0, 3, b""), (2, 4, b"")], "not in order"),
         (5, [(4, 6, b"")], "not in order"),
-        (5, [(-1, 2, b"")], "not in order"),
-        (5, [(0, 1, "text")], "not in order"),
+        (5, [(6, 6, b"")], "not in order"),
     ],
 )
 def test_a_difference_from_another_value_is_refused(size: int, edits: list[Any], problem: str) -> None:
@@ -114,13 +113,16 @@ def test_a_difference_from_another_value_is_refused(size: int, edits: list[Any],
         changed_value(b"12345", pack_difference(size, edits))
 
 
+def test_a_difference_applies_to_each_value_of_its_size() -> None:
+    difference = pack_difference(4, [(1, 2, b"xy")])
+    assert [changed_value(old, difference) for old in (b"1234", b"abcd", b"1234")] == [b"1xy34", b"axycd", b"1xy34"]
+
+
 def test_a_difference_is_no_value() -> None:
     difference = pack_difference(5, [(0, 1, b"x")])
-    assert is_difference(difference)
-    assert not is_difference(encode(None))
     with pytest.raises(CodecError, match="format version"):
         decode(difference)
-    with pytest.raises(CodecError, match="truncated"):
+    with pytest.raises(CodecError, match="damaged"):
         changed_value(b"12345", difference[:-1])
 
 
@@ -221,7 +223,7 @@ def test_an_appended_item_is_the_only_one_that_is_encoded(monkeypatch: pytest.Mo
         encoded.append(len(items))
         write_items(items, out, depth)
 
-    monkeypatch.setattr(pieces, "write_items", count)
+    monkeypatch.setattr(piece_tree, "write_items", count)
     x["turns"].append({"role": "user", "text": "new"})  # type: ignore[attr-defined]
     x["n"] = 2
     tree.update([x])
@@ -358,6 +360,17 @@ def test_references_to_parts_are_found(hold: Callable[[Any], Any]) -> None:
     gc.collect()
     tree.update(holder)
     assert [*seen, tree.is_private] == [True, False, False, True]
+
+
+def test_an_item_with_parts_joins_a_group_of_flat_ones() -> None:
+    holder: list[Any] = [{"turns": [{"text": f"{n} " * 60} for n in range(200)]}]
+    tree = PieceTree(holder)
+    holder[0]["turns"].append({"parts": [1]})
+    tree.update(holder)
+    held = holder[0]["turns"][-1]["parts"]
+    tree.update(holder)
+    assert not tree.is_private
+    assert held == [1]
 
 
 def test_parts_that_occur_twice_and_unknown_types_are_not_private() -> None:

@@ -14,13 +14,14 @@ import gpu_pregel as gp
 from gpu_pregel.agents import Event, Vertex
 from gpu_pregel.errors import FencedError
 from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.formats import SavedSuperstep
 from gpu_pregel.host.agents.recovery import read_run
 from gpu_pregel.host.superstep.flush_timer import FlushTimer
 from tests.agents import ONCE, logged
 
 
 def stuck(how: str, path: str) -> Any:
-    """Return a function whose vertex "slow" computes until a file exists, after all others have ended."""
+    """Return a function whose vertex "slow" computes in superstep 1, after all others, until a file exists."""
 
     def wait() -> None:
         import os
@@ -32,6 +33,8 @@ def stuck(how: str, path: str) -> Any:
                 time.sleep(0.01)
 
     def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            return
         if ctx.vertex_id == "slow":
             wait()
         ctx.value = "done"
@@ -65,6 +68,8 @@ def test_a_record_is_durable_while_another_vertex_computes(how: str, workers: in
     with gp.MemoryStore() as store:
         options: dict[str, Any] = {"store": store, "run_id": "one", "workers": workers}
         with gp.agents.start([Vertex(name) for name in names], stuck(how, str(release)), **options) as run:
+            run.step()
+            time.sleep(0.01)  # the timer calls too early for the next superstep, and must be set again
             thread = threading.Thread(target=run.step)
             thread.start()
             try:
@@ -73,6 +78,9 @@ def test_a_record_is_durable_while_another_vertex_computes(how: str, workers: in
                 release.touch()
                 thread.join()
             assert run.result().values == dict.fromkeys(names, "done")
+        [*_, last] = store.load("one").commits()
+        segments = SavedSuperstep.unpack(last.step, last.segments(), last.data).segments
+        assert sorted(decode(vertex) for one in segments for vertex, _ in one.records) == names  # none twice
 
 
 @pytest.mark.parametrize("workers", [0, 1])

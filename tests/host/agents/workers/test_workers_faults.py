@@ -287,7 +287,7 @@ import gpu_pregel.agents as agents
 
 def compute(ctx):
     import subprocess, sys, time, os, signal
-    tool = subprocess.Popen(["sleep", "60"])
+    tool = subprocess.Popen(["sleep", "60"], start_new_session=ctx.vertex_id == 0)
     print("tool", tool.pid, os.getpid(), flush=True)
     if ctx.vertex_id == 1:
         os.kill(os.getpid(), signal.SIGSTOP)

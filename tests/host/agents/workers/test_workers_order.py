@@ -12,7 +12,7 @@ from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.executor import Executor
-from tests.agents import ONCE, WORKERS, values
+from tests.agents import ONCE, ONE_WORKER, WORKERS, values
 from tests.host.agents.workers.worker_programs import counting, partition_options
 
 pytestmark = pytest.mark.usefixtures("one_run_id")
@@ -60,7 +60,7 @@ def test_an_attempt_that_disturbs_its_event_loop_fails_alone(how: str, workers: 
     values(result, {"a": 5, "b": 5, "c": 5, "bad": 1})
 
 
-@WORKERS
+@ONE_WORKER
 def test_an_attempt_cannot_cancel_a_running_one_of_another_vertex(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
@@ -102,9 +102,16 @@ def test_a_worker_that_dies_just_after_an_attempt_charges_its_vertex() -> None:
         assert result.values == {0: 3}
 
 
+@pytest.mark.parametrize("kind", ["ordinary", "async"])
 @pytest.mark.parametrize("lost", [1, 3])
-def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker refuses the batch of the next superstep, as its vertices are those of the last one."""
+    count = counting(5)
+
+    async def count_on_loop(ctx: Any) -> None:
+        count(ctx)
+
+    compute = count if kind == "ordinary" else count_on_loop
     commits = 0
     send = pipes.Channel.send
 
@@ -114,10 +121,10 @@ def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, monkeypatch: pyt
         if kind != pipes.COMMIT or commits != lost:
             send(self, kind, content)
 
-    expected = agents.run([Vertex(k, 0) for k in range(6)], counting(5))
+    expected = agents.run([Vertex(k, 0) for k in range(6)], count)
     monkeypatch.setattr(pipes.Channel, "send", lossy)
     events: list[Event] = []
-    result = agents.run([Vertex(k, 0) for k in range(6)], counting(5), workers=1, observer=events.append)
+    result = agents.run([Vertex(k, 0) for k in range(6)], compute, workers=1, observer=events.append)
     values(result, dict(expected.values))
     assert [event.superstep for event in events if event.kind == "death"] == [lost]
     assert not result.failed
