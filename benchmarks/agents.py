@@ -17,13 +17,14 @@ import gpu_pregel as gp
 from benchmarks._chat import measure_chat
 from benchmarks._concurrent_agents import measure_async_loop, measure_one_busy_worker, measure_side_by_side
 from benchmarks._figures import Figure, Measure, checked_measure, expect, median_of, run_trials
+from benchmarks._many_vertices import measure_many_vertices
 from benchmarks._measure import machine, progress, table, timed, write_json
 from benchmarks.peers.langgraph import LangGraph
 
 HELP = "agent vertices compared with LangGraph"
 WORKERS = 2
 _IN_PROCESS = "in process"
-_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "seconds", "messages")
+_PARAMETERS = ("trials", "runs", "steps", "saved_steps", "fan_out", "vertices", "many_vertices", "seconds", "messages")
 _MAX_LOAD = 0.5
 """Load average above which the machine counts as busy."""
 
@@ -40,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--messages", type=int, nargs="+", default=[250, 1000], help="messages of the chat (default: 250 1000)"
     )
     parser.add_argument("--vertices", type=int, default=100_000, help="vertices of the ring (default: 100000)")
+    parser.add_argument(
+        "--many-vertices",
+        type=int,
+        default=300_000,
+        help="vertices of the large run, 0 to skip it (default: 300000)",
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds that a vertex sleeps (default: 1)")
 
 
@@ -66,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         measure_async_loop,
         measure_one_busy_worker,
         measure_chat,
+        measure_many_vertices,
     ):
         figures += group(arguments, peer, errors)
     report = {

@@ -23,12 +23,13 @@ from gpu_pregel.host.agents import fold as folding
 from gpu_pregel.host.agents import policy
 from gpu_pregel.host.agents import recovery as _beginning
 from gpu_pregel.host.agents.codec import decode
-from gpu_pregel.host.agents.formats import SavedSuperstep, Segment, pack_state
+from gpu_pregel.host.agents.formats import SavedSuperstep, Segment
 from gpu_pregel.host.agents.parts import FailedAttempts
+from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
 from gpu_pregel.host.stores.store import Store
-from gpu_pregel.host.superstep import journal
+from gpu_pregel.host.superstep import base_writer, journal
 from gpu_pregel.host.superstep.master import ENDED
 
 RUN = "run"
@@ -237,6 +238,12 @@ def _send_half(crash: Crash) -> None:
     pipes.Channel.send = sent  # type: ignore[method-assign,assignment]
 
 
+def _in_background(crash: Crash) -> None:
+    """Point 23: all bases count as large, and the thread that writes the first one strikes inside its transaction."""
+    base_writer.LARGE_BASE = 0
+    crash.within("put_base", "INSERT INTO bases")
+
+
 def _place(crash: Crash, point: str) -> None:
     """Wrap the functions of a crash point."""
     number, _, variant = point.partition(" ")
@@ -303,6 +310,8 @@ def _place(crash: Crash, point: str) -> None:
         "23": lambda: (
             crash.within("put_base", variant)
             if variant.startswith("DELETE")
+            else _in_background(crash)
+            if variant == "background"
             else crash.within("commit", variant or "INSERT INTO bases", is_step)
         ),
         "24": lambda: (

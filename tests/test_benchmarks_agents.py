@@ -18,6 +18,7 @@ if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
 
 from benchmarks.__main__ import main  # noqa: E402
+from benchmarks._many_vertices import _measure  # noqa: E402
 from benchmarks.peers.langgraph import LangGraph  # noqa: E402
 
 
@@ -36,6 +37,8 @@ def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
         "10",
         "--vertices",
         "50",
+        "--many-vertices",
+        "0",
         "--messages",
         "20",
         "--seconds",
@@ -43,6 +46,14 @@ def run_agents(folder: Path) -> tuple[int, dict[str, Any]]:
     ]
     status = main(["agents", *sizes, "--folder", str(folder), "-o", str(output)])
     return status, json.loads(output.read_text())
+
+
+def test_many_vertices_are_measured(tmp_path: Path) -> None:
+    found = _measure(40, str(tmp_path))
+    assert set(found) == {"start", "master", "workers", "past", "pause"}
+    assert min(found["start"], found["past"]) > 0
+    assert found["workers"] > 2**24
+    assert not list(tmp_path.iterdir())
 
 
 def test_report_without_peer(
@@ -58,6 +69,7 @@ def test_report_without_peer(
         "saved_steps": 5,
         "fan_out": 10,
         "vertices": 50,
+        "many_vertices": 0,
         "messages": [20],
         "seconds": 0.02,
     }

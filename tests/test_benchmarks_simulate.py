@@ -19,6 +19,7 @@ from benchmarks.simulator.device import LaunchRecord, SimulatedDevice, Simulated
 from benchmarks.simulator.process import SimulationError, Simulator, why_unavailable
 from benchmarks.simulator.ptx import UnsupportedInstructionError, rewrite
 from tests.kernels import chips
+from tests.test_benchmarks_convergence import THREADED_SUM
 
 needs_simulator = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
 tools = chips.tools
@@ -123,6 +124,7 @@ INSTRUCTIONS: dict[str, Callable[[int, int, int], int]] = {
     "mov.b64 {%r4, %r5}, %rd2;\nmov.b64 %rd5, {%r5, %r4};": lambda x, y, z: x >> 32 | (x & LOW) << 32,
     "vote.sync.ballot.b32 %r4, %p1, -1;\ncvt.u64.u32 %rd5, %r4;": lambda x, y, z: 0x55555555,
     "and.b32 %r6, %r0, 31;\nshfl.sync.idx.b32 %r4|%p8, %r6, 5, 31, -1;\ncvt.u64.u32 %rd5, %r4;": lambda x, y, z: 5,
+    THREADED_SUM: lambda x, y, z: 32,
 }
 """Instructions, and what they compute from x, y and z, which is 1 in even threads and 0 in odd ones."""
 ATOMICS: dict[str, Callable[[int, int], int]] = {

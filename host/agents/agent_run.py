@@ -74,14 +74,15 @@ class AgentRun:
             partition_options = options.for_partitions(recovered.run_id, recovered.branch)
             self._transport = _transport(options.workers, partition_options, in_slices=journal is not None)
             undo.callback(self._transport.close)
-            self._policy = AgentPolicy(
-                options,
-                partition_options,
-                recovered.state,
-                self._transport,
-                begun=recovered.begun or None,
-                halted=recovered.status == "halted",
-            )
+            with relaxed_gc(beside_users_code=False):
+                self._policy = AgentPolicy(
+                    options,
+                    partition_options,
+                    recovered.state,
+                    self._transport,
+                    begun=recovered.begun or None,
+                    halted=recovered.status == "halted",
+                )
             self._master = Master(
                 self._policy,
                 max_supersteps=options.max_supersteps,

@@ -10,12 +10,13 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData
+from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges
 from gpu_pregel.host.agents.timers import check_time
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
     from datetime import datetime
 
 
@@ -66,6 +67,7 @@ class Context:
         "_aggregates",
         "_asked",
         "_batch",
+        "_beat",
         "_decoded",
         "_halted",
         "_interrupts",
@@ -94,6 +96,7 @@ class Context:
         self._decoded = self._halted = False
         self._vertex_id: Any = None
         self._asked: bytes | None = None
+        self._beat: Callable[[], object] | None = None
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -169,13 +172,13 @@ class Context:
         """Copies of the out-edges, in the order in which they were added."""
         return [
             Edge(decode(target), weight if type(weight) in IMMUTABLE_TYPES else copy_weight(weight))
-            for target, weight in self._vertex.edges
+            for target, weight in self._vertex.edge_pairs
         ]
 
     @property
     def neighbors(self) -> list[Any]:
         """The targets of the out-edges."""
-        return [decode(target) for target, _ in self._vertex.edges]
+        return [decode(target) for target in self._vertex.targets]
 
     @property
     def key(self) -> str:
@@ -204,7 +207,7 @@ class Context:
     def send_to_neighbors(self, message: Any) -> None:
         """Send a message along every out-edge."""
         data = self._encode(message, "a message", self._options.max_message)
-        for target, _ in self._vertex.edges:
+        for target in self._vertex.targets:
             self._post(target, data)
 
     def _post(self, target: Id, data: bytes) -> None:
@@ -244,7 +247,7 @@ class Context:
         pairs = [(id_key(target), weight) for target, weight in edge_pairs(edges)]
         for _, weight in pairs:
             self._encode(weight, "an edge's weight", None)
-        vertex = VertexData(self._encode(value, "a vertex's value", None), pairs)
+        vertex = VertexData(self._encode(value, "a vertex's value", None), flat_edges(pairs))
         self._mutations.append(("add_vertex", id_key(vertex_id), vertex.pack()))
 
     def remove_vertex(self, vertex_id: Any) -> None:
@@ -259,6 +262,21 @@ class Context:
     def remove_edge(self, source: Any, target: Any) -> None:
         """Request the removal of all edges from ``source`` to ``target``."""
         self._mutations.append(("remove_edge", id_key(source), id_key(target)))
+
+    def heartbeat(self) -> None:
+        """Report that a long attempt makes progress: its ``timeout`` counts from the last call.
+
+        Any thread may call this.
+        """
+        if self._outbox is _CLOSED:
+            raise RuntimeError("the attempt has ended: its timeout may have passed between two heartbeats")
+        if self._beat is not None:
+            self._beat()
+
+    def on_heartbeat(self, beat: Callable[[], object]) -> None:
+        """Let each heartbeat call a function as well, before those that are set already."""
+        before = self._beat
+        self._beat = beat if before is None else lambda: (beat(), before())
 
     def wake_at(self, when: float | datetime) -> None:
         """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.

@@ -101,7 +101,7 @@ def fold_superstep(state: State, ledger: Ledger, options: RunOptions) -> AgentCh
         # The master may have modified the values.
         aggregates = {name: _encoded(name, ledger.step, value) for name, value in values.items()}
     awake = _find_awake(records, mutated)
-    active = awake.union(inbox)
+    active = awake.union(inbox) if inbox else awake
     timers = state.timers
     if timers or requesting:
         timers = timers_after(timers, requesting, mutated.remove)
@@ -220,7 +220,7 @@ def _find_recipients(
         for target in missing:
             del inbox[target]
         return mutated
-    created = {target: VertexData(encode(None), []) for target in missing}
+    created = {target: VertexData(encode(None), ()) for target in missing}
     return Change(mutated.set | created, [], [vertex for vertex in mutated.remove if vertex not in created])
 
 

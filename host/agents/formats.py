@@ -1,4 +1,4 @@
-"""The formats in which a run of agents is stored: its state, the segments of a superstep, and its commits.
+"""The formats in which a run of agents is stored: the segments of a superstep, and its commits; see ``state_format``.
 
 Each is encoded column by column, which is fastest for many small vertices and records.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
@@ -24,15 +23,17 @@ from gpu_pregel.host.agents.parts import (
     Retry,
     Woken,
 )
-from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData
+from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Records, State
+from gpu_pregel.host.agents.state_format import begin_packing, cut, failure_fields, pack_state, read_columns
 from gpu_pregel.host.agents.timers import timers_after
 from gpu_pregel.host.stores.blobs import MAX_BLOB
+from gpu_pregel.host.superstep.base_writer import Packing
 from gpu_pregel.host.superstep.journal import FoldedSuperstep, PackedCommit
 
 SCHEMA = 4
 """The version of these formats; since version 3, records may have the difference between two values, and since
-version 4, failures may have the time of the next attempt, and states have timers."""
+version 4, failures may have the time of the next attempt, states have timers, and are encoded in slices."""
 READABLE_SCHEMAS = (2, 3, 4)
 _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
@@ -131,7 +132,7 @@ class Segment:
     @classmethod
     def unpack(cls, data: bytes) -> Segment:
         """Decode a segment."""
-        return cls.of_columns(_columns(data, (9,), "a segment"))
+        return cls.of_columns(read_columns(data, (9,), "a segment"))
 
     @classmethod
     def of_columns(cls, columns: tuple[Any, ...]) -> Segment:
@@ -141,7 +142,7 @@ class Segment:
         sent = list(zip(targets, messages, strict=True))
         records = [
             (vertex, Record(value, bool(flag), outbox, contributions.get(k, ()), requests.get(k, ())))
-            for k, (vertex, value, flag, outbox) in enumerate(zip(ids, values, halted, _cut(sent, counts), strict=True))
+            for k, (vertex, value, flag, outbox) in enumerate(zip(ids, values, halted, cut(sent, counts), strict=True))
         ]
         return cls(records, [_part(*other) for other in others])
 
@@ -213,47 +214,6 @@ class BegunSuperstep:
             ledger.answer(vertex, answer)
 
 
-def pack_state(state: State) -> bytes:
-    """Encode a state."""
-    vertices = list(state.vertices.values())
-    edges = [edge for vertex in vertices for edge in vertex.edges]
-    content = (
-        list(state.vertices),
-        [bytes(vertex.value) for vertex in vertices],
-        bytes([vertex.halted for vertex in vertices]),
-        [len(vertex.edges) for vertex in vertices],
-        [target for target, _ in edges],
-        [weight for _, weight in edges],
-        list(state.inbox),
-        [len(messages) for messages in state.inbox.values()],
-        [message for messages in state.inbox.values() for message in messages],
-        state.aggregates,
-        state.function,
-        [
-            (vertex, step, _failure_fields(failure), messages)
-            for vertex, (step, failure, messages) in state.failed.items()
-        ],
-        state.options,
-        state.timers,
-    )
-    return encode(content)
-
-
-def unpack_state(data: bytes) -> State:
-    """Decode a state."""
-    columns = _columns(data, (12, 13, 14), "a state")  # older releases stored neither options nor timers
-    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
-    aggregates, function, failed, *options = rest
-    edges = list(zip(targets, weights, strict=True))
-    vertices = {
-        vertex: VertexData(value, out, bool(flag))
-        for vertex, value, flag, out in zip(ids, values, halted, _cut(edges, counts), strict=True)
-    }
-    inbox = dict(zip(receivers, _cut(messages, lengths), strict=True))
-    failures = {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
-    return State(vertices, inbox, aggregates, function, failures, *options)
-
-
 class AgentFormat:
     """The format in which the journal writes a run of agents, whose state is ``state``."""
 
@@ -263,6 +223,12 @@ class AgentFormat:
     def pack(self, parts: Sequence[Outcome | Part]) -> list[bytes]:
         """Encode parts as segments."""
         return Segment.of_parts(parts).pack()
+
+    def begin_base(self, folded: FoldedSuperstep[AgentChange]) -> Packing:
+        """Begin to encode the state after a superstep, as a copy."""
+        state = state_after(self._state, folded.change)
+        state.inbox, state.timers = dict(state.inbox), dict(state.timers)
+        return begin_packing(state)
 
     def pack_commit(
         self, supersteps: Sequence[FoldedSuperstep[AgentChange]], parts: Sequence[Outcome | Part], *, with_base: bool
@@ -288,7 +254,9 @@ def _is_small(segment: Segment) -> bool:
 
 def _pack_commit(change: AgentChange, row: dict[str, Any], last: Segment | None) -> bytes:
     """Encode the contents of a commit besides its segments, and the last segment if one is given."""
-    mutated = [(vertex, bytes(one.value), one.edges, one.halted) for vertex, one in change.mutated.set.items()]
+    mutated = [
+        (vertex, bytes(one.value), list(one.edge_pairs), one.halted) for vertex, one in change.mutated.set.items()
+    ]
     columns = None if last is None else last.columns()
     return encode(
         (change.aggregates, change.function, list(change.failed), mutated, change.mutated.remove, row, columns)
@@ -312,7 +280,7 @@ class SavedSuperstep:
     @classmethod
     def unpack(cls, step: int, segments: Iterable[bytes], commit: bytes) -> SavedSuperstep:
         """Decode a superstep."""
-        *rest, last = _columns(commit, (7,), "a commit")
+        *rest, last = read_columns(commit, (7,), "a commit")
         unpacked = [Segment.unpack(data) for data in segments]
         if last is not None:
             unpacked.append(Segment.of_columns(last))
@@ -332,7 +300,8 @@ class SavedSuperstep:
         state.vertices.update(changed)
         for vertex in self.removed:
             state.vertices.pop(vertex, None)
-        state.vertices.update({vertex: VertexData(*rest) for vertex, *rest in self.mutated})
+        for vertex, value, edges, flag in self.mutated:
+            state.vertices[vertex] = VertexData(value, flat_edges(edges), flag)
         state.inbox = {target: messages for target, messages in inbox.items() if target in state.vertices}
         state.aggregates, state.function = self.aggregates, self.function
 
@@ -345,13 +314,8 @@ def _sparse(columns: list[Sequence[Any]]) -> list[tuple[int, tuple[Any, ...]]]:
 def _plain(part: Part) -> tuple[Any, ...]:
     """Return the fields of a part as plain data."""
     if isinstance(part, FailedAttempts):
-        return part._replace(failure=_failure_fields(part.failure))  # type: ignore[arg-type]
+        return part._replace(failure=failure_fields(part.failure))  # type: ignore[arg-type]
     return part
-
-
-def _failure_fields(failure: Failure) -> tuple[Any, ...]:
-    """Return the fields of a failure, the last one only if it is set."""
-    return tuple(failure) if failure.not_before is not None else tuple(failure[:5])
 
 
 def _part(code: int, *fields: Any) -> Part:
@@ -363,15 +327,3 @@ def _part(code: int, *fields: Any) -> Part:
         return FailedAttempts(fields[0], fields[1], Failure(*fields[2]), fields[3])
     part: Part = _KINDS[code](*fields)
     return part
-
-
-def _columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, ...]:
-    content = decode(data, name=what)
-    if not isinstance(content, tuple) or len(content) not in counts:
-        raise CodecError(f"has the wrong structure: {what} has {counts[-1]} parts", what)
-    return content
-
-
-def _cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
-    """Return consecutive pieces with the given numbers of items."""
-    return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import EncodedValue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import adopt_options, describe_options
 from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 
 
 def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
@@ -20,11 +22,17 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
     if not isinstance(vertices, Iterable):
         raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
     encoded: dict[Id, VertexData] = {}
-    for vertex in vertices:
-        vertex_id, data = encode_vertex(vertex)
-        if vertex_id in encoded:
-            raise ArgumentError(f"duplicate vertex {vertex.id!r}: ids of vertices must be unique")
-        encoded[vertex_id] = data
+    shared: dict[bytes, bytes] = {}  # each id once, whether of a vertex or of a target
+    last: EncodedValue = b""
+    with relaxed_gc(beside_users_code=False):
+        for vertex in vertices:
+            vertex_id, data = encode_vertex(vertex, shared)
+            if vertex_id in encoded:
+                raise ArgumentError(f"duplicate vertex {vertex.id!r}: ids of vertices must be unique")
+            if data.value == last:
+                data.value = last
+            last = data.value
+            encoded[vertex_id] = data
     if options.on_missing == "error":
         _check_edges(encoded)
     functions = options.functions_by_name
@@ -58,7 +66,7 @@ def adapt_state(state: State, options: RunOptions, where: str, superstep: int) -
 
 def _check_edges(vertices: dict[Id, VertexData]) -> None:
     for vertex_id, vertex in vertices.items():
-        for target, _ in vertex.edges:
+        for target in vertex.targets:
             if target not in vertices:
                 raise ArgumentError(
                     f"vertex {decode(vertex_id)!r} has an edge to {decode(target)!r}, which does not exist: "

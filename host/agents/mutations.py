@@ -7,7 +7,7 @@ from typing import Any
 
 from gpu_pregel.errors import AgentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import NO_CHANGE, WAKE_AT, Change, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, WAKE_AT, Change, Id, VertexData, flat_edges
 from gpu_pregel.host.agents.state import Inbox, Records
 from gpu_pregel.host.agents.vertices import Vertex, decode_vertex, encode_vertex
 from gpu_pregel.host.agents.workers.executor import text_of
@@ -112,7 +112,7 @@ class _Draft:
     def remove_edges(self, source: Id, target: Id) -> None:
         vertex = self._current(source)
         if vertex is not None:
-            kept = [edge for edge in vertex.edges if edge[0] != target]
+            kept = flat_edges(edge for edge in vertex.edge_pairs if edge[0] != target)
             self.set[source] = VertexData(vertex.value, kept, vertex.halted)
 
     def remove(self, vertex: Id) -> None:
@@ -141,7 +141,7 @@ class _Draft:
         """Let a vertex exist."""
         if self._current(vertex) is None:
             self.removed.pop(vertex, None)
-            self.set[vertex] = VertexData(b"", [])
+            self.set[vertex] = VertexData(b"", ())
 
     def add_edge(self, source: Id, target: Id, weight: Any, *, on_missing: str) -> bool:
         """Add an edge; return whether that is allowed, which depends on ``on_missing`` if there is no source."""
@@ -150,8 +150,8 @@ class _Draft:
             if on_missing != "create":
                 return on_missing == "drop"
             self.removed.pop(source, None)
-            vertex = VertexData(encode(None), [])
-        self.set[source] = VertexData(vertex.value, [*vertex.edges, (target, weight)], vertex.halted)
+            vertex = VertexData(encode(None), ())
+        self.set[source] = VertexData(vertex.value, (*vertex.edges, target, weight), vertex.halted)
         return True
 
 

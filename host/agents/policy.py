@@ -81,7 +81,7 @@ class AgentPolicy:
     def begin(self, superstep: int) -> Start[Ledger]:
         """Return where the run stands; vertices that have messages or have not voted to halt are active."""
         self._events.superstep = superstep
-        self._active = active = self._awake | self.state.inbox.keys()
+        self._active = active = self._awake | self.state.inbox.keys() if self.state.inbox else self._awake
         begun, self._begun = self._begun, None
         if begun is not None:
             ledger = self._take_over(begun)
@@ -358,7 +358,8 @@ class AgentPolicy:
         """Apply a retry, an answer or a message from outside; such messages come after those of vertices."""
         ledger = self.ledger
         if isinstance(part, EarlyMessage):
-            self.state.inbox.setdefault(part.target, []).append(part.message)
+            inbox = self.state.inbox
+            inbox[part.target] = [*inbox.get(part.target, ()), part.message]  # a base may be encoded from the old list
             return
         if isinstance(part, Woken):
             self.state.wake(part.vertex)

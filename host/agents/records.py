@@ -6,14 +6,17 @@ User data are encoded by ``codec``: the master stores and routes them as bytes. 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import EncodedValue
 
 Id = bytes
+Edges = tuple[Any, ...]
+"""Targets and weights in turn."""
 
 
 @dataclass(slots=True)
@@ -23,23 +26,39 @@ class VertexData:
     Attributes
     ----------
     value : bytes or PiecedValue
-    edges : list of (Id, weight)
-        Out-edges in the order in which they were added.
+    edges : tuple
+        Target and weight of each out-edge in turn, in the order in which they were added: one object for all of them.
     halted : bool
     """
 
     value: EncodedValue
-    edges: list[tuple[Id, Any]]
+    edges: Edges
     halted: bool = False
+
+    @property
+    def targets(self) -> tuple[Id, ...]:
+        """The targets of the out-edges."""
+        return self.edges[::2]
+
+    @property
+    def edge_pairs(self) -> Iterable[tuple[Id, Any]]:
+        """Target and weight of each out-edge."""
+        return zip(self.edges[::2], self.edges[1::2], strict=True)
 
     def pack(self) -> bytes:
         """Return the encoded form."""
-        return encode((bytes(self.value), self.edges, self.halted))
+        return encode((bytes(self.value), list(self.edge_pairs), self.halted))
 
     @classmethod
     def unpack(cls, data: bytes) -> VertexData:
         """Restore from the encoded form."""
-        return cls(*decode(data))
+        value, pairs, halted = decode(data)
+        return cls(value, flat_edges(pairs), halted)
+
+
+def flat_edges(pairs: Iterable[tuple[Id, Any]]) -> Edges:
+    """Return the edges of ``VertexData`` from pairs of a target and a weight."""
+    return tuple(chain.from_iterable(pairs))
 
 
 class Record(NamedTuple):

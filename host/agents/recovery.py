@@ -16,8 +16,6 @@ from gpu_pregel.host.agents.formats import (
     BegunSuperstep,
     SavedSuperstep,
     Segment,
-    pack_state,
-    unpack_state,
 )
 from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
@@ -25,7 +23,9 @@ from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state_format import pack_state, unpack_state
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 from gpu_pregel.host.stores.leases import Lease, claim_run, owner
 from gpu_pregel.host.superstep.journal import Journal
 from gpu_pregel.host.superstep.master import limit_problem
@@ -100,8 +100,15 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
             durability=options.durability,
             schema=SCHEMA,
         )
-        lease = Lease(options.store, claim)
-        result.journal = Journal(lease, AgentFormat(state), head=-1, base_every=options.base_every, base_size=len(base))
+        packs = AgentFormat(state)
+        result.journal = Journal(
+            Lease(options.store, claim),
+            packs,
+            head=-1,
+            base_every=options.base_every,
+            base_size=len(base),
+            begin_base=packs.begin_base,
+        )
     return result
 
 
@@ -125,9 +132,11 @@ def begin_from_store(store: Store, run_id: str, options: RunOptions, *, takeover
     except BaseException:
         store.release(claim)
         raise
+    packs = AgentFormat(result.state)
     result.journal = Journal(
         Lease(store, claim),
-        AgentFormat(result.state),
+        packs,
+        begin_base=packs.begin_base,
         head=result.superstep - 1,
         status=result.status,
         base_every=options.base_every,
@@ -149,14 +158,15 @@ def read_run(store: Store, run_id: str, superstep: int | None = None) -> Recover
 
     It is read again if the run changed in the meantime.
     """
-    saved = store.load(run_id, superstep)
-    try:
-        return _read(store, saved)
-    except StoreError:
-        again = store.load(run_id, superstep)
-        if again.run == saved.run:
-            raise
-        return _read(store, again)
+    with relaxed_gc(beside_users_code=False):
+        saved = store.load(run_id, superstep)
+        try:
+            return _read(store, saved)
+        except StoreError:
+            again = store.load(run_id, superstep)
+            if again.run == saved.run:
+                raise
+            return _read(store, again)
 
 
 def read_held(store: Store, run_id: str) -> Ledger:

@@ -50,9 +50,9 @@ def run(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **op
         Vertex or None, the requested ones, and the messages to it, it returns the Vertex to add, or None. Without it,
         the vertices that made conflicting requests fail.
     timeout : float, optional
-        Maximum seconds of an attempt; needs workers, or an ``async`` function. With ``workers=0`` an attempt is
-        cancelled at its next ``await``. One that still runs a second later fails and is abandoned; one that blocks the
-        event loop cannot be interrupted.
+        Maximum seconds of an attempt, or since its last ``ctx.heartbeat()``; needs workers, or an ``async`` function.
+        With ``workers=0`` an attempt is cancelled at its next ``await``. One that still runs a second later fails and
+        is abandoned; one that blocks the event loop cannot be interrupted.
     max_supersteps : int or None, default 100
         Maximum number of supersteps; 3 runs supersteps 0, 1 and 2. If it is reached, the status is "max_supersteps",
         and an error is raised. None is no limit.

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.formats import Segment, pack_state, unpack_state
+from gpu_pregel.host.agents.formats import Segment
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state_format import pack_state, unpack_state
 from gpu_pregel.host.arguments import check_integer
 from gpu_pregel.host.stores.blobs import digest
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, RunExistsError, UnknownRunError
 from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.formats import pack_state
 from gpu_pregel.host.agents.options import (
     Compute,
     RunOptions,
@@ -29,6 +28,7 @@ from gpu_pregel.host.agents.results import (
     decode_interrupts,
 )
 from gpu_pregel.host.agents.run import finish, finish_on_loop
+from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.vertices import Vertex
 from gpu_pregel.host.superstep.trace import Trace
 

@@ -64,15 +64,22 @@ class Vertex:
     halted: bool = False
 
 
-def encode_vertex(vertex: object) -> tuple[Id, VertexData]:
-    """Check and encode a vertex that a user has passed."""
+def encode_vertex(vertex: object, shared: dict[Id, Id] | None = None) -> tuple[Id, VertexData]:
+    """Check and encode a vertex that a user has passed; equal ids in ``shared`` are used instead of new ones."""
     if not isinstance(vertex, Vertex):
         raise ArgumentTypeError(f"vertices must be gp.agents.Vertex objects, not {vertex!r}")
     vertex_id = _encode_id(vertex.id, "a vertex's id")
     try:
         value = encode(vertex.value)
-        edges = [_encode_edge(*pair) for pair in edge_pairs(vertex.edges)]
-        return vertex_id, VertexData(value, edges, check_flag("halted", vertex.halted))
+        share = ({} if shared is None else shared).setdefault
+        vertex_id = share(vertex_id, vertex_id)
+        edges: list[Any] = []
+        for target, weight in edge_pairs(vertex.edges):
+            key = _encode_id(target, "edge to")
+            is_number = type(weight) is int or type(weight) is float
+            edges.append(share(key, key))
+            edges.append(weight if is_number else copy_weight(weight, f"weight of the edge to {target!r}"))
+        return vertex_id, VertexData(value, tuple(edges), check_flag("halted", vertex.halted))
     except ArgumentTypeError as error:
         raise ArgumentTypeError(f"vertex {vertex.id!r}: {error}") from None
     except CodecError as error:
@@ -81,12 +88,19 @@ def encode_vertex(vertex: object) -> tuple[Id, VertexData]:
 
 def decode_vertex(vertex_id: Any, vertex: VertexData) -> Vertex:
     """Return a vertex with copies of its value and weights; ``vertex_id`` is decoded."""
-    edges = [Edge(decode(target), copy_weight(weight)) for target, weight in vertex.edges]
+    edges = [Edge(decode(target), copy_weight(weight)) for target, weight in vertex.edge_pairs]
     return Vertex(vertex_id, decode(bytes(vertex.value)), edges, vertex.halted)
 
 
 def edge_pairs(edges: Any) -> list[tuple[Any, Any]]:
     """Return (target, weight) of the edges that a user has passed: ``Edge`` objects, or targets with the weight 1."""
+    if type(edges) is not list and type(edges) is not tuple:
+        _check_edges(edges)
+    return [(edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1) for edge in edges]
+
+
+def _check_edges(edges: Any) -> None:
+    """Refuse what is no sequence of targets or edges."""
     if isinstance(edges, (str, bytes)):
         raise ArgumentTypeError(
             f"edges must be a sequence of targets, not {edges!r}: for a single target, pass [{edges!r}]"
@@ -97,7 +111,6 @@ def edge_pairs(edges: Any) -> list[tuple[Any, Any]]:
         )
     if not isinstance(edges, Iterable):
         raise ArgumentTypeError(f"edges must be a sequence of targets or Edge objects, not {edges!r}")
-    return [(edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1) for edge in edges]
 
 
 def copy_weight(weight: Any, name: str = "weight") -> Any:
@@ -112,7 +125,3 @@ def _encode_id(vertex_id: Any, name: str) -> Id:
         return id_key(vertex_id)
     except CodecError as error:
         raise ArgumentTypeError(f"{name}: {error}") from None
-
-
-def _encode_edge(target: Any, weight: Any) -> tuple[Id, Any]:
-    return _encode_id(target, "edge to"), copy_weight(weight, f"weight of the edge to {target!r}")

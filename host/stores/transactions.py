@@ -114,7 +114,7 @@ class RunTransactions:
             stored = self._format.encode(context_of("commit", row.id, *place), data)
             rows = self._segment_writes(row, step, segments)
             rows.append((self._sql.insert_commit, (row.key, *place, *stored)))
-            return [*rows, *self._base_writes(row, step, blobs)] if blobs else rows
+            return [*rows, *self._base_writes(row.key, row.id, step, blobs)] if blobs else rows
 
         def is_committed(row: StoredRow, _attempted: StoredRow) -> bool:
             return self._database.query(self._sql.token, (row.key, step)) == [(token,)]
@@ -145,12 +145,13 @@ class RunTransactions:
             attempt = self._database.next_attempt(attempt)
 
     def put_base(self, claim: Claim, step: int, blobs: list[NamedBlob], prune: bool) -> None:
-        """Write the base of a committed superstep."""
+        """Write the base of a committed superstep; checksums are computed before other threads have to wait."""
+        insert = self._base_writes(claim.key, claim.run_id, step, blobs)
 
         def writes(row: StoredRow) -> list[Write]:
             self._reader.base_for(row, step)
             pruned = self._prune_writes(row, step) if prune else []
-            return [(self._sql.delete_base, (row.key, step)), *self._base_writes(row, step, blobs), *pruned]
+            return [(self._sql.delete_base, (row.key, step)), *insert, *pruned]
 
         self._write(claim, {}, writes)
 
@@ -209,7 +210,7 @@ class RunTransactions:
     def _insert(self, row: StoredRow, meta: Blob, blobs: list[NamedBlob], forced: bool) -> None:
         """Write a new run."""
         stored = self._format.encode(context_of("meta", row.id), meta)
-        writes = [(self._sql.insert_meta, (row.key, *stored)), *self._base_writes(row, row.head, blobs)]
+        writes = [(self._sql.insert_meta, (row.key, *stored)), *self._base_writes(row.key, row.id, row.head, blobs)]
         attempt = 0
         while self._database.apply(forced, (self._sql.insert_run, row), writes) is not WriteOutcome.COMMITTED:
             attempt = self._database.next_attempt(attempt)
@@ -289,11 +290,11 @@ class RunTransactions:
             writes.append((self._sql.insert_segment, (row.key, step, number, *stored)))
         return writes
 
-    def _base_writes(self, row: StoredRow, step: int, blobs: list[NamedBlob]) -> list[Write]:
+    def _base_writes(self, key: int, run_id: str, step: int, blobs: list[NamedBlob]) -> list[Write]:
         writes: list[Write] = []
         for part, data in enumerate(split_blobs(blobs)):
-            stored = self._format.encode(context_of("base", row.id, step, part), data)
-            writes.append((self._sql.insert_base, (row.key, step, part, *stored)))
+            stored = self._format.encode(context_of("base", run_id, step, part), data)
+            writes.append((self._sql.insert_base, (key, step, part, *stored)))
         return writes
 
     def _prune_writes(self, row: StoredRow, first: int) -> list[Write]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from gpu_pregel.errors import AgentError, ArgumentError, FencedError, StoreError
 from gpu_pregel.host.stores.leases import Lease
+from gpu_pregel.host.superstep.base_writer import BaseSchedule, Packing
 from gpu_pregel.host.superstep.flush_timer import FlushTimer
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 FLUSH_AFTER = 0.02
 """Seconds that a part may wait for others."""
-SMALL_BASE = 1 << 16
-"""Bases of at most this many bytes are due by the number of commits alone."""
 
 
 PolicyChange = TypeVar("PolicyChange")
@@ -125,6 +124,9 @@ class Journal:
         Number of bases to keep; older ones are pruned. Default: all.
     bases : iterable of int
         The supersteps of the bases in the store, oldest first; needed with ``keep``.
+    begin_base : callable, optional
+        Begins to encode the state after a superstep, as a copy that does not change: large bases are written in the
+        background of further supersteps, but never while one is held.
     """
 
     def __init__(
@@ -141,12 +143,14 @@ class Journal:
         size_since_base: int = 0,
         keep: int | None = None,
         bases: Iterable[int] = (),
+        begin_base: Callable[[FoldedSuperstep[Any]], Packing] | None = None,
     ) -> None:
         self._lease, self._store, self._claim, self._format = lease, lease.store, lease.claim, format
         self._head, self._status = head, status
-        self._every, self._base_every, self._since_base = every, base_every, since_base
-        self._base_size, self._size_since_base = base_size, size_since_base
+        self._every = every
+        self._schedule = BaseSchedule(base_every, since_base, base_size, size_since_base)
         self._keep, self._bases = keep, list(bases)
+        self._begin_base = begin_base
         self._parts: list[Any] = []
         self._oldest: float | None = None
         self._urgent = self._is_closed = False
@@ -250,7 +254,7 @@ class Journal:
                 try:
                     segments = self._format.pack(parts) if parts else []
                     self._store.flush(self._claim, self._head + 1, segments, status, taken=taken)
-                    self._size_since_base += sum(map(len, segments))
+                    self._schedule.add(sum(map(len, segments)))
                 except BaseException:
                     self._urgent = True
                     raise
@@ -302,9 +306,14 @@ class Journal:
 
     def _write_commit(self, step: int, status: str) -> None:
         """Write the supersteps since the last commit."""
-        with_base = self._is_base_due()
+        schedule = self._schedule
+        schedule.end(wait=status != "running")
+        with_base = schedule.is_due()
+        packing: Packing | None = None
         written: PackedCommit | None = None
         try:
+            if with_base and schedule.is_large and status == "running" and self._begin_base is not None:
+                packing, with_base = self._begin_base(self._supersteps[-1]), False
             written = self._format.pack_commit(self._supersteps, self._parts, with_base=with_base)
             self._store.commit(
                 self._claim,
@@ -317,18 +326,15 @@ class Journal:
                 after=self._head,
             )
             self._committed(step, status, written)
+            if packing is not None:
+                put = self._store.put_base
+                schedule.begin(packing, lambda data: put(self._claim, step, data))
         except BaseException:
             if written and self._is_committed(step):  # the connection was lost afterwards, or the program interrupted
                 self._committed(step, status, written)
             else:
                 self._urgent = True
             raise
-
-    def _is_base_due(self) -> bool:
-        """Whether the next commit has a base."""
-        if self._since_base + 1 < self._base_every:
-            return False
-        return (self._base_size or 0) <= max(SMALL_BASE, self._size_since_base)
 
     def _committed(self, step: int, status: str, written: PackedCommit) -> None:
         """Note a commit; repeating it changes nothing."""
@@ -337,12 +343,8 @@ class Journal:
         self._clear(len(self._parts))
         self._early.clear()
         self._supersteps.clear()
-        self._since_base += 1
-        self._size_since_base += len(written.data) + sum(map(len, written.segments))
-        if written.base is not None:
-            self._since_base = self._size_since_base = 0
-            if self._base_size is not None:
-                self._base_size = len(written.base)
+        base_size = None if written.base is None else len(written.base)
+        self._schedule.add(len(written.data) + sum(map(len, written.segments)), commits=1, base_size=base_size)
         if written.base is not None and self._keep is not None and step not in self._bases:
             self._bases.append(step)
         self._head, self._status = step, status
@@ -362,12 +364,14 @@ class Journal:
 
     def hold(self, superstep: int, status: str) -> None:  # noqa: ARG002
         """Write the parts of a held superstep, and the run's status."""
+        self._schedule.end(wait=True)
         self.flush(status)
         self._status = status
 
     def drop(self) -> None:
         """Release the claim of a run that nobody refers to any more, without waiting; what is not written is lost."""
         self._is_closed = True
+        self._schedule.cancel()
         if self._timer is not None:
             self._timer.close(wait=False)
         self._lease.drop()
@@ -378,6 +382,7 @@ class Journal:
             if not self._lease.is_released:
                 # Another program has the run, or the store rejects the parts: their vertices are computed again.
                 with suppress(FencedError, StoreError, AgentError):
+                    self._schedule.end(wait=True)
                     self.flush("stopped" if self._status == "running" else None)
         finally:
             self._is_closed = True

@@ -24,8 +24,9 @@ FEW_EDGES = 4
 THREAD_EDGES, WARP_EDGES = 16, 352
 """Rows of up to this many edges are linked by one thread or one warp; longer ones by a block."""
 SAMPLE_STEPS = 1
-"""Steps from the end of a sampled edge towards the root of its tree, each of which waits for memory twice; more of them
-neither save memory traffic later nor find the largest component more often."""
+"""Steps from the end of a sampled edge towards the root of its tree, each of which waits for memory twice. More of them
+do not save memory traffic later. On four graphs of two or three components, 2 steps and 1 step found the largest one at
+rates of 0.889 and 0.832, 0.463 and 0.495, 0.652 and 0.674, 0.517 and 0.496."""
 CANDIDATES = 4
 """Lanes whose walks' ends may be chosen."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeErro
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
 from gpu_pregel.host.stores.store import Store
+from gpu_pregel.host.superstep import base_writer
 from tests import crashes as crashing
 from tests.agents import logged, result_bytes, rows, state_bytes
 from tests.conformance.agent_programs import COUNTING
@@ -31,6 +33,40 @@ def test_past_states_can_be_read_while_the_run_continues(opened: Open, log: str)
                 assert state_bytes(seen) == state_bytes(agents.result())
         with pytest.raises(ArgumentError, match="run 'run' has no superstep 2 yet"):
             gp.agents.state_at(opened(), "run", 2)
+
+
+def test_a_base_written_in_the_background_has_the_state_after_its_superstep(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.value += sum(ctx.messages)
+        ctx.send_to_neighbors(ctx.superstep + 1)
+        if ctx.superstep == 2:
+            ctx.add_vertex("new", 0, ["a"])
+            ctx.remove_vertex("c")
+
+    vertices = [Vertex("a", 0, ["b"]), Vertex("b", 0, ["a"]), Vertex("c", 0)]
+    may_pack, pack = threading.Event(), base_writer.BaseWriter._pack
+    monkeypatch.setattr(base_writer, "LARGE_BASE", 0)
+    monkeypatch.setattr(base_writer.BaseWriter, "_pack", lambda writer: pack(writer) if may_pack.wait(60) else b"")
+    for run_id, base_every in (("without", 50), ("with", 2)):
+        may_pack.clear()
+        options: dict[str, Any] = {"store": store, "run_id": run_id, "base_every": base_every, "max_supersteps": 9}
+        with gp.agents.start(vertices, compute, **options) as agents:
+            for superstep in range(5):
+                agents.step()
+                if superstep == 1:
+                    agents.send("a", 1000)
+            may_pack.set()
+    assert [row.step for row in store.history("with") if row.base] == [1]
+    results = []
+    for run_id in ("without", "with"):
+        assert gp.agents.state_at(store, run_id, 1).values == {"a": 1, "b": 1, "c": 0}
+        assert gp.agents.state_at(store, run_id, 2).values == {"a": 1003, "b": 3, "new": 0}
+        gp.agents.fork(store, run_id, 1, f"fork of {run_id}")
+        options = {"max_supersteps": 4, "on_limit": "return"}
+        results.append(gp.agents.resume(store, f"fork of {run_id}", compute, **options).values)
+    assert results == [{"a": 6, "b": 6, "new": 0}] * 2
 
 
 @pytest.mark.parametrize("step", [-1, 2, crashing.STEPS - 1])

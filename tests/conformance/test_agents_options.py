@@ -10,7 +10,8 @@ import gpu_pregel as gp
 from gpu_pregel.agents import Aggregator, RetryPolicy, TopK, Vertex
 from gpu_pregel.errors import ArgumentError, CheckpointError
 from gpu_pregel.host.agents import formats, recovery
-from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec import encode
+from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.stores.store import Store
 from tests.agents import values
 from tests.stores import Open
@@ -154,10 +155,26 @@ def test_code_is_compared_in_the_same_version_of_python(store: Store, monkeypatc
 def test_a_run_of_an_older_release_opens_and_keeps_its_options_from_then_on(
     opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pack = formats.pack_state
+    def pack(state: State) -> bytes:
+        """Encode a state as versions up to 3 did, without options."""
+        vertices, inbox = list(state.vertices.values()), state.inbox
+        pairs = [pair for one in vertices for pair in one.edge_pairs]
+        columns = (
+            list(state.vertices),
+            [bytes(one.value) for one in vertices],
+            bytes(one.halted for one in vertices),
+            [len(one.targets) for one in vertices],
+            [target for target, _ in pairs],
+            [weight for _, weight in pairs],
+            list(inbox),
+            [len(messages) for messages in inbox.values()],
+            [message for messages in inbox.values() for message in messages],
+        )
+        return encode((*columns, state.aggregates, state.function, []))
+
     with monkeypatch.context() as patch:
         for module in (formats, recovery):
-            patch.setattr(module, "pack_state", lambda state: encode(decode(pack(state))[:12]))
+            patch.setattr(module, "pack_state", pack)
         begin(opened(), combiner="max", base_every=1)
     assert gp.agents.state_at(opened(), "run").values == {"a": 0, "b": 0, "c": 0}
     assert proceed(opened, 2, combiner="min", aggregators={"most": Aggregator("max", initial=0)}) == 1 + 3

@@ -16,8 +16,11 @@ from tests.conformance.agent_programs import COUNTING
 from tests.stores import Open
 
 
-@pytest.mark.parametrize(("workers", "base_every"), [(0, 1), (0, 2), (2, 2), (0, 50)])
-def test_a_run_abandoned_after_each_superstep_resumes(opened: Open, log: str, workers: int, base_every: int) -> None:
+@pytest.mark.parametrize(("workers", "base_every", "large"), [(0, 1, 1), (0, 2, 0), (2, 2, 1 << 20), (0, 50, 0)])
+def test_a_run_abandoned_after_each_superstep_resumes(
+    opened: Open, log: str, workers: int, base_every: int, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpu_pregel.host.superstep.base_writer.LARGE_BASE", large)
     whole = crashing.run_to_end(gp.agents.start(crashing.VERTICES, run_id="run", **crashing.program(log)))
     options = {**crashing.program(log, workers), "store": opened(), "base_every": base_every}
     agents = gp.agents.start(crashing.VERTICES, run_id="run", **options)

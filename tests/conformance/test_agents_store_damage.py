@@ -22,10 +22,11 @@ import gpu_pregel as gp
 from gpu_pregel.errors import AgentsFailedError, CodecError, StoreError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.codec import types as codec_types
-from gpu_pregel.host.agents.formats import SCHEMA, Segment, pack_state
+from gpu_pregel.host.agents.formats import SCHEMA, Segment
 from gpu_pregel.host.agents.records import Record
 from gpu_pregel.host.agents.records import VertexData as StoredVertex
 from gpu_pregel.host.agents.state import State
+from gpu_pregel.host.agents.state_format import pack_state
 from tests import crashes as crashing
 from tests.agents import result_bytes
 from tests.conformance.agent_programs import GROWING, GROWING_VERTICES
@@ -206,7 +207,7 @@ def check_nothing_happened(mark: Path, modules: set[str]) -> None:
 def test_planted_data_in_a_store_is_refused(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     planted = plants(mark)
-    good_base = pack_state(State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute"))
+    good_base = pack_state(State({encode(1): StoredVertex(encode(0), ())}, {}, {}, "compute"))
     commit: tuple[Any, ...] = {}, "compute", [], [], [], {"superstep": 0}
     good_commit = encode((*commit, None))
     store = gp.MemoryStore()
@@ -257,7 +258,7 @@ FAILED, INTERRUPTED, RETRIED, SENT, RECEIVED = range(5)
     ids=str,
 )
 def test_impossible_events_are_refused(event: Any) -> None:
-    store, state = gp.MemoryStore(), State({encode(1): StoredVertex(encode(0), [])}, {}, {}, "compute")
+    store, state = gp.MemoryStore(), State({encode(1): StoredVertex(encode(0), ())}, {}, {}, "compute")
     claim = store.create("run", "agents", pack_state(state), owner="somebody", schema=SCHEMA)
     store.flush(claim, 0, [encode((*Segment().columns()[:-1], [event]))])
     store.release(claim)
@@ -281,7 +282,7 @@ def test_planted_values_are_data_or_refused(tmp_path: Path) -> None:
         claim = store.create(
             run_id,
             "agents",
-            pack_state(State({encode(1): StoredVertex(data, [])}, {}, {}, "compute")),
+            pack_state(State({encode(1): StoredVertex(data, ())}, {}, {}, "compute")),
             owner="somebody",
             schema=SCHEMA,
         )

@@ -28,7 +28,7 @@ from gpu_pregel.host.programs.factory import compile_for_device, make_state
 from gpu_pregel.host.programs.policy import NumericPolicy
 from gpu_pregel.host.programs.state import ProgramState
 from gpu_pregel.host.superstep.master import Master
-from tests.devices import on
+from tests.devices import LONG, on
 from tests.programs import CONTEXTS, CONTEXTS_PER_EDGE, DISTANCES, GATED, HOPS, LABELS, PAIRS, RANKS, SEARCH, SUMS
 
 POISON = 0xAB
@@ -177,7 +177,8 @@ def runs() -> Iterator[Any]:
         ("gated", GATED, "push"),
         ("gated", GATED, "pull"),
     ):
-        yield pytest.param(program, mode, id=f"{name}-{mode}")
+        # "contexts per edge" has the same functions but for its messages.
+        yield pytest.param(program, mode, id=f"{name}-{mode}", marks=LONG if name == "contexts" else ())
 
 
 @pytest.mark.parametrize(("program", "mode"), list(runs()))

@@ -13,7 +13,7 @@ import scipy.sparse.csgraph
 from hypothesis import strategies as st
 
 import gpu_pregel as gp
-from tests.devices import PROGRAM_DEVICES, PROGRAM_NAMES, examples, on, threads_of, ways
+from tests.devices import LONG, PROGRAM_DEVICES, PROGRAM_NAMES, examples, on, threads_of, ways
 from tests.graphs import arrays, edge_lists
 from tests.programs import DISTANCES, FAR, HOPS, LABELS
 
@@ -42,8 +42,14 @@ def test_modes_partitions_and_threads_do_not_change_the_result(
     assert np.array_equal(gp.run(graph, HOPS, device=device, **way).to_numpy(), hops_from(graph, 0))
 
 
-@pytest.mark.parametrize("file", ["snap/wiki-Vote.txt", "snap/as20graph.txt", "mesh/wing.graph", "mtx/pushpull.mtx"])
-@pytest.mark.parametrize("partitions", [1, 7])
+@pytest.mark.parametrize(
+    ("partitions", "file"),
+    [
+        pytest.param(partitions, file, marks=LONG if (partitions, file) == (7, "mtx/pushpull.mtx") else ())
+        for partitions in (1, 7)
+        for file in ("snap/wiki-Vote.txt", "snap/as20graph.txt", "mesh/wing.graph", "mtx/pushpull.mtx")
+    ],
+)
 def test_public_graphs_agree_with_scipy(data: Path, file: str, partitions: int) -> None:
     graph = gp.read_graph(data / file, directed=True if "wiki" in file else None)
     expected = hops_from(graph, 0)

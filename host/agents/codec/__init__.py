@@ -143,6 +143,8 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
     gpu_pregel.errors.CodecError: id is of type bool: ids are str, int, bytes or tuples of them, so convert it
     """
     kind = type(x)
+    if (kind is int or kind is str) and (piece := leaf_encoders[kind](x)) is not None:
+        return _VERSION + piece
     if kind is tuple:
         key = encode(x, name=name)
         plain = _plain_id(x, name)

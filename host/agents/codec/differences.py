@@ -87,6 +87,11 @@ class PiecedValue:
 EncodedValue = bytes | PiecedValue
 
 
+def joined(value: EncodedValue) -> bytes:
+    """Return a value as bytes, but keep its pieces, so that another thread may use it meanwhile."""
+    return b"".join(value._pieces) if isinstance(value, PiecedValue) else value
+
+
 def find_edits(old: bytes, new: bytes) -> list[Edit]:
     """Return edits that turn one encoded value into another; they are small if few parts of it differ."""
     same = _common_suffix(old, new)

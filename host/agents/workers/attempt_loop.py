@@ -103,7 +103,12 @@ class AttemptLoop:
     async def _attempt(self, serial: int, task: Task, slot: int, batch: Batch) -> None:
         self._marks.serials[slot] = serial  # only now, as the attempts before this one may block the loop
         self._marks.begun[slot] = monotonic()
-        outcome = await self._executor.execute_async(task, batch)
+        begun = self._marks.begun
+
+        def beat() -> None:
+            begun[slot] = monotonic()
+
+        outcome = await self._executor.execute_async(task, batch, beat=beat)
         if os.getpid() != self._pid:
             os._exit(0)  # a fork that returned from compute: its parent sends the outcome
         attempt = asyncio.current_task(self._loop)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any, TypeVar
 
@@ -61,3 +63,28 @@ def run_until_complete(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T
     finally:
         future.remove_done_callback(stop)
     return future.result()
+
+
+class PostponedTimeout:
+    """Lets the timeout of an attempt count from its last heartbeat.
+
+    Attributes
+    ----------
+    last : float
+        When the attempt began or was last heard of, on the monotonic clock.
+    """
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+        self.last = time.monotonic()
+        self._limit, self._seconds = limit, seconds
+        self._loop = asyncio.get_running_loop()
+
+    def beat(self) -> None:
+        """Count from now; any thread may call this."""
+        self.last = time.monotonic()
+        if self._seconds is not None:
+            self._loop.call_soon_threadsafe(self._postpone)
+
+    def _postpone(self) -> None:
+        with suppress(RuntimeError):  # the attempt has ended, or is being cancelled
+            self._limit.reschedule(self._loop.time() + (self._seconds or 0.0))

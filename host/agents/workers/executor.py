@@ -79,8 +79,13 @@ class Executor:
                 f"with them; report this"
             )
 
-    def execute(self, batch: Batch, emit: Emit, begin: Begin | None = None) -> None:
-        """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends."""
+    def execute(
+        self, batch: Batch, emit: Emit, begin: Begin | None = None, beat: Callable[[], object] | None = None
+    ) -> None:
+        """Compute the tasks of a batch of an ordinary function; emit the outcome of each when it ends.
+
+        ``beat()`` is called at heartbeats.
+        """
         if batch.step != self._step:
             self.check_step(batch.step)
         options, kept_values = self._options, self._kept_values
@@ -94,6 +99,8 @@ class Executor:
             error: BaseException | None = None
             try:
                 context = Context(vertices[task.id], task, batch, options, kept_values)
+                if beat is not None:
+                    context.on_heartbeat(beat)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
@@ -103,21 +110,37 @@ class Executor:
                 error = raised
             emit(self._outcome(task, context, error))
 
-    async def execute_async(self, task: Task, batch: Batch, abandon_after: float | None = None) -> Outcome:
-        """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds."""
+    async def execute_async(
+        self,
+        task: Task,
+        batch: Batch,
+        abandon_after: float | None = None,
+        beat: Callable[[], object] | None = None,
+    ) -> Outcome:
+        """Compute one task of an ``async`` function; abandon it if it still runs after ``abandon_after`` seconds.
+
+        Both this time and the timeout count from the last heartbeat, at which ``beat()`` is called.
+        """
         import asyncio
 
-        from gpu_pregel.host.agents.workers.attempt_task import AttemptTask
+        from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, PostponedTimeout
 
         context = Context(self._vertices(batch)[task.id], task, batch, self._options, self._kept_values)
         limit = asyncio.timeout(self._options.timeout)
+        postponed = PostponedTimeout(limit, self._options.timeout)
+        context.on_heartbeat(postponed.beat)
+        if beat is not None:
+            context.on_heartbeat(beat)
         call = self._call(self._options.functions[batch.function], context, limit)
         if abandon_after is None:
             error = await call
         else:
             attempt = AttemptTask(call, asyncio.get_running_loop(), task)
             try:
-                await asyncio.wait((attempt,), timeout=abandon_after)
+                left = abandon_after
+                while left > 0 and not attempt.done():
+                    await asyncio.wait((attempt,), timeout=left)
+                    left = postponed.last + abandon_after - time.monotonic()
             except asyncio.CancelledError:
                 attempt.cancel()
                 await asyncio.wait((attempt,))

@@ -18,7 +18,7 @@ from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, Record, VertexData
+from gpu_pregel.host.agents.records import Batch, Change, Edges, Failure, Id, Outcome, Record, VertexData
 
 if TYPE_CHECKING:
     import selectors
@@ -37,6 +37,8 @@ PROGRAM = "\x1d"
 _MAX_FRAME = 1 << 40
 _CHUNK = 1 << 18
 _LARGE = 1 << 16
+_LOADED = 1 << 13
+"""Maximum number of vertices in a frame that loads them."""
 _READ, _WRITE = 1, 2
 """``selectors.EVENT_READ`` and ``EVENT_WRITE``; workers do not import that module, which takes milliseconds."""
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
@@ -233,36 +235,41 @@ def describe(vertex: Any, attempt: int) -> str:
 # Envelopes.
 
 
-def pack_vertices(vertices: dict[Id, VertexData]) -> list[tuple[Any, ...]]:
-    """Convert vertices to plain content."""
-    return [(key, bytes(one.value), _pack_edges(one.edges), one.halted) for key, one in vertices.items()]
+def pack_vertices(vertices: dict[Id, VertexData]) -> tuple[Any, ...]:
+    """Convert vertices to plain content, in columns."""
+    ones = vertices.values()
+    halted = bytes([one.halted for one in ones])
+    return list(vertices), [bytes(one.value) for one in ones], [_pack_edges(one.edges) for one in ones], halted
 
 
-def unpack_vertices(content: list[tuple[Any, ...]]) -> dict[Id, VertexData]:
+def unpack_vertices(content: tuple[Any, ...]) -> dict[Id, VertexData]:
     """Restore vertices from plain content."""
-    return {key: VertexData(value, _unpack_edges(edges), halted) for key, value, edges, halted in content}
+    return {
+        key: VertexData(value, edges if type(edges) is tuple else tuple(decode(edges)), halted == 1)
+        for key, value, edges, halted in zip(*content, strict=True)
+    }
 
 
-def _pack_edges(edges: list[tuple[Id, Any]]) -> tuple[tuple[Id, Any], ...] | bytes:
+def _pack_edges(edges: Edges) -> Edges | bytes:
     """Return edges as they are if all weights are plain; otherwise as codec bytes."""
-    if all(type(weight) in _PLAIN for _, weight in edges):
-        return tuple(edges)
-    return encode([tuple(edge) for edge in edges])
+    return edges if _PLAIN.issuperset(map(type, edges)) else encode(list(edges))
 
 
-def _unpack_edges(edges: tuple[tuple[Id, Any], ...] | bytes) -> list[tuple[Id, Any]]:
-    return list(decode(edges) if isinstance(edges, bytes) else edges)
+def pack_load(generation: int, step: int | None, vertices: dict[Id, VertexData]) -> Iterator[bytes]:
+    """Serialize the vertices of a generation of a worker before a superstep, in frames of limited size."""
+    items, left = iter(vertices.items()), len(vertices)
+    while True:
+        part = dict(islice(items, _LOADED))
+        left -= len(part)
+        yield pack((generation, step, left == 0, pack_vertices(part)))
+        if not left:
+            return
 
 
-def pack_load(generation: int, step: int | None, vertices: dict[Id, VertexData]) -> bytes:
-    """Serialize the vertices of a generation of a worker before a superstep."""
-    return pack((generation, step, pack_vertices(vertices)))
-
-
-def unpack_load(data: bytes | bytearray) -> tuple[int, int | None, dict[Id, VertexData]]:
-    """Restore generation, superstep and vertices."""
-    generation, step, vertices = unpack(data)
-    return generation, step, unpack_vertices(vertices)
+def unpack_load(data: bytes | bytearray) -> tuple[int, int | None, bool, dict[Id, VertexData]]:
+    """Restore generation, superstep, whether this is the last frame, and its vertices."""
+    generation, step, is_last, vertices = unpack(data)
+    return generation, step, is_last, unpack_vertices(vertices)
 
 
 def pack_batch(generation: int, batch: Batch) -> bytes:

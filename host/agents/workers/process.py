@@ -102,7 +102,8 @@ class WorkerProcess:
     def greet(self, hello: bytes, step: int | None, vertices: dict[Id, VertexData]) -> None:
         """Send the options and the vertices before a superstep to a new worker."""
         self.channel.send(pipes.HELLO, hello)
-        self.channel.send(pipes.LOAD, pipes.pack_load(self.generation, step, vertices))
+        for frame in pipes.pack_load(self.generation, step, vertices):
+            self.channel.send(pipes.LOAD, frame)
 
     # Tasks.
 

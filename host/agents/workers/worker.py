@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import register
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import Batch, Outcome, Task
+from gpu_pregel.host.agents.records import Batch, Id, Outcome, Task, VertexData
 from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.executor import Executor
-from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely
+from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely, relaxed_gc
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
 from gpu_pregel.host.agents.workers.recalls import Recalls
@@ -83,6 +83,7 @@ class Worker:
         """The running task of an ordinary function."""
         self._loop: AttemptLoop | None = None
         self._frames: deque[tuple[int, bytes | bytearray]] = deque()
+        self._vertices: dict[Id, VertexData] = {}
 
     def serve(self) -> None:
         """Handle frames one by one."""
@@ -149,9 +150,14 @@ class Worker:
             self._refuse("its compute functions cannot be unpickled")
 
     def _load(self, content: bytes | bytearray) -> None:
+        """Load a frame of vertices; be ready after the last one."""
         try:
-            self._generation, step, vertices = pipes.unpack_load(content)
-            self._executor.load(vertices, step)
+            with relaxed_gc(beside_users_code=False):
+                self._generation, step, is_last, vertices = pipes.unpack_load(content)
+                self._vertices |= vertices
+            if not is_last:
+                return
+            self._executor.load(self._vertices, step)
             gc.freeze()  # these objects live as long as the process
             collect_rarely()
         except MemoryError:
@@ -300,7 +306,10 @@ class Worker:
             if output[0].begun or output[1].begun or self._has_subprocesses:
                 self._end_output()
 
-        self._executor.execute(batch, emit, begin)
+        def beat() -> None:
+            begun[0] = monotonic()
+
+        self._executor.execute(batch, emit, begin, beat)
         self._task = None
         if recalls is not None:
             recalls.end()

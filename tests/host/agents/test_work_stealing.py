@@ -121,8 +121,8 @@ class LendingTransport:
             self.load(partition, 0)
 
     def load(self, partition: int, step: int) -> None:
-        data = pipes.pack_load(0, step, self.states(partition))
-        self.executors[partition].load(pipes.unpack_load(data)[2], step)
+        (frame,) = pipes.pack_load(0, step, self.states(partition))
+        self.executors[partition].load(pipes.unpack_load(frame)[3], step)
 
     def submit(self, partition: int, batch: Batch) -> None:
         self.step = batch.step

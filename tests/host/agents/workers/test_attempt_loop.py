@@ -42,7 +42,7 @@ def test_a_batch_that_arrives_when_the_last_attempt_ends_is_computed(attempts: i
 
     vertex = encode("a")
     executor = Executor(make_options("run", compute, {}).for_partitions("one"))
-    executor.load({vertex: VertexData(encode(None), [])})
+    executor.load({vertex: VertexData(encode(None), ())})
     marks = pipes.AttemptMarks(4)
     loop = AttemptLoop(executor, marks, OutcomeSender(lambda kind, content: None, marks), on_end, None)
     loop.run(batch(1), reader, more)

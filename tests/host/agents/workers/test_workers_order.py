@@ -132,7 +132,7 @@ def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, kind: str, monke
 
 def test_an_executor_refuses_a_batch_of_another_superstep() -> None:
     executor = Executor(partition_options(lambda ctx: ctx.vote_to_halt()))
-    executor.load({b"a": VertexData(b"", [])})
+    executor.load({b"a": VertexData(b"", ())})
     executor.commit(6, NO_CHANGE)
     executor.commit(6, NO_CHANGE)  # a repetition
     for step in (6, 8):

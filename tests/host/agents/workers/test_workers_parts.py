@@ -78,11 +78,17 @@ def test_invalid_frames_are_refused(ends: tuple[int, int], data: bytes) -> None:
 
 def test_envelopes_round_trip() -> None:
     vertices = {
-        A: VertexData(encode(1), [(B, 1), (C, 0.5), (D, "x")]),
-        B: VertexData(encode([]), [(A, (1, 2)), (C, {"k": [1]})], True),
-        C: VertexData(encode(None), []),
+        A: VertexData(encode(1), (B, 1, C, 0.5, D, "x")),
+        B: VertexData(encode([]), (A, (1, 2), C, {"k": [1]}), True),
+        C: VertexData(encode(None), ()),
     }
-    assert pipes.unpack_load(pipes.pack_load(2, 7, vertices)) == (2, 7, vertices)
+    assert list(map(pipes.unpack_load, pipes.pack_load(2, 7, vertices))) == [(2, 7, True, vertices)]
+    assert list(map(pipes.unpack_load, pipes.pack_load(2, None, {}))) == [(2, None, True, {})]
+    many = {encode(k): VertexData(encode(k), (A, k)) for k in range(10_000)}
+    frames = list(map(pipes.unpack_load, pipes.pack_load(2, 7, many)))
+    assert [is_last for *_, is_last, _ in frames] == [False] * (len(frames) - 1) + [True]
+    assert len(frames) > 1
+    assert {key: one for *_, part in frames for key, one in part.items()} == many
     change = Change(vertices, [A], [B, D])
     assert pipes.unpack_change(pipes.pack_change(4, change)) == (4, change)
     batch = Batch(3, 100, "f", {"sum": encode(2.5)}, [(A, 1, [b"1", b"2"], ()), (B, 2, (), [b"3"])])

@@ -1,0 +1,119 @@
+"""The format in which the state of a run of agents is stored: in slices, each encoded column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice
+from typing import Any
+
+from gpu_pregel.errors import CodecError
+from gpu_pregel.host.agents.codec import decode, encode
+from gpu_pregel.host.agents.codec.differences import joined
+from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges
+from gpu_pregel.host.agents.state import Inbox, State
+from gpu_pregel.host.superstep.base_writer import Packing
+
+_SLICE = 1 << 10
+"""Maximum number of vertices in a slice."""
+
+
+def pack_state(state: State) -> bytes:
+    """Encode a state."""
+    packing = begin_packing(state)
+    while True:
+        try:
+            next(packing)
+        except StopIteration as packed:
+            return bytes(packed.value)
+
+
+def begin_packing(state: State) -> Packing:
+    """Encode a state, which must not change meanwhile, in slices of limited size: yields after each of them."""
+    vertices, inbox = [], []
+    items = iter(state.vertices.items())
+    while part := list(islice(items, _SLICE)):
+        vertices.append(_pack_vertices(part))
+        yield
+    messages = iter(state.inbox.items())
+    while some := list(islice(messages, _SLICE)):
+        texts = [text for _, received in some for text in received]
+        inbox.append(encode(([target for target, _ in some], [len(received) for _, received in some], texts)))
+        yield
+    failed = [(vertex, step, failure_fields(failure), given) for vertex, (step, failure, given) in state.failed.items()]
+    return encode((vertices, inbox, state.aggregates, state.function, failed, state.options, state.timers))
+
+
+def _pack_vertices(items: list[tuple[Id, VertexData]]) -> bytes:
+    counts = [len(one.edges) for _, one in items]
+    return encode(
+        (
+            [vertex for vertex, _ in items],
+            [joined(one.value) for _, one in items],
+            bytes([one.halted for _, one in items]),
+            bytes(counts) if max(counts) < 256 else counts,
+            [item for _, one in items for item in one.edges],
+        )
+    )
+
+
+def unpack_state(data: bytes) -> State:
+    """Decode a state."""
+    columns = read_columns(data, (7, 12, 13, 14), "a state")
+    if len(columns) != 7:
+        return _unpack_old_state(columns)
+    packed, received, aggregates, function, failed, *rest = columns
+    vertices: dict[Id, VertexData] = {}
+    shared: dict[Id, Id] = {}
+    for part in packed:
+        _unpack_vertices(part, vertices, shared)
+    inbox: Inbox = {}
+    for part in received:
+        receivers, lengths, messages = read_columns(part, (3,), "a state")
+        inbox.update(zip(receivers, cut(messages, lengths), strict=True))
+    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), *rest)
+
+
+def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[Id, Id]) -> None:
+    """Add vertices; equal ids in ``shared`` are used instead of new ones."""
+    ids, values, halted, counts, edges = read_columns(data, (5,), "a state")
+    share, last = shared.setdefault, b""
+    ids, targets = list(map(share, ids, ids)), edges[::2]
+    edges[::2] = map(share, targets, targets)
+    for vertex, value, flag, out in zip(ids, values, halted, cut(tuple(edges), counts), strict=True):
+        last = last if value == last else value
+        vertices[vertex] = VertexData(last, out, flag == 1)
+
+
+def _unpack_old_state(columns: tuple[Any, ...]) -> State:
+    """Restore a state that version 3 or an older one has written."""
+    ids, values, halted, counts, targets, weights, receivers, lengths, messages, *rest = columns
+    aggregates, function, failed, *options = rest  # the oldest releases stored neither options nor timers
+    edges = list(zip(targets, weights, strict=True))
+    vertices = {
+        vertex: VertexData(value, flat_edges(out), bool(flag))
+        for vertex, value, flag, out in zip(ids, values, halted, cut(edges, counts), strict=True)
+    }
+    inbox = dict(zip(receivers, cut(messages, lengths), strict=True))
+    return State(vertices, inbox, aggregates, function, _unpack_failures(failed), *options)
+
+
+def _unpack_failures(failed: Iterable[tuple[Any, ...]]) -> dict[Id, tuple[int, Failure, list[bytes]]]:
+    return {vertex: (step, Failure(*failure), given) for vertex, step, failure, given in failed}
+
+
+def failure_fields(failure: Failure) -> tuple[Any, ...]:
+    """Return the fields of a failure, the last one only if it is set."""
+    return tuple(failure) if failure.not_before is not None else tuple(failure[:5])
+
+
+def read_columns(data: bytes, counts: tuple[int, ...], what: str) -> tuple[Any, ...]:
+    """Decode columns, of which there are as many as one of ``counts`` says."""
+    content = decode(data, name=what)
+    if not isinstance(content, tuple) or len(content) not in counts:
+        raise CodecError(f"has the wrong structure: {what} has {counts[-1]} parts", what)
+    return content
+
+
+def cut(items: Sequence[Any], counts: Sequence[int]) -> Iterable[Any]:
+    """Return consecutive pieces with the given numbers of items."""
+    return [items[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]
