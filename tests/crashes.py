@@ -333,10 +333,11 @@ def main(given: dict[str, Any]) -> None:
     store, point = open_store(given["store"]), given["point"]
     _place(Crash(store, signal.Signals[given["signal"]]), point)
     options = {**program(given["log"], given["workers"], point), **given["options"], "store": store}
+    watched = {**options, "observer": lambda event: None}  # some crash points are at events
     if given["do"] == "run":
-        run_to_end(gp.agents.start(VERTICES, run_id=RUN, **options))
+        run_to_end(gp.agents.start(VERTICES, run_id=RUN, **watched))
     elif given["do"] == "resume":
-        run_to_end(gp.agents.reopen(run_id=RUN, takeover=True, **options))
+        run_to_end(gp.agents.reopen(run_id=RUN, takeover=True, **watched))
     elif given["do"] == "fork":
         gp.agents.fork(store, RUN, STEP, "fork")
     elif given["do"] == "fold":

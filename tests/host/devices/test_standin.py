@@ -47,7 +47,7 @@ def test_it_is_the_only_gpu_while_it_is_installed(gpu: StandinGpu) -> None:
     with gpu.installed():
         assert usable_devices() == ["cpu", "cuda:0", "emulated", "python"]
         assert get_device("auto").name == "cuda:0"
-        with pytest.raises(DeviceError, match="this machine has 1 GPUs"):
+        with pytest.raises(DeviceError, match="this machine has 1 GPU,"):
             get_device("cuda:1")
     assert usable_devices() == before
 

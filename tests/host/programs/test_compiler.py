@@ -346,7 +346,7 @@ def test_programs_run_without_a_cache(tmp_path: Path) -> None:
 
 
 def test_damaged_cache_files_are_replaced(tmp_path: Path, cache: Path) -> None:
-    programs, kernels = [sorted(cache.rglob(name)) for name in ("program-*.bin", "*.nbc")]
+    programs, kernels = [sorted(cache.rglob(name)) for name in ("program-*.value", "*.nbc")]
     assert programs
     assert kernels
     for file in programs:

@@ -21,8 +21,8 @@ _STEPS = faults_in(
     ),
     (
         "supersteps are executed beyond the next checkpoint",
-        "min(left, self._journal.until_commit(self.superstep))",
-        "left",
+        "limit = min(limit, journal.until_commit(self.superstep))",
+        "pass",
         _TOGETHER,
     ),
 )

@@ -16,6 +16,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import RetryPolicy, Vertex
 from gpu_pregel.errors import ArgumentError
+from gpu_pregel.host.agents.workers import pool
 from gpu_pregel.host.agents.workers.output import AttemptOutput, LineSplitter
 from tests.agents import FEW, ONCE
 
@@ -158,6 +159,7 @@ def test_workers_have_the_environment_and_paths_of_the_master(monkeypatch: pytes
     (tmp_path / "module_of_a_test.py").write_text("ANSWER = 42\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", "/of/a/test")
+    monkeypatch.setattr(pool, "registered", dict)  # types of other tests may need NumPy
     monkeypatch.setenv("A_TEST", "yes")
 
     def compute(ctx: Any) -> None:
