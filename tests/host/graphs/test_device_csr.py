@@ -202,7 +202,8 @@ def test_bytes_moved_per_key(emulated: EmulatedDevice) -> None:
 @EMULATED
 @pytest.mark.parametrize("weights", [None, "f4"])
 @pytest.mark.parametrize("duplicates", ["keep", "drop"])
-def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: list[bool]) -> None:
+def test_memory(emulated: EmulatedDevice, weights: Any, duplicates: str, built: list[bool], young_heap: None) -> None:
+    gc.collect()  # so that no arrays of other tests are freed meanwhile
     edges = 6_000
     src, dst = np.random.default_rng(3).integers(0, 300, (2, edges))
     descending = None if weights is None else np.arange(edges)[::-1].astype(weights)
