@@ -62,8 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def take_turns(items: list[pytest.Item]) -> None:
     """Run each case on the emulated device or on the stand-in, which runs the same kernels, and skip the other.
 
-    Two thirds of the cases of a long table are skipped on both, also of those that the emulated device does not have; not in
-    a module with ``ALL_CASES``, which chooses them itself.
+    Two thirds of the cases of a long table are skipped on both, also of those that the emulated device does not have;
+    not in a module with ``ALL_CASES``, which chooses them itself.
     """
     cases: dict[str, list[pytest.Item]] = {}
     emulated = set()
