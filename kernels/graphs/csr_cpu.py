@@ -117,8 +117,17 @@ def _load_keys(local: Any, indices: Any, begin: Any, size: Any, keys: Any, order
 
 @inline
 def _sort(values: Any, begin: Any, end: Any) -> None:
-    """Sort ``values[begin:end]`` in place by a heap: Numba's own sort takes ten times as long to compile."""
+    """Sort ``values[begin:end]`` in place, short ranges stably: Numba's own sort takes ten times as long to compile."""
     size = end - begin
+    if size <= 16:
+        for i in range(begin + 1, end):
+            value = values[i]
+            place = i
+            while place > begin and values[place - 1] > value:
+                values[place] = values[place - 1]
+                place -= 1
+            values[place] = value
+        return
     for step in range(size + size // 2):
         # The first steps build the heap; each of the others moves the largest value behind it.
         place = max(size // 2 - 1 - step, 0)

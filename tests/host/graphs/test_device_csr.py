@@ -254,7 +254,7 @@ def test_the_host_builds_the_graph_if_an_allocation_fails(
 
 
 @EMULATED
-def test_zeros_of_either_sign_are_equal(emulated: EmulatedDevice) -> None:
+def test_of_zeros_with_either_sign_the_first_is_kept(emulated: EmulatedDevice) -> None:
     edges = [0, 0, 1, 1], [1, 1, 0, 0], np.array([0.0, -0.0, -0.0, 0.0], np.float32)
     for duplicates in ("keep", "drop"):
         graph = build(emulated, *edges, directed=True, duplicates=duplicates)
@@ -262,6 +262,7 @@ def test_zeros_of_either_sign_are_equal(emulated: EmulatedDevice) -> None:
         assert graph.weights is not None
         assert expected.weights is not None
         assert graph.weights.tolist() == expected.weights.tolist() == [0.0] * (4 if duplicates == "keep" else 2)
+        assert np.signbit(graph.weights).tolist() == np.signbit(expected.weights).tolist()
 
 
 @EMULATED
