@@ -131,6 +131,20 @@ def _find_awake(records: Records, mutated: Change) -> set[Id]:
     return awake
 
 
+def change_of_partitions(
+    state: State, ledger: Ledger, after: AgentChange, place: dict[Id, int], generation: list[int]
+) -> Change:
+    """Return the change that partitions need in addition to the records of their own attempts."""
+    change = Change(dict(after.mutated.set), list(after.failed), after.mutated.remove)
+    for vertex, _ in after.records:
+        is_foreign = ledger.generation(vertex) != generation[place[vertex]]
+        if is_foreign and vertex in after.changed:  # computed by a former worker, or that of another partition
+            change.set[vertex] = after.changed[vertex]
+    for vertex in ledger.refused.difference(change.remove):  # their partitions may have the refused records
+        change.set.setdefault(vertex, after.changed.get(vertex) or state.vertices[vertex])
+    return change
+
+
 def state_after(state: State, after: AgentChange) -> State:
     """Return the state after a superstep; ``state`` itself is not changed."""
     vertices = state.vertices | after.changed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, VertexData
-from gpu_pregel.host.agents.workers.executor import Begin, Executor
+from gpu_pregel.host.agents.workers.executor import Executor
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.event_loops import AsyncAttempts, OwnEventLoop
@@ -71,7 +71,10 @@ class Transport(Protocol):
         """Return the partition that owns a vertex."""
 
     def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
-        """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
+        """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker.
+
+        A partition in this process computes the vertices of the given dict, which the master changes.
+        """
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
@@ -98,7 +101,7 @@ class Transport(Protocol):
         """
 
     def commit(self, partition: int, step: int, change: Change) -> None:
-        """Commit the records of a partition, and a change to it."""
+        """Commit the records of a partition, and a change to it, after the master has changed its own vertices."""
 
     def close(self) -> None:
         """End all workers; later calls raise ``run_ended_error()``."""
@@ -123,7 +126,7 @@ class InProcessTransport:
     is_local = True
 
     def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
-        self._executor = Executor(options)
+        self._executor = Executor(options, in_worker=False)
         self._in_slices = in_slices
         self._begun = 0.0
         self._timeout = options.timeout
@@ -139,8 +142,8 @@ class InProcessTransport:
         return 0
 
     def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:  # noqa: ARG002
-        """Load the vertices."""
-        self._executor.load({key: VertexData(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+        """Load the vertices, of which nothing is copied."""
+        self._executor.load(vertices[0])
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
@@ -155,12 +158,8 @@ class InProcessTransport:
         """Compute the submitted batches, or sleep if there are none."""
         if self._is_closed:
             raise run_ended_error()
-        batches = self._batches
-        if batches and not self._executor.is_async(batches[0]):
-            if self._in_slices:
-                self._compute_slice()
-            else:
-                self._compute_all()
+        if self._batches and not self._executor.is_async(self._batches[0]):
+            self._compute()
         elif self._batches or self._async_tasks:
             self._wait_on_own_loop(until)
         elif until is not None:
@@ -201,20 +200,18 @@ class InProcessTransport:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
 
-    def _compute_all(self) -> None:
-        """Compute batches of an ordinary function."""
-        batches = self._batches
-        while batches:
-            self._compute(batches[0], None)
-            if batches and not batches[0].tasks:
-                del batches[0]
-
-    def _compute_slice(self) -> None:
-        """Compute batches of an ordinary function for a few milliseconds."""
-        self._begun, batches = time.monotonic(), self._batches
-        while batches and not self._is_slice_over(0):
-            self._compute(batches[0], self._is_slice_over)
-            if batches and not batches[0].tasks:
+    def _compute(self) -> None:
+        """Compute batches of an ordinary function, in slices for a few milliseconds."""
+        batches, outcomes, is_slice_over = self._batches, self._outcomes, None
+        if self._in_slices:
+            self._begun, is_slice_over = time.monotonic(), self._is_slice_over
+        while batches and not (is_slice_over and is_slice_over(0)):
+            batch, before = batches[0], len(outcomes)
+            try:
+                self._executor.execute(batch, outcomes.append, is_slice_over)
+            finally:  # even after an exception, each outcome belongs to the next task
+                batch.tasks = batch.tasks[len(outcomes) - before :]
+            if batches and not batch.tasks:
                 del batches[0]
 
     def _is_slice_over(self, index: int) -> bool:  # noqa: ARG002
@@ -255,21 +252,10 @@ class InProcessTransport:
         if loop is not None:
             loop.close()
 
-    def _compute(self, batch: Batch, is_slice_over: Begin | None) -> None:
-        """Compute tasks of an ordinary function, and remove them from the batch."""
-        before = len(self._outcomes)
-        try:
-            self._executor.execute(batch, self._outcomes.append, is_slice_over)
-        finally:  # even after an exception, each outcome belongs to the next task
-            batch.tasks = batch.tasks[len(self._outcomes) - before :]
-
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Commit to the executor, which needs vertices of its own."""
+        """Commit to the executor."""
         if self._is_closed:
             raise run_ended_error()
-        if change.set:
-            copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
-            change = Change(copies, change.halt, change.remove)
         self._executor.commit(step, change)
 
     def close(self) -> None:

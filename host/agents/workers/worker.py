@@ -145,7 +145,7 @@ class Worker:
                     cls, migrate = pickle.loads(data)
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
-            self._executor = Executor(self._options, interruptible=False)
+            self._executor = Executor(self._options)
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 
