@@ -117,9 +117,9 @@ class AgentPolicy:
         state, queue, transport, stealing = self.state, self._queue, self._transport, self._stealing
         count = len(state.vertices)
         while not queue.is_empty():
-            if journal is not None:
-                journal.flush_if_due()
             now = time.monotonic()
+            if journal is not None:
+                journal.flush_if_due(now)
             for partition, vertices in queue.take(now):
                 guests = {}
                 if stealing is not None:
@@ -130,10 +130,7 @@ class AgentPolicy:
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
                 until = look if until is None else min(until, look)
             if journal is not None:
-                if (due := journal.due) is not None:
-                    until = due if until is None else min(until, due)
-                if transport.is_local:
-                    journal.watch(transport.finished)
+                until = journal.before_wait(now, until, transport.finished if transport.is_local else None)
             yield until
             self._arrivals += transport.take()
             self._handle_arrivals(order, journal)
