@@ -195,6 +195,7 @@ class RunOptions:
             max_outbox=self.max_outbox,
             max_record=self.max_record,
             max_memory=self.max_memory,
+            is_observed=bool(self.observers),
         )
 
 
