@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -67,11 +67,14 @@ class Transport(Protocol):
     def blocks(self) -> bool:
         """Whether the next ``wait`` calls a compute function on this thread."""
 
-    def place(self, vertex: Id) -> int:
-        """Return the partition that owns a vertex."""
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return the partition that owns each vertex."""
 
     def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
-        """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
+        """Start all partitions, which then own ``vertices``.
+
+        ``states(partition)`` returns committed vertices for a replacement worker.
+        """
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
@@ -134,13 +137,13 @@ class InProcessTransport:
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
-    def place(self, vertex: Id) -> int:  # noqa: ARG002
-        """Return 0."""
-        return 0
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return 0 for each vertex."""
+        return bytes(len(vertices))
 
     def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:  # noqa: ARG002
         """Load the vertices."""
-        self._executor.load({key: VertexData(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+        self._executor.load(vertices[0])
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
@@ -264,12 +267,9 @@ class InProcessTransport:
             batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Commit to the executor, which needs vertices of its own."""
+        """Commit to the executor."""
         if self._is_closed:
             raise run_ended_error()
-        if change.set:
-            copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
-            change = Change(copies, change.halt, change.remove)
         self._executor.commit(step, change)
 
     def close(self) -> None:
