@@ -26,6 +26,7 @@ from gpu_pregel.host.agents.records import (
     Record,
     Task,
     VertexData,
+    new_vertex,
 )
 
 if TYPE_CHECKING:
@@ -262,11 +263,15 @@ class Executor:
         for vertex_id, record in self._staged.items():
             vertex = vertices.get(vertex_id)
             if vertex is not None:
-                new, vertex.halted = record.value, record.halted
+                new, old = record.value, vertex.value
                 if values.staged:
-                    vertex.value = values.commit(vertex_id, vertex.value, new)
-                elif new is not None:
-                    vertex.value = new if new[0] != DIFFERENCE else changed_value(vertex.value, new)
+                    value = values.commit(vertex_id, old, new)
+                elif new is None:
+                    value = old
+                else:
+                    value = new if new[0] != DIFFERENCE else changed_value(old, new)
+                if value is not old or record.halted is not vertex.halted:
+                    vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
@@ -280,7 +285,7 @@ class Executor:
         """Apply a change that does not come from records."""
         vertices, values = self.vertices, self._kept_values
         for vertex_id in change.halt:
-            vertices[vertex_id].halted = True
+            vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
         for vertex_id in change.remove:
             vertices.pop(vertex_id, None)
             values.forget(vertex_id)
