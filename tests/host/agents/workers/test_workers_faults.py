@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -27,7 +25,6 @@ from tests.host.agents.workers.worker_programs import (
     is_alive,
     running,
     tokens,
-    wait_for,
 )
 from tests.worker_faults import arm
 
@@ -291,40 +288,3 @@ def test_a_held_superstep_keeps_the_records_of_a_worker_that_died(tmp_path: Path
         [second] = running(run)
         assert second != first
         assert run.result().values == {0: [second], 1: [first], 2: [first], 3: [first]}
-
-
-MASTER = """
-import os, sys, time
-import gpu_pregel.agents as agents
-
-def compute(ctx):
-    import subprocess, sys, time, os, signal
-    tool = subprocess.Popen(["sleep", "60"], start_new_session=ctx.vertex_id == 0)
-    print("tool", tool.pid, os.getpid(), flush=True)
-    if ctx.vertex_id == 1:
-        os.kill(os.getpid(), signal.SIGSTOP)
-    time.sleep(60)
-
-agents.run([agents.Vertex(k) for k in range(2)], compute, workers=2)
-"""
-
-
-def test_a_killed_master_leaves_no_worker_and_no_subprocess() -> None:
-    """One worker sleeps, the other is stopped."""
-    root = str(Path(__file__).parents[4])
-    master = subprocess.Popen(
-        [sys.executable, "-c", MASTER], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
-    )
-    assert master.stderr is not None
-    pids: list[int] = []
-    while len(pids) < 4:
-        line = master.stderr.readline()
-        assert line
-        pids += [int(word) for word in line.split("tool ")[1].split()]
-    wait_for(lambda: all(map(is_alive, pids)))
-    master.kill()
-    master.wait()
-    killed = time.monotonic()
-    wait_for(lambda: not any(map(is_alive, pids)), seconds=1.0)
-    assert time.monotonic() - killed < 1.0
-    master.stderr.close()
