@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
 _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -167,7 +168,7 @@ class Executor:
 
     async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import current_task, sleep
+        from asyncio import CancelledError, current_task, sleep
 
         try:
             async with limit:
@@ -178,6 +179,8 @@ class Executor:
                     _refuse_result(result)
         except self._fatal:
             raise
+        except CancelledError as raised:
+            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         return None
