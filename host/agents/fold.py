@@ -156,7 +156,9 @@ def _fold_aggregates(
     values: dict[str, Any] = {}
     encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
-        before = decode(state.aggregates[name]) if aggregator.persistent else aggregator.initial
+        before = aggregator.initial
+        if aggregator.persistent:
+            before = decode(state.aggregates[name], name=f"the aggregate {name!r}")
         made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
