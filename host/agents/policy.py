@@ -308,8 +308,7 @@ class AgentPolicy:
 
     def commit(self, folded: FoldedSuperstep[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""
-        state, ledger = self.state, self.ledger
-        after = folded.change
+        state, ledger, after = self.state, self.ledger, folded.change
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
@@ -334,6 +333,8 @@ class AgentPolicy:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         state.timers = after.timers
+        for target in sorted(ledger.sent.keys() - after.inbox.keys()) if ledger.sent else ():
+            self._events.add("undeliverable", vertex=target, text="there is no such vertex")
         self.ledger = None
 
     def _send_change(self, step: int, change: Change) -> None:

@@ -37,6 +37,7 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -177,7 +178,7 @@ class Executor:
         self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
     ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import current_task, sleep
+        from asyncio import CancelledError, current_task, sleep
 
         self._timeouts.add(timeout)
         try:
@@ -189,6 +190,8 @@ class Executor:
                     _refuse_result(result)
         except self._fatal:
             raise
+        except CancelledError as raised:
+            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         finally:
