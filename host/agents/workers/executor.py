@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -36,6 +37,10 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
+_forks: list[None] = []
+"""Has one more item in a process that was forked. If a compute function returns there, the process ends: its parent has
+the outcome."""
+os.register_at_fork(after_in_child=partial(_forks.append, None))
 
 
 class Executor:
@@ -90,7 +95,7 @@ class Executor:
             self.check_step(batch.step)
         options, kept_values = self._options, self._kept_values
         vertices = self._vertices(batch) if batch.guests else self.vertices
-        compute = options.functions[batch.function]
+        compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
                 return
@@ -104,10 +109,12 @@ class Executor:
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
-            except self._fatal:
-                raise
             except BaseException as raised:
                 error = raised
+            if len(_forks) > forks:
+                os._exit(0)
+            if error is not None and issubclass(type(error), self._fatal):
+                raise error
             emit(self._outcome(task, context, error))
 
     async def execute_async(
@@ -169,6 +176,7 @@ class Executor:
         """Call a compute function and return the exception that it raises, if any."""
         from asyncio import current_task, sleep
 
+        forks = len(_forks)
         try:
             async with limit:
                 result = await compute(context)
@@ -180,6 +188,9 @@ class Executor:
             raise
         except BaseException as raised:
             return raised
+        finally:
+            if len(_forks) > forks:
+                os._exit(0)
         return None
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
