@@ -289,7 +289,6 @@ class Worker:
         marks, output, sender = self._marks.serials, self._output, self._sender
         begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
         outcomes = sender.outcomes
-        pid, getpid = self._pid, os.getpid
         recalls = self._recalls
         if recalls is not None:
             recalls.begin_in_order(batch.step, serial, len(tasks))
@@ -307,8 +306,6 @@ class Worker:
             return False
 
         def emit(outcome: Outcome) -> None:
-            if getpid() != pid:
-                os._exit(0)  # a fork that returned from compute: its parent sends the outcome
             begun[0] = 0.0
             if not outcomes:
                 sender.oldest = monotonic()
