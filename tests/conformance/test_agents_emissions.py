@@ -146,8 +146,12 @@ def test_emissions_after_the_attempt_are_refused(workers: int, kind: str) -> Non
 
     def compute(ctx: Any) -> Any:
         for before in kept:
-            with pytest.raises(RuntimeError, match="the attempt has ended"):
+            text = "not refused"
+            try:
                 before.emit("late")
+            except RuntimeError as error:
+                text = str(error)
+            assert "the attempt has ended" in text
         kept[:] = [ctx]
         ctx.emit(ctx.superstep)
         yield
