@@ -21,6 +21,7 @@ from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
+from gpu_pregel.host.agents.run_metadata import RunMetadata
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import pack_state, unpack_state
@@ -82,6 +83,8 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = RunSnapshot.unpack(given)
+        if options.run_id not in (None, saved.run_id):
+            raise ArgumentError(f"checkpoint_data is of run {saved.run_id!r}, not of {options.run_id!r}: omit run_id=")
         adapt_state(saved.state, options, "checkpoint_data", saved.superstep)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)
@@ -98,6 +101,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
             owner=owner(),
             lease_seconds=options.lease_seconds,
             durability=options.durability,
+            meta=RunMetadata.of_options(options).pack(),
             schema=SCHEMA,
         )
         packs = AgentFormat(state)

@@ -10,6 +10,8 @@ MAX_SECONDS = 1_000_000
 """Leases and timeouts are shorter: longer ones would overflow dates and the clocks of databases."""
 ENDED_STATUSES = ("completed", "partial", "halted", "max_supersteps", "cancelled")
 """The statuses of runs that nobody is expected to continue."""
+STATUSES = (*ENDED_STATUSES, "running", "stopped", "waiting", "failed", "interrupted")
+"""The statuses that agent runs and runs of vertex programs have."""
 KINDS = ("agents", "numeric")
 
 
@@ -54,6 +56,35 @@ class RunRow(NamedTuple):
     changed: float
     schema: int
     meta: bytes | None
+
+
+class UnfinishedRun(NamedTuple):
+    """A run that has not ended, or that has ended and was asked to continue.
+
+    Attributes
+    ----------
+    id, status, head, epoch, owner, lease
+        As in ``RunRow``.
+    pending : int
+        Number of segments of superstep head + 1.
+    answers : int
+        Number of answers to interrupts of superstep head + 1.
+    last_request : int or None
+        Number of the last request.
+    is_claimed : bool
+        Whether a claim is valid.
+    """
+
+    id: str
+    status: str
+    head: int
+    epoch: int
+    pending: int
+    owner: str
+    lease: float
+    answers: int
+    last_request: int | None
+    is_claimed: bool
 
 
 class CommitRow(NamedTuple):

@@ -67,12 +67,12 @@ class RunTransactions:
         self._claimed.pop(claim.key, None)
 
     def flush(
-        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: int | None, release: bool
+        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: list[int], release: bool
     ) -> None:
         """Write segments of the superstep after the head, and remove requests that they answer."""
 
         def writes(row: StoredRow) -> list[Write]:
-            removed: list[Write] = [] if taken is None else [(self._sql.delete_requests, (row.key, taken))]
+            removed = [(self._sql.delete_request, (row.key, number)) for number in taken]
             return [*self._segment_writes(row, step, segments), *removed]
 
         def is_committed(row: StoredRow, attempted: StoredRow) -> bool:
@@ -235,7 +235,7 @@ class RunTransactions:
                     return row
                 new, writes = revise(row)
                 try:
-                    outcome = self._database.apply(forced, (self._sql.swap_run, (*new[8:], *row.identity)), writes)
+                    outcome = self._database.apply(forced, self._swap(row, new), writes)
                 except BaseException:
                     self._claimed.pop(row.key, None)
                     raise
@@ -245,6 +245,12 @@ class RunTransactions:
                 if outcome is WriteOutcome.UNKNOWN:
                     unknown.append(new)
                 attempt = self._database.next_attempt(attempt)
+
+    def _swap(self, row: StoredRow, new: StoredRow) -> Write:
+        """Return the statement that replaces a row by its next version."""
+        if new.status == row.status and new.pending == row.pending:
+            return self._sql.advance_run, (new.head, *new[10:14], *new[15:], *row.identity)
+        return self._sql.swap_run, (*new[8:], *row.identity)
 
     def _write(
         self,

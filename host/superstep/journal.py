@@ -247,11 +247,11 @@ class Journal:
             self._early.update((id(part), part) for part in new)
             self._parts.extend(new)
 
-    def flush(self, status: str | None = None, taken: int | None = None) -> None:
-        """Write the parts, and the run's status if one is given; remove requests up to the number ``taken``."""
+    def flush(self, status: str | None = None, taken: Sequence[int] = ()) -> None:
+        """Write the parts, and the run's status if one is given; remove the requests ``taken``."""
         with self._lock:
             parts = self._parts[:]
-            if parts or status is not None or taken is not None:
+            if parts or status is not None or taken:
                 try:
                     segments = self._format.pack(parts) if parts else []
                     self._store.flush(self._claim, self._head + 1, segments, status, taken=taken)
@@ -261,10 +261,10 @@ class Journal:
                     raise
             self._clear(len(parts))
 
-    def record(self, *parts: Any, taken: int | None = None) -> None:
+    def record(self, *parts: Any, taken: Sequence[int] = ()) -> None:
         """Make parts from outside durable before this returns; they are dropped if they cannot be written.
 
-        ``taken``: the number of the last request to the run that the parts carry out.
+        ``taken``: the numbers of the requests to the run that the parts carry out.
         """
         for part in parts:
             if isinstance(part, Answer):
