@@ -127,7 +127,7 @@ def test_records_are_flushed_during_a_superstep(opened: Open, workers: int, tmp_
     def compute(ctx: Any) -> None:
         if ctx.superstep:
             mine = {one.name.split(".")[1] for one in computed.glob(f"{os.getpid()}.*")}
-            until = time.monotonic() + 60
+            until = time.monotonic() + 200
             while not mine <= set(os.listdir(on_record)):
                 assert time.monotonic() < until, "their records are not written"
                 time.sleep(0.001)

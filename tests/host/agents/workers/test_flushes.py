@@ -27,7 +27,7 @@ def stuck(how: str, path: str) -> Any:
         import os
         import time
 
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while not os.path.exists(path) and time.monotonic() < until:
             if how != "computes":
                 time.sleep(0.01)
@@ -51,7 +51,7 @@ def records(store: Any) -> set[Any]:
     return set(map(decode, read_run(store, "one").ledger().records))
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def wait_until(condition: Callable[[], bool], seconds: float = 200.0) -> bool:
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -148,9 +148,9 @@ def test_a_timer_calls_once_for_each_time_that_it_is_set() -> None:
     timer = FlushTimer(called.release)
     for _ in range(3):
         timer.set(0.001)
-        assert called.acquire(timeout=20)
+        assert called.acquire(timeout=200)
     assert not called.acquire(timeout=0.02)
     for _ in range(5):
         timer.set(0.001)
-    assert called.acquire(timeout=20)
+    assert called.acquire(timeout=200)
     timer.close()

@@ -194,7 +194,7 @@ ORPHANS = """
 def test_adopted_processes_are_reaped_and_own_ones_are_left_to_their_code() -> None:
     root = Path(__file__).parents[4]
     program = [sys.executable, "-c", textwrap.dedent(ORPHANS)]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120, cwd=root)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=200, cwd=root)
     assert (done.stdout, done.stderr) == ("[3, 4, 5, 6]\n", "")
 
 
@@ -277,7 +277,7 @@ def test_processes_of_a_cgroup_are_killed_one_by_one_by_an_old_kernel(
         patch.setattr(os, "rmdir", remove)
         watchdog.end_cgroups("run.1.")
     *ended, left = processes.values()
-    assert [one.wait(60) for one in ended] == [-9, -9]
+    assert [one.wait(200) for one in ended] == [-9, -9]
     assert os.listdir(tmp_path) == ["gpu_pregel.run.11.0."]
     assert left.poll() is None
     left.kill()
