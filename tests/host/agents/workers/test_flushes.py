@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from gpu_pregel.errors import FencedError
 from gpu_pregel.host.agents.codec import decode
 from gpu_pregel.host.agents.formats import SavedSuperstep
 from gpu_pregel.host.agents.recovery import read_run
-from gpu_pregel.host.superstep.flush_timer import FlushTimer
+from gpu_pregel.host.superstep.flush_timer import FlushTimer, frequent_switches
 from tests.agents import ONCE, logged
 
 
@@ -154,3 +156,35 @@ def test_a_timer_calls_once_for_each_time_that_it_is_set() -> None:
         timer.set(0.001)
     assert called.acquire(timeout=200)
     timer.close()
+
+
+@pytest.mark.parametrize(("usual", "inside"), [(0.005, 0.0005), (0.000833, 0.0005), (0.0002, 0.0002)])
+def test_the_switch_interval_is_short_while_threads_flush_and_then_as_before(usual: float, inside: float) -> None:
+    begun = threading.Semaphore(0)
+    releases = [threading.Semaphore(0) for _ in range(2)]
+
+    def flush(release: threading.Semaphore) -> None:
+        begun.release()
+        assert release.acquire(timeout=200)
+
+    def is_about(expected: float) -> bool:
+        return sys.getswitchinterval() == pytest.approx(expected, abs=2e-6)
+
+    timers = [FlushTimer(partial(flush, release)) for release in releases]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(usual)
+    try:
+        for timer in timers:
+            timer.set(0.001)
+            assert begun.acquire(timeout=200)
+        for timer, release in zip(timers, releases, strict=True):
+            assert is_about(inside)
+            release.release()
+            timer.close()
+        assert is_about(usual)
+        for _ in range(100):
+            with frequent_switches:
+                pass
+        assert is_about(usual)
+    finally:
+        sys.setswitchinterval(before)
