@@ -34,6 +34,7 @@ ONCE = RetryPolicy(attempts=1)
 WITHOUT_WAIT = RetryPolicy(attempts=3, wait=0)
 EVENT_KINDS = (
     "superstep",
+    "emit",
     "attempt",
     "retry",
     "failure",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
@@ -17,7 +17,7 @@ from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, Woken
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
-from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
+from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData, split_vertices
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.work_stealing import WorkStealing
 from gpu_pregel.host.agents.workers.executor import text_of, trace_of
@@ -61,18 +61,17 @@ class AgentPolicy:
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events = EventQueue(options.observers, partition_options.run_id)
+        self.observe = self._events.observe
         self._sorted: list[Id] = []
         """All vertices in order; empty until they have been sorted."""
-        self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
+        self._awake = set(state.vertices).difference([key for key, one in state.vertices.items() if one.halted])
         self._active: set[Id] = set()
         self._folded: AgentChange | None = None
-        self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
+        self._place = dict(zip(state.vertices, transport.place(state.vertices), strict=True))
         self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
-        parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
-        for vertex, one in state.vertices.items():
-            parts[self._place[vertex]][vertex] = one
         self._generation, self._has_deaths = [0] * transport.partitions, False
-        transport.start(parts, self._committed)
+        parts = split_vertices(state.vertices, self._place.values(), len(self._generation))
+        transport.start(parts, self._committed, self._events.emit)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
         """Return the committed vertices of a partition, for a replacement worker."""
@@ -170,6 +169,8 @@ class AgentPolicy:
                 self._record_outcomes(ledger, event, journal)
             elif isinstance(event, ReturnedTasks):
                 self._move(ledger, event)
+            elif isinstance(event, Emission):
+                self._events.add_emission(event)
             else:
                 self._handle_death(ledger, event, journal)
             if observed:
@@ -341,7 +342,8 @@ class AgentPolicy:
         place, count = self._place, self._transport.partitions
         parts = [change] * count
         if change is not NO_CHANGE:
-            place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
+            new = change.set.keys() - place.keys()
+            place.update(zip(new, self._transport.place(new), strict=True))
             if count > 1:
                 parts = change.split(place, count)
         for partition, part in enumerate(parts):
@@ -390,11 +392,3 @@ class AgentPolicy:
     def close(self) -> None:
         """End all workers."""
         self._transport.close()
-
-    # Observers.
-
-    def observe(self, kind: str, facts: dict[str, Any]) -> None:
-        """Forward an event of the master to the observers."""
-        if self._events.observers:
-            self._events.add(kind, **facts)
-            self._events.notify()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,8 +20,7 @@ Edges = tuple[Any, ...]
 """Targets and weights in turn."""
 
 
-@dataclass(slots=True)
-class VertexData:
+class VertexData(NamedTuple):
     """The encoded state of a vertex between two supersteps.
 
     Attributes
@@ -54,6 +54,20 @@ class VertexData:
         """Restore from the encoded form."""
         value, pairs, halted = decode(data)
         return cls(value, flat_edges(pairs), halted)
+
+
+new_vertex = partial(tuple.__new__, VertexData)
+"""Makes a vertex from a tuple of all its fields, in a third of the time."""
+
+
+def split_vertices(vertices: dict[Id, VertexData], places: Iterable[int], count: int) -> list[dict[Id, VertexData]]:
+    """Return the vertices of each of ``count`` partitions; ``places`` has the partition of each vertex."""
+    if count == 1:
+        return [dict(vertices)]
+    parts: list[dict[Id, VertexData]] = [{} for _ in range(count)]
+    for (vertex, one), place in zip(vertices.items(), places, strict=True):
+        parts[place][vertex] = one
+    return parts
 
 
 def flat_edges(pairs: Iterable[tuple[Id, Any]]) -> Edges:

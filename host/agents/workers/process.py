@@ -19,6 +19,8 @@ from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
+from gpu_pregel.host.agents.workers.channel import Channel
 from gpu_pregel.host.agents.workers.output import LineSplitter
 from gpu_pregel.host.agents.workers.watchdog import VARIABLE, descendants, kill_named
 
@@ -41,8 +43,8 @@ class WorkerProcess:
 
     Attributes
     ----------
-    channel : pipes.Channel
-    marks : pipes.AttemptMarks
+    channel : Channel
+    marks : AttemptMarks
     tasks : list
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
@@ -68,7 +70,7 @@ class WorkerProcess:
         self._program = ""  # name of the attempt whose subprocess writes unmarked output
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._selector = selector
-        self.marks = pipes.AttemptMarks(slots)
+        self.marks = AttemptMarks(slots)
         self._connection, theirs = socket.socketpair()
         self._output, output = os.pipe()
         theirs_too, self._recalls = os.pipe()
@@ -90,7 +92,7 @@ class WorkerProcess:
         self._end = os.pidfd_open(self._process.pid)
         os.set_blocking(self._output, False)
         os.set_blocking(self._recalls, False)
-        self.channel = pipes.Channel(self._connection, selector, (self, "channel"))
+        self.channel = Channel(self._connection, selector, (self, "channel"))
         selector.register(self._output, selectors.EVENT_READ, (self, "output"))
         selector.register(self._end, selectors.EVENT_READ, (self, "end"))
 
@@ -102,8 +104,7 @@ class WorkerProcess:
     def greet(self, hello: bytes, step: int | None, vertices: dict[Id, VertexData]) -> None:
         """Send the options and the vertices before a superstep to a new worker."""
         self.channel.send(pipes.HELLO, hello)
-        for frame in pipes.pack_load(self.generation, step, vertices):
-            self.channel.send(pipes.LOAD, frame)
+        self.channel.send_each(pipes.LOAD, pipes.pack_load(self.generation, step, vertices))
 
     # Tasks.
 

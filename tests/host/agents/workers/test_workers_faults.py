@@ -216,7 +216,7 @@ def test_an_idle_worker_may_die_again_and_again(monkeypatch: pytest.MonkeyPatch)
 
     with agents.start([Vertex(busy), Vertex(idle)], compute, workers=2) as run:
         transport: Any = run._policy._transport
-        partition = transport.place(encode(idle))
+        partition = transport.place([encode(idle)])[0]
         deaths = 0
         while run.step():
             if transport._processes[partition].is_ready:
