@@ -170,7 +170,7 @@ class Store(RunQueries):
         segments: Sequence[Any],
         status: str | None = None,
         *,
-        taken: int | None = None,
+        taken: Iterable[int] = (),
         release: bool = False,
     ) -> None:
         """Store segments of the superstep after the head before it is committed.
@@ -183,8 +183,8 @@ class Store(RunQueries):
         segments : sequence of bytes or buffer
         status : str, optional
             New status of the run, such as "failed" for a held superstep.
-        taken : int, optional
-            Also remove the requests to the run up to this number.
+        taken : iterable of int
+            Numbers of requests to the run, which are also removed.
         release : bool, default False
             Also release the claim.
 
@@ -195,7 +195,7 @@ class Store(RunQueries):
         """
         check_integer("step", step, 0)
         checked = None if status is None else check_text("status", status)
-        self._transactions.flush(claim, step, as_segments(segments), checked, taken, release)
+        self._transactions.flush(claim, step, as_segments(segments), checked, list(taken), release)
 
     def commit(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -40,7 +39,6 @@ class AttemptLoop:
     ) -> None:
         self._executor, self._marks, self._sender, self._on_end = executor, marks, sender, on_end
         self._recalls = recalls
-        self._pid = os.getpid()
         self._loop = asyncio.Runner().get_loop()
         guard(self._loop)
         self._waiting: deque[tuple[int, Task, Batch]] = deque()
@@ -109,8 +107,6 @@ class AttemptLoop:
             begun[slot] = monotonic()
 
         outcome = await self._executor.execute_async(task, batch, beat=beat)
-        if os.getpid() != self._pid:
-            os._exit(0)  # a fork that returned from compute: its parent sends the outcome
         attempt = asyncio.current_task(self._loop)
         assert isinstance(attempt, AttemptTask)
         self._end(attempt, outcome)

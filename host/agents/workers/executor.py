@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,12 +36,16 @@ if TYPE_CHECKING:
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
 _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
-CANCELLED = "the attempt's task was cancelled"
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
+_forks: list[None] = []
+"""Has one more item in a process that was forked. If a compute function returns there, the process ends: its parent has
+the outcome."""
+os.register_at_fork(after_in_child=partial(_forks.append, None))
 
 
 class Executor:
@@ -99,7 +104,7 @@ class Executor:
             self.check_step(batch.step)
         options, kept_values, emitter = self._options, self._kept_values, self.emitter
         vertices = self._vertices(batch) if batch.guests else self.vertices
-        compute = options.functions[batch.function]
+        compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
                 return
@@ -113,10 +118,12 @@ class Executor:
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
-            except self._fatal:
-                raise
             except BaseException as raised:
                 error = raised
+            if len(_forks) > forks:
+                os._exit(0)
+            if error is not None and issubclass(type(error), self._fatal):
+                raise error
             emit(self._outcome(task, context, error))
 
     async def execute_async(
@@ -180,6 +187,7 @@ class Executor:
         """Call a compute function and return the exception that it raises, if any."""
         from asyncio import CancelledError, current_task, sleep
 
+        forks = len(_forks)
         self._timeouts.add(timeout)
         try:
             async with timeout.limit:
@@ -195,6 +203,8 @@ class Executor:
         except BaseException as raised:
             return raised
         finally:
+            if len(_forks) > forks:
+                os._exit(0)
             self._timeouts.discard(timeout)
         return None
 

@@ -22,7 +22,7 @@ from gpu_pregel.host.agents.workers import pipes, recalls
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.channel import Channel
 from gpu_pregel.host.agents.workers.output import LineSplitter
-from gpu_pregel.host.agents.workers.watchdog import VARIABLE, descendants, kill_named
+from gpu_pregel.host.agents.workers.watchdog import VARIABLE, end_cgroups, kill_descendants, kill_named
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -205,12 +205,10 @@ class WorkerProcess:
         """Kill the process group, and subprocesses that have left it."""
         if self.is_finished:
             return
-        started = descendants(self.pid) if self.marks.has_subprocesses else []
+        if self.marks.has_subprocesses:
+            kill_descendants(self.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        for pid in started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
 
     def ask_to_end(self) -> None:
         """Ask an idle worker to exit; kill a busy one."""
@@ -234,6 +232,7 @@ class WorkerProcess:
         self.end_group()
         code = self._process.wait()
         if self.marks.has_subprocesses:
+            end_cgroups(self._name_inherited)
             kill_named(self._name_inherited)
         self.is_finished = True
         self._watchdog.remove(self.pid)
