@@ -142,7 +142,8 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     vertices : iterable of Vertex
         Not read if the run exists.
     compute : callable
-        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required.
+        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required. ``override`` has no effect on a
+        new run.
 
     Returns
     -------
@@ -178,8 +179,10 @@ def _start_or_reopen(vertices: Iterable[Vertex], options: RunOptions) -> AgentRu
     try:
         store.run(run_id)
     except UnknownRunError:
+        override, options.override = options.override, ()  # a new run has nothing to override
         with suppress(RunExistsError):  # another program has begun it meanwhile
             return AgentRun(options, begin(vertices, options))
+        options.override = override
     agents = _reopen(options, takeover=False)
     if store.run(run_id).status == "cancelled":
         agents._master.end("cancelled")
