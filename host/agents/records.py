@@ -6,7 +6,7 @@ User data are encoded by ``codec``: the master stores and routes them as bytes. 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -58,16 +58,6 @@ class VertexData(NamedTuple):
 
 new_vertex = partial(tuple.__new__, VertexData)
 """Makes a vertex from a tuple of all its fields, in a third of the time."""
-
-
-def split_vertices(vertices: dict[Id, VertexData], places: Iterable[int], count: int) -> list[dict[Id, VertexData]]:
-    """Return the vertices of each of ``count`` partitions; ``places`` has the partition of each vertex."""
-    if count == 1:
-        return [dict(vertices)]
-    parts: list[dict[Id, VertexData]] = [{} for _ in range(count)]
-    for (vertex, one), place in zip(vertices.items(), places, strict=True):
-        parts[place][vertex] = one
-    return parts
 
 
 def flat_edges(pairs: Iterable[tuple[Id, Any]]) -> Edges:
@@ -186,17 +176,6 @@ class Change:
     set: dict[Id, VertexData] = field(default_factory=dict)
     halt: list[Id] = field(default_factory=list)
     remove: list[Id] = field(default_factory=list)
-
-    def split(self, place: Mapping[Id, int], count: int) -> list[Change]:
-        """Return the part of each of ``count`` partitions."""
-        parts = [Change() for _ in range(count)]
-        for vertex, one in self.set.items():
-            parts[place[vertex]].set[vertex] = one
-        for vertex in self.halt:
-            parts[place[vertex]].halt.append(vertex)
-        for vertex in self.remove:
-            parts[place[vertex]].remove.append(vertex)
-        return parts
 
 
 NO_CHANGE = Change()

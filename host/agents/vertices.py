@@ -80,7 +80,7 @@ def encode_vertices(vertices: Iterable[object], known: dict[Any, Id]) -> dict[Id
     """
     encoded: dict[Id, VertexData] = {}
     last, data = None, encode(None)
-    for vertex in vertices:
+    for count, vertex in enumerate(vertices, 1):
         if not isinstance(vertex, Vertex):
             raise ArgumentTypeError(f"vertices must be gp.agents.Vertex objects, not {vertex!r}")
         vertex_id, value, halted = vertex.id, vertex.value, vertex.halted
@@ -97,9 +97,9 @@ def encode_vertices(vertices: Iterable[object], known: dict[Any, Id]) -> dict[Id
             raise ArgumentTypeError(f"vertex {vertex_id!r}: {error}") from None
         except CodecError as error:
             raise CodecError(f"vertex {vertex_id!r}: {error}") from None
-        if key in encoded:
-            raise ArgumentError(f"duplicate vertex {vertex_id!r}: ids of vertices must be unique")
         encoded[key] = new_vertex((data, edges, halted))
+        if len(encoded) < count:
+            raise ArgumentError(f"duplicate vertex {vertex_id!r}: ids of vertices must be unique")
     return encoded
 
 
@@ -110,14 +110,14 @@ def _encode_edges(edges: Any, known: dict[Any, Id]) -> Edges:
     encoded: list[Any] = []
     add = encoded.append
     for edge in edges:
-        target, weight = edge, 1
-        if isinstance(edge, Edge):
-            target, weight = edge.target, edge.weight
-            if type(weight) is not int and type(weight) is not float:
-                weight = copy_weight(weight, f"weight of the edge to {target!r}")
-        key = known.get(target) if type(target) in _PLAIN_IDS else None
-        add(key or _encode_id(target, "edge to", known))
-        add(weight)
+        if type(edge) in _PLAIN_IDS:
+            add(known.get(edge) or _encode_id(edge, "edge to", known))
+            add(1)
+        else:
+            target, weight = (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)
+            add(_encode_id(target, "edge to", known))
+            is_number = type(weight) is int or type(weight) is float
+            add(weight if is_number else copy_weight(weight, f"weight of the edge to {target!r}"))
     return tuple(encoded)
 
 
