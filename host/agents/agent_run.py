@@ -221,7 +221,8 @@ class AgentRun:
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside for the next superstep; a completed run continues.
 
-        It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that.
+        It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that,
+        unless the vertex is removed meanwhile.
         """
         if self.status in ENDED - {"completed", "partial", "waiting"}:
             raise ArgumentError(

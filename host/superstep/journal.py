@@ -1,6 +1,6 @@
 """The journal of a run: what the master writes to a store, and when.
 
-Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 20 ms
+Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 12 ms
 old, until one of them must be durable before work continues, or until the superstep is committed or held; a quick
 superstep is one transaction. If the master is busy when they are due, they are written on a thread. A format, which
 belongs to the kind of vertices, turns parts and commits into bytes.
@@ -23,8 +23,9 @@ from gpu_pregel.host.superstep.flush_timer import FlushTimer
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
-FLUSH_AFTER = 0.02
-"""Seconds that a part may wait for others."""
+FLUSH_AFTER = 0.012
+"""Seconds that a part may wait for others. It is durable after 20 ms, as a thread that computes in Python keeps the
+global interpreter lock for 5 ms, and the transaction takes a few."""
 
 
 PolicyChange = TypeVar("PolicyChange")

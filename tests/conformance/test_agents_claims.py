@@ -166,6 +166,26 @@ def test_an_object_that_is_not_a_store_is_refused(given: Any) -> None:
             call()
 
 
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"answers": ["a"]}, r"answers must be a mapping from ids of vertices, not \['a'\]"),
+        ({"answers": {1}}, "answers must be a mapping from ids of vertices, not {1}"),
+        ({"retry_failed": "no"}, "retry_failed must be True or False, not 'no'"),
+        ({"takeover": "no"}, "takeover must be True or False, not 'no'"),
+        ({"override": 5}, "override must be names of options, not 5"),
+    ],
+)
+def test_invalid_arguments_of_resume_are_refused_before_the_run_is_claimed(
+    store: Store, options: dict[str, Any], problem: str
+) -> None:
+    gp.agents.run([Vertex("a")], lambda ctx: ctx.interrupt(), store=store, run_id="run")
+    before = store.run("run")
+    with pytest.raises(ArgumentTypeError, match=problem):
+        gp.agents.resume(store, "run", lambda ctx: None, **options)
+    assert store.run("run") == before
+
+
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 201])
 def test_invalid_run_ids_are_refused(store: Store, run_id: str) -> None:
     with pytest.raises(ArgumentError, match="run_id"):

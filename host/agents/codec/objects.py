@@ -87,8 +87,8 @@ def _migrated(kind: RegisteredType, given: dict[str, Any]) -> dict[str, Any]:
         write_items(tuple(fields.values()), Output(), MAX_DEPTH)
     except InvalidDataError as error:
         error.name_field(tuple(map(str, fields)))
-        problem = f"cannot be read: migrate of {name} returned a field that {error.problem}"
-        raise InvalidDataError(problem, *error.steps) from None
+        problem = f"cannot be read: migrate of {name} returned fields{error.path('')}, which {error.problem}"
+        raise InvalidDataError(problem) from None
     return fields
 
 

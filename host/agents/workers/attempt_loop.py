@@ -11,7 +11,7 @@ from time import monotonic
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
-from gpu_pregel.host.agents.workers.executor import Executor
+from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.recalls import Recalls
 
@@ -120,7 +120,7 @@ class AttemptLoop:
     def _start_next(self, attempt: AttemptTask[None]) -> None:
         """Start other attempts; one that ended without an outcome has failed."""
         if attempt in self._running:
-            error = asyncio.CancelledError() if attempt.cancelled() else attempt.exception()
+            error = asyncio.CancelledError(CANCELLED) if attempt.cancelled() else attempt.exception()
             assert error is not None
             self._end(attempt, self._executor.fail(self._running[attempt][1], error))
         elif not attempt.cancelled():

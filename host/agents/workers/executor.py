@@ -27,6 +27,7 @@ from gpu_pregel.host.agents.records import (
     Record,
     Task,
     VertexData,
+    new_vertex,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
@@ -183,7 +185,7 @@ class Executor:
         self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
     ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import current_task, sleep
+        from asyncio import CancelledError, current_task, sleep
 
         forks = len(_forks)
         self._timeouts.add(timeout)
@@ -196,6 +198,8 @@ class Executor:
                     _refuse_result(result)
         except self._fatal:
             raise
+        except CancelledError as raised:
+            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         finally:
@@ -282,11 +286,15 @@ class Executor:
         for vertex_id, record in self._staged.items():
             vertex = vertices.get(vertex_id)
             if vertex is not None:
-                new, vertex.halted = record.value, record.halted
+                new, old = record.value, vertex.value
                 if values.staged:
-                    vertex.value = values.commit(vertex_id, vertex.value, new)
-                elif new is not None:
-                    vertex.value = new if new[0] != DIFFERENCE else changed_value(vertex.value, new)
+                    value = values.commit(vertex_id, old, new)
+                elif new is None:
+                    value = old
+                else:
+                    value = new if new[0] != DIFFERENCE else changed_value(old, new)
+                if value is not old or record.halted is not vertex.halted:
+                    vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
@@ -300,7 +308,7 @@ class Executor:
         """Apply a change that does not come from records."""
         vertices, values = self.vertices, self._kept_values
         for vertex_id in change.halt:
-            vertices[vertex_id].halted = True
+            vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
         for vertex_id in change.remove:
             vertices.pop(vertex_id, None)
             values.forget(vertex_id)
