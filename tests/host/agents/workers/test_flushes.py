@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -153,4 +155,12 @@ def test_a_timer_calls_once_for_each_time_that_it_is_set() -> None:
     for _ in range(5):
         timer.set(0.001)
     assert called.acquire(timeout=20)
+    timer.close()
+
+
+def test_a_timer_whose_descriptor_was_closed_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    timer = FlushTimer(lambda: None)
+    os.close(timer._fd)
+    assert not timer.set(0.001)
     timer.close()
