@@ -244,6 +244,16 @@ class Executor:
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
+        """Describe a failure, even if methods of the exception or its type fail."""
+        try:
+            return self._describe(error, late)
+        except self._fatal:
+            raise
+        except BaseException as second:
+            text = f"<no description: {type(second).__name__}>"
+            return Failure("exception", type(error).__qualname__[:_MAX_NAME], text, "", False)
+
+    def _describe(self, error: BaseException, late: bool) -> Failure:
         kind = "exception"
         if late:
             kind = "timeout"
