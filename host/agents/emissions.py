@@ -61,6 +61,5 @@ class AttemptEmissions:
 
     def end(self) -> None:
         """Refuse further emissions, once one that another thread is sending has been sent."""
-        if os.getpid() == self._emitter.process:  # a fork may have a copy of the lock that nobody will release
-            with self._emitter.lock:
-                self._is_over = True
+        with self._emitter.lock:
+            self._is_over = True
