@@ -89,6 +89,8 @@ class _MisfitError(Exception):
 
 def fit(result: Any, fields: Fields) -> Any:
     """Return a function's result as Python numbers, rounded to the declared dtypes, or raise ``_MisfitError``."""
+    if fields.is_data:
+        return result
     if not fields.is_tuple:
         return _fit_number(result, fields.dtypes[0])
     if not isinstance(result, tuple) or len(result) != len(fields.dtypes):

@@ -81,6 +81,11 @@ class Fields:
         return tuple(parts) if self.is_tuple else parts[0]
 
     @property
+    def is_data(self) -> bool:
+        """Whether it is no number, but an object."""
+        return self.dtypes[0].kind == "O"
+
+    @property
     def itemsize(self) -> int:
         """The number of bytes of all fields."""
         return sum(dtype.itemsize for dtype in self.dtypes)
