@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpu_pregel.errors import CheckpointError, UnknownRunError
-from gpu_pregel.host.agents.agent_run import AgentRun
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import ProgressObserver
 from gpu_pregel.host.agents.recovery import read_run
@@ -102,9 +101,8 @@ def _aggregators(program: InterpretedProgram, identity: Identity | None) -> dict
     result = {FIGURES: Aggregator(add_figures, initial=[], persistent=True)}
     if identity is not None:
         result[_IDENTITY] = Aggregator("last", initial=list(identity), persistent=True)
-    for (name, _, start), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
-        initial = start.item() if isinstance(start, np.generic) else start
-        result[name] = Aggregator(fold, initial=initial)
+    for (name, _, initial), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
+        result[name] = Aggregator(fold, initial=initial.item() if isinstance(initial, np.generic) else initial)
     return result
 
 

@@ -56,6 +56,7 @@ class ProgramVertex:
         return vertex if self._ids is None else self._ids[vertex : vertex + 1].tolist()[0]
 
     def __call__(self, agent: Context) -> None:
+        """Compute the vertex of ``agent`` in its superstep."""
         with np.errstate(**STRICT):
             if agent.superstep == 0:
                 self._start(agent, self._context(agent))
