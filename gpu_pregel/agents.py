@@ -15,6 +15,7 @@ from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
 from gpu_pregel.host.agents.stored_runs import aresume, fork, reopen, resume, start_or_resume, state_at
+from gpu_pregel.host.agents.supervisor import serve
 from gpu_pregel.host.agents.vertices import Edge, Vertex
 from gpu_pregel.host.superstep.aggregators import Aggregator
 
@@ -43,6 +44,7 @@ __all__ = [
     "resume",
     "run",
     "send",
+    "serve",
     "start",
     "start_or_resume",
     "state_at",

@@ -141,7 +141,7 @@ class VertexError(ProgramError, ArithmeticError, IndexError):
 
 
 class ProgramFileError(GpuPregelError, ImportError):
-    """A Python file raises an exception when loaded, or does not define the requested vertex program."""
+    """A Python file or module raises an exception when loaded, or does not define the requested program."""
 
 
 class CheckpointError(GpuPregelError, ValueError):

@@ -1,13 +1,15 @@
-"""Loads a vertex program by name from a Python file."""
+"""Loads a vertex program by name from a Python file, and the functions of agents from a module."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
+from importlib import import_module
 from traceback import extract_tb
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import ProgramFileError
 
@@ -36,6 +38,40 @@ def load_program(path: str, name: str) -> VertexProgram:
     if name not in names:
         raise ProgramFileError(f"{path} does not define {name}: {remedy}")
     raise ProgramFileError(f"{name} in {path} is not a gp.VertexProgram but of type {type(program).__name__}: {remedy}")
+
+
+def load_agents(module: str, name: str) -> dict[str, Any]:
+    """Import a module, also from the current folder, and return the arguments of ``gp.agents.run`` that a name gives.
+
+    The name is that of a compute function, or of a mapping of arguments such as ``compute`` and ``master``.
+
+    Raises
+    ------
+    ProgramFileError
+        There is no such module, it raises an exception, or it defines no such function or mapping.
+    """
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        with redirect_stdout(sys.stderr):
+            names = vars(import_module(module))
+    except (Exception, SystemExit) as error:
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            raise ProgramFileError(
+                f"there is no module {error.name}: pass the name of one in the current folder, or on PYTHONPATH"
+            ) from error
+        raise ProgramFileError(_blame(module, error)) from error
+    if name not in names:
+        listed = ", ".join(key for key, value in names.items() if getattr(value, "__module__", None) == module)
+        raise ProgramFileError(f"{module} does not define {name}; it defines {listed or 'no functions'}")
+    found = names[name]
+    if isinstance(found, Mapping):
+        return dict(found)
+    if callable(found):
+        return {"compute": found}
+    raise ProgramFileError(
+        f"{name} in {module} is of type {type(found).__name__}: name a compute function, or a dict of arguments"
+    )
 
 
 def load_module(path: str) -> ModuleType:

@@ -109,7 +109,7 @@ class RunOptions:
         self._check_limits()
         self._check_store()
         self._check_override()
-        self.observers = _observers(self.observer)
+        self.observers = as_observers(self.observer)
         self.functions_by_name = self._functions()
         self._check_timeout()
         self.aggregators_by_name, self.reductions = {}, {}
@@ -195,6 +195,7 @@ class RunOptions:
             max_outbox=self.max_outbox,
             max_record=self.max_record,
             max_memory=self.max_memory,
+            is_observed=bool(self.observers),
         )
 
 
@@ -252,7 +253,7 @@ def new_run_id() -> str:
     return uuid4().hex
 
 
-def _observers(given: Any) -> list[Observer]:
+def as_observers(given: Any) -> list[Observer]:
     """Return a list of the observers, given one or several."""
     observers = [given] if callable(given) or not isinstance(given, Iterable) or isinstance(given, str) else list(given)
     for observer in observers:

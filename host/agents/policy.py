@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
@@ -61,6 +61,7 @@ class AgentPolicy:
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events = EventQueue(options.observers, partition_options.run_id)
+        self.observe = self._events.observe
         self._sorted: list[Id] = []
         """All vertices in order; empty until they have been sorted."""
         self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
@@ -72,7 +73,7 @@ class AgentPolicy:
         for vertex, one in state.vertices.items():
             parts[self._place[vertex]][vertex] = one
         self._generation, self._has_deaths = [0] * transport.partitions, False
-        transport.start(parts, self._committed)
+        transport.start(parts, self._committed, self._events.emit)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
         """Return the committed vertices of a partition, for a replacement worker."""
@@ -170,6 +171,8 @@ class AgentPolicy:
                 self._record_outcomes(ledger, event, journal)
             elif isinstance(event, ReturnedTasks):
                 self._move(ledger, event)
+            elif isinstance(event, Emission):
+                self._events.add_emission(event)
             else:
                 self._handle_death(ledger, event, journal)
             if observed:
@@ -389,11 +392,3 @@ class AgentPolicy:
     def close(self) -> None:
         """End all workers."""
         self._transport.close()
-
-    # Observers.
-
-    def observe(self, kind: str, facts: dict[str, Any]) -> None:
-        """Forward an event of the master to the observers."""
-        if self._events.observers:
-            self._events.add(kind, **facts)
-            self._events.notify()

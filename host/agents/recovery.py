@@ -21,6 +21,7 @@ from gpu_pregel.host.agents.initial_state import adapt_state, initial_state
 from gpu_pregel.host.agents.ledger import Ledger
 from gpu_pregel.host.agents.options import RunOptions, new_run_id
 from gpu_pregel.host.agents.parts import ChangedOptions
+from gpu_pregel.host.agents.run_metadata import RunMetadata
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.state_format import pack_state, unpack_state
@@ -98,6 +99,7 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
             owner=owner(),
             lease_seconds=options.lease_seconds,
             durability=options.durability,
+            meta=RunMetadata.of_options(options).pack(),
             schema=SCHEMA,
         )
         packs = AgentFormat(state)

@@ -296,5 +296,5 @@ def fork(
         edges = found.state.vertices[key].edges
         found.state.vertices[key] = VertexData(encode(value, name=f"the value of vertex {vertex!r}"), edges)
     new = new_run_id() if new_id is None else new_id
-    store.fork(run_id, superstep, new, pack_state(found.state))
+    store.fork(run_id, superstep, new, pack_state(found.state), meta=store.run(run_id).meta or b"")
     return new

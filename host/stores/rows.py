@@ -56,6 +56,35 @@ class RunRow(NamedTuple):
     meta: bytes | None
 
 
+class UnfinishedRun(NamedTuple):
+    """A run that has not ended, or that has ended and was asked to continue.
+
+    Attributes
+    ----------
+    id, status, head, epoch, owner, lease
+        As in ``RunRow``.
+    pending : int
+        Number of segments of superstep head + 1.
+    answers : int
+        Number of answers to interrupts of superstep head + 1.
+    last_request : int or None
+        Number of the last request.
+    is_claimed : bool
+        Whether a claim is valid.
+    """
+
+    id: str
+    status: str
+    head: int
+    epoch: int
+    pending: int
+    owner: str
+    lease: float
+    answers: int
+    last_request: int | None
+    is_claimed: bool
+
+
 class CommitRow(NamedTuple):
     """A commit in the history of a run.
 

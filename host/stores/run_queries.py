@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_pregel.host.arguments import check_integer
+from gpu_pregel.host.arguments import check_choice, check_integer
 from gpu_pregel.host.stores.reader import RunReader
-from gpu_pregel.host.stores.rows import CommitRow, RunRow, StoredAnswer
+from gpu_pregel.host.stores.rows import KINDS, CommitRow, RunRow, StoredAnswer, UnfinishedRun
 from gpu_pregel.host.stores.saved_run import SavedRun
 
 
@@ -16,6 +16,14 @@ class RunQueries:
     def runs(self) -> list[RunRow]:
         """Return all runs, oldest first."""
         return self._reader.runs()
+
+    def unfinished(self, kind: str) -> list[UnfinishedRun]:
+        """Return the runs of a kind that have not ended, and those that have ended and were asked to continue.
+
+        The first one has not changed for the longest time. Runs that are "halted", "max_supersteps" or "cancelled" are
+        left out even if there are requests to them. This takes a search in an index, however many runs have ended.
+        """
+        return self._reader.table.unfinished(check_choice("kind", kind, KINDS))
 
     def run(self, run_id: str) -> RunRow:
         """Return one run."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from gpu_pregel.errors import StoreError, UnknownRunError
 from gpu_pregel.host.stores.blobs import context_of, digest
 from gpu_pregel.host.stores.database import Database
+from gpu_pregel.host.stores.rows import UnfinishedRun
 
 _NONCE_SIZE = 8
 
@@ -101,6 +102,12 @@ class RunTable:
         """Return the rows of all runs, oldest first."""
         self._database.check_table("runs")
         return [self._verified(found) for found in self._database.query(self._sql.runs, ())]
+
+    def unfinished(self, kind: str) -> list[UnfinishedRun]:
+        """Return the unfinished runs of a kind; whoever claims one verifies its row."""
+        found = self._database.query(self._sql.unfinished, (kind,))
+        now = self._database.exact_now()
+        return [UnfinishedRun._make((*row, row[6] > now)) for row in found]
 
     def lookup(self, run_id: str) -> StoredRow | None:
         """Return the row of a run, or None."""

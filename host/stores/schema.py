@@ -50,6 +50,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run, number)
         ){strict}""",
     ),
+    ("CREATE INDEX runs_by_status ON @runs (status, pending)",),
 )
 """Statements that update a store from version k to k + 1; version 0 is empty. Only append: every version is in use."""
 
@@ -98,10 +99,26 @@ class Statements:
         "UPDATE @runs SET head = ?, pending = ?, pending_size = ?, epoch = ?, owner = ?, lease = ?, status = ?, "
         "changed = ?, nonce = ?, seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
     )
+    # Leaves the columns of the index alone, which SQLite would otherwise write again.
+    advance_run: str = (
+        "UPDATE @runs SET head = ?, pending_size = ?, epoch = ?, owner = ?, lease = ?, "
+        "changed = ?, nonce = ?, seal = ? WHERE key = ? AND epoch = ? AND head = ? AND seal = ?"
+    )
     delete_run: str = "DELETE FROM @runs WHERE key = ? AND seal = ?"
     run_by_id: str = f"SELECT {_RUN} FROM @runs WHERE id = ?"
     run_by_key: str = f"SELECT {_RUN} FROM @runs WHERE key = ?"
     runs: str = f"SELECT {_RUN} FROM @runs ORDER BY created, id"
+    # Each SELECT of the union is a search in an index.
+    unfinished: str = (
+        "SELECT r.id, r.status, r.head, r.epoch, r.pending, r.owner, r.lease, "
+        "(SELECT COUNT(*) FROM @answers AS a WHERE a.run = r.key AND a.step = r.head + 1), "
+        "(SELECT MAX(q.number) FROM @requests AS q WHERE q.run = r.key) "
+        "FROM @runs AS r WHERE r.kind = ? AND r.key IN ("
+        "SELECT key FROM @runs WHERE status IN ('running', 'stopped', 'waiting', 'failed', 'interrupted') "
+        "UNION SELECT key FROM @runs WHERE status IN ('completed', 'partial') AND pending > 0 "
+        "UNION SELECT run FROM @requests) "
+        "AND r.status NOT IN ('halted', 'max_supersteps', 'cancelled') ORDER BY r.changed, r.id"
+    )
 
     insert_meta: str = "INSERT INTO @metas (run, seal, data) VALUES (?, ?, ?)"
     meta: str = "SELECT seal, data FROM @metas WHERE run = ?"

@@ -235,7 +235,7 @@ class RunTransactions:
                     return row
                 new, writes = revise(row)
                 try:
-                    outcome = self._database.apply(forced, (self._sql.swap_run, (*new[8:], *row.identity)), writes)
+                    outcome = self._database.apply(forced, self._swap(row, new), writes)
                 except BaseException:
                     self._claimed.pop(row.key, None)
                     raise
@@ -245,6 +245,12 @@ class RunTransactions:
                 if outcome is WriteOutcome.UNKNOWN:
                     unknown.append(new)
                 attempt = self._database.next_attempt(attempt)
+
+    def _swap(self, row: StoredRow, new: StoredRow) -> Write:
+        """Return the statement that replaces a row by its next version."""
+        if new.status == row.status and new.pending == row.pending:
+            return self._sql.advance_run, (new.head, *new[10:14], *new[15:], *row.identity)
+        return self._sql.swap_run, (*new[8:], *row.identity)
 
     def _write(
         self,

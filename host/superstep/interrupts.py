@@ -1,4 +1,4 @@
-"""Ctrl-C for work that can stop cleanly: the first requests a stop, the second interrupts."""
+"""Signals for work that can stop cleanly: the first requests a stop, the second interrupts."""
 
 from __future__ import annotations
 
@@ -7,25 +7,31 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
+
+_USUAL: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
 
 @contextmanager
-def stop_on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
-    """Call ``stop`` on the first SIGINT; later ones raise KeyboardInterrupt as usual.
+def stop_on_interrupt(stop: Callable[[], None], *, signals: tuple[int, ...] = (signal.SIGINT,)) -> Iterator[None]:
+    """Call ``stop`` on the first of the signals; later ones have their usual effect, for SIGINT KeyboardInterrupt.
 
-    This has no effect outside the main thread or if the user has installed a handler for SIGINT.
+    This has no effect outside the main thread, or on signals for which the user has installed a handler.
     """
-    usual = signal.default_int_handler
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not usual:
-        yield
-        return
+    is_main = threading.current_thread() is threading.main_thread()
+    handled = [number for number in signals if is_main and signal.getsignal(number) == _USUAL[number]]
 
     def first(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        signal.signal(signal.SIGINT, usual)
+        restore()
         stop()
 
-    signal.signal(signal.SIGINT, first)
+    def restore() -> None:
+        for number in handled:
+            signal.signal(number, _USUAL[number])
+
+    for number in handled:
+        signal.signal(number, first)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, usual)
+        restore()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import monotonic
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
-from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
@@ -23,7 +23,7 @@ class AttemptLoop:
     Parameters
     ----------
     executor : Executor
-    marks : pipes.AttemptMarks
+    marks : AttemptMarks
     sender : OutcomeSender
     on_end : callable
         Called with the task of each attempt that has ended.
@@ -33,7 +33,7 @@ class AttemptLoop:
     def __init__(
         self,
         executor: Executor,
-        marks: pipes.AttemptMarks,
+        marks: AttemptMarks,
         sender: OutcomeSender,
         on_end: Callable[[Task], object],
         recalls: Recalls | None,

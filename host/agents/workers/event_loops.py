@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
 
@@ -37,6 +38,7 @@ class AsyncAttempts:
         self._running: dict[asyncio.Task[None], Task] = {}
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
+        self.emissions = EmissionBuffer()
         self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
 
@@ -50,8 +52,8 @@ class AsyncAttempts:
             attempt.add_done_callback(self._on_end)
 
     async def wait(self, until: float | None) -> None:
-        """Wait until an attempt has ended, or until a time on the monotonic clock."""
-        if not self.outcomes:
+        """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
+        if not self.outcomes and not self.emissions:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)
@@ -64,9 +66,22 @@ class AsyncAttempts:
         outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
+    def emit(self, emission: Emission) -> None:
+        """Keep an emission until the master takes it, and wake the master; any thread may call this."""
+        self.emissions.add(emission)
+        if self.emissions.is_on_loop:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._wakeup is not None:
+            _set_done(self._wakeup)
+
     async def cancel(self) -> None:
         """Cancel the attempts, whose outcomes are dropped, and leave those that have not ended a moment later."""
         self._is_stopped = True
+        self.emissions.close()
         for attempt in self._running:
             attempt.cancel()
         if self._running:

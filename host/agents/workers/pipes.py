@@ -1,4 +1,4 @@
-"""Frames over the socket pair between the master and a worker, and shared marks of running attempts.
+"""Frames over the socket pair between the master and a worker.
 
 A frame has a length, a kind and content. Envelopes are serialized by ``marshal``, which is fast and supports plain
 built-in types; user data (values, messages, weights other than numbers and text) are inside them as codec bytes.
@@ -6,15 +6,15 @@ built-in types; user data (values, messages, weights other than numbers and text
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal.pthread_sigmask takes 30 times as long
 import marshal
-import mmap
 import os
 import struct
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, repeat
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.host.agents.codec import decode, encode
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Sent by the worker.
-READY, OUTCOMES, REFUSED, LOG, RETURNED = range(16, 21)
+READY, OUTCOMES, REFUSED, LOG, RETURNED, EMITTED = range(16, 22)
 
 header = struct.Struct("<QB")
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
@@ -41,6 +41,7 @@ _LOADED = 1 << 13
 """Maximum number of vertices in a frame that loads them."""
 _READ, _WRITE = 1, 2
 """``selectors.EVENT_READ`` and ``EVENT_WRITE``; workers do not import that module, which takes milliseconds."""
+_SIGNALS = _signal.valid_signals()
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
@@ -148,7 +149,7 @@ class Channel:
     def __init__(self, connection: socket.socket, selector: selectors.BaseSelector, key: Any) -> None:
         connection.setblocking(False)
         self.reader = FrameReader(connection.fileno())
-        self.touched = time.monotonic()
+        self.touched = monotonic()
         self.is_broken = False
         self._connection, self._selector, self._key = connection, selector, key
         self._unsent: deque[memoryview] = deque()
@@ -180,7 +181,7 @@ class Channel:
         try:
             while self._unsent:
                 n = self._connection.sendmsg(list(islice(self._unsent, 64)))
-                self.touched = time.monotonic()
+                self.touched = monotonic()
                 while n:
                     first = self._unsent.popleft()
                     if n < len(first):
@@ -200,7 +201,7 @@ class Channel:
             return []
         frames = self.reader.read()
         if not self.reader.empty:
-            self.touched = time.monotonic()
+            self.touched = monotonic()
         return frames
 
     def ignore(self) -> None:
@@ -212,19 +213,24 @@ class Channel:
 
 
 def write(fd: int, kind: int, content: bytes) -> None:
-    """Write a frame to a blocking descriptor."""
+    """Write a frame to a blocking descriptor, with one system call unless a signal handler interrupts it."""
     head = header.pack(len(content), kind)
     if len(content) < _LARGE:
         rest = memoryview(head + content)
+        rest = rest[os.write(fd, rest) :]
     else:
-        _write_all(fd, memoryview(head))
-        rest = memoryview(content)
-    _write_all(fd, rest)
-
-
-def _write_all(fd: int, rest: memoryview) -> None:
+        rest = memoryview(content)[os.writev(fd, (head, content)) - len(head) :]
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+def write_whole(fd: int, kind: int, content: bytes) -> None:
+    """Write a frame while code of a user runs, whose signal handlers may raise: only before or after it."""
+    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _SIGNALS)
+    try:
+        write(fd, kind, content)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
 
 
 def describe(vertex: Any, attempt: int) -> str:
@@ -342,41 +348,3 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
 
 _new_record = partial(tuple.__new__, Record)
 _new_outcome = partial(tuple.__new__, Outcome)
-
-
-class AttemptMarks:
-    """Running attempts of a worker, in shared memory that outlives it.
-
-    Each slot has the serial number of an attempt, 0 for none, and its start time on the monotonic clock; 0.0 means that
-    it has ended and its outcome is being sent.
-    """
-
-    def __init__(self, slots: int, fd: int | None = None) -> None:
-        self.slots = slots
-        self.fd = os.memfd_create("marks") if fd is None else fd
-        if fd is None:
-            os.ftruncate(self.fd, 16 * slots + 1)
-        self._map = mmap.mmap(self.fd, 16 * slots + 1)
-        view = memoryview(self._map)
-        self._views = view, view[: 8 * slots].cast("q"), view[8 * slots : 16 * slots].cast("d"), view[16 * slots :]
-        _, self.serials, self.begun, self._flags = self._views
-
-    def running(self) -> list[tuple[int, float]]:
-        """Return (serial, begun) of each occupied slot."""
-        return [(serial, begun) for serial, begun in zip(self.serials, self.begun, strict=True) if serial]
-
-    @property
-    def has_subprocesses(self) -> bool:
-        """Whether the worker has started a subprocess."""
-        return bool(self._flags[0])
-
-    def note_subprocess(self) -> None:
-        """Note that the worker is about to start a subprocess."""
-        self._flags[0] = 1
-
-    def close(self) -> None:
-        """Release the memory and the descriptor."""
-        for view in reversed(self._views):
-            view.release()
-        self._map.close()
-        os.close(self.fd)

@@ -19,6 +19,7 @@ from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.output import LineSplitter
 from gpu_pregel.host.agents.workers.watchdog import VARIABLE, descendants, kill_named
 
@@ -42,7 +43,7 @@ class WorkerProcess:
     Attributes
     ----------
     channel : pipes.Channel
-    marks : pipes.AttemptMarks
+    marks : AttemptMarks
     tasks : list
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
@@ -68,7 +69,7 @@ class WorkerProcess:
         self._program = ""  # name of the attempt whose subprocess writes unmarked output
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._selector = selector
-        self.marks = pipes.AttemptMarks(slots)
+        self.marks = AttemptMarks(slots)
         self._connection, theirs = socket.socketpair()
         self._output, output = os.pipe()
         theirs_too, self._recalls = os.pipe()

@@ -11,7 +11,7 @@ import gc
 import os
 import signal
 import sys
-from _thread import allocate_lock
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import register
+from gpu_pregel.host.agents.emissions import Emission, Emitter
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Id, Outcome, Task, VertexData
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely, relaxed_gc
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
@@ -72,7 +74,7 @@ class Worker:
 
     def __init__(self, channel: int, marks: int, recalls: int) -> None:
         self._channel = channel
-        self._lock = allocate_lock()
+        self._lock = RLock()
         self._logs: deque[bytes] = deque()
         self._pid = os.getpid()
         self._reader = pipes.FrameReader(channel)
@@ -124,7 +126,7 @@ class Worker:
                 os.environ[name] = value
         self._output = AttemptOutput(1, self.attempt), AttemptOutput(2, self.attempt)
         sys.stdout, sys.stderr = self._output
-        self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
+        self._marks = AttemptMarks(hello["slots"], self._marks_fd)
         self._watch_subprocesses()
         self._forward_logging(hello["levels"])
         sys.setswitchinterval(_SWITCH_INTERVAL)
@@ -146,6 +148,8 @@ class Worker:
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
+            if self._options.is_observed:
+                self._executor.emitter = Emitter(self._emit)
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 
@@ -231,12 +235,32 @@ class Worker:
 
         The writer may be this thread, when the garbage collector runs code that logs.
         """
-        while self._logs and self._lock.acquire(blocking=False):
+        while self._logs and not self._is_writing() and self._lock.acquire(blocking=False):
             try:
                 with suppress(IndexError):
-                    pipes.write(self._channel, pipes.LOG, self._logs.popleft())
+                    pipes.write_whole(self._channel, pipes.LOG, self._logs.popleft())
             finally:
                 self._lock.release()
+
+    def _is_writing(self) -> bool:
+        """Whether this thread is writing a frame."""
+        return self._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+
+    def _emit(self, emission: Emission) -> None:
+        """Send an emission, which takes until the master reads; timeouts do not count this time."""
+        if self._is_writing():
+            raise RuntimeError("ctx.emit was called by code that the garbage collector ran while a frame was written")
+        content = pipes.pack(tuple(emission))
+        begun, self._marks.is_emitting = monotonic(), True
+        try:
+            with self._lock:
+                pipes.write_whole(self._channel, pipes.EMITTED, content)
+        finally:
+            self._executor.excuse(begun)
+            self._marks.excuse(begun)
+            self._marks.is_emitting = False
+        if self._logs:
+            self._write_logs()
 
     # Batches.
 

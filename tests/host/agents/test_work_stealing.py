@@ -115,7 +115,9 @@ class LendingTransport:
     def place(self, vertex: Id) -> int:
         return place_of_key(vertex, self.partitions)
 
-    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
+    def start(
+        self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]], emit: Any
+    ) -> None:
         self.states = states
         for partition in range(self.partitions):
             self.load(partition, 0)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.recalls import Recalls, message
 
 
@@ -21,7 +22,7 @@ class Recaller:
 
     def __init__(self) -> None:
         self.reader, self.writer = os.pipe()
-        self.marks = pipes.AttemptMarks(1)
+        self.marks = AttemptMarks(1)
         self.answers: SimpleQueue[list[int]] = SimpleQueue()
         self.recalls = Recalls(self.reader, self.answer, self.marks)
 
