@@ -30,6 +30,7 @@ from gpu_pregel.host.agents.results import (
 from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -133,8 +134,8 @@ async def aresume(
 def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
     """Run vertices in a store or, if the store has a run with this id, resume that run to its end.
 
-    A program that is started again after a crash, or twice, computes its run once. A run that has ended is not computed
-    again: its result is returned.
+    A program that is started again after a crash, or twice, computes its run once. A run that has ended, or that was
+    cancelled, is not computed again: its result is returned.
 
     Parameters
     ----------
@@ -166,15 +167,23 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     {'a': 1}
     {'a': 1}
     """
-    checked = make_options("start_or_resume", compute, options)
-    if checked.store is None or checked.run_id is None:
+    return finish(_start_or_reopen(vertices, make_options("start_or_resume", compute, options)))
+
+
+def _start_or_reopen(vertices: Iterable[Vertex], options: RunOptions) -> AgentRun:
+    """Start the run that ``options`` name or, if the store has it, reopen it; one that was cancelled has ended."""
+    store, run_id = options.store, options.run_id
+    if store is None or run_id is None:
         raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
     try:
-        checked.store.run(checked.run_id)
+        store.run(run_id)
     except UnknownRunError:
         with suppress(RunExistsError):  # another program has begun it meanwhile
-            return finish(AgentRun(checked, begin(vertices, checked)))
-    return finish(_reopen(checked, takeover=False))
+            return AgentRun(options, begin(vertices, options))
+    agents = _reopen(options, takeover=False)
+    if store.run(run_id).status == "cancelled":
+        agents._master.end("cancelled")
+    return agents
 
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
@@ -202,6 +211,10 @@ def _reopen(
     store, run_id = options.store, options.run_id
     assert store is not None
     assert run_id is not None
+    if answers is not None and not isinstance(answers, Mapping):
+        raise ArgumentTypeError(f"answers must be a mapping from ids of vertices, not {answers!r:.80}")
+    check_flag("takeover", takeover)
+    check_flag("retry_failed", retry_failed)
     agents = AgentRun(options, begin_from_store(store, run_id, options, takeover=takeover))
     try:
         for vertex, answer in (answers or {}).items():

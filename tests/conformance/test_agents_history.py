@@ -191,8 +191,11 @@ def test_runs_expire_by_age_and_status(opened: Open) -> None:
         assert store.expire(500, statuses=["interrupted"], dry_run=True) == ["held"]
         assert store.expire(500) == list(claimed)
     assert [row.id for row in opened().runs()] == ["held", "new", "claimed"]
-    with pytest.raises(ArgumentTypeError, match="statuses must be a list"):
-        store.expire(1, statuses="completed")
+    for wrong in ("completed", None):
+        with pytest.raises(ArgumentTypeError, match="statuses must be a list"):
+            store.expire(1, statuses=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"statuses must be 'completed', .*, not 'complete'"):
+        store.expire(0, statuses=["complete"])
 
 
 def test_a_run_that_is_claimed_meanwhile_does_not_expire(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

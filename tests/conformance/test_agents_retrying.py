@@ -12,7 +12,14 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import RetryPolicy, Vertex
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError, AttemptError, ClaimedError, UnknownRunError
+from gpu_pregel.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    AttemptError,
+    ClaimedError,
+    RunExistsError,
+    UnknownRunError,
+)
 from gpu_pregel.host.stores.store import Store
 from tests.agents import FEW
 from tests.conformance.agent_programs import COUNTING
@@ -117,6 +124,34 @@ def test_a_run_that_another_program_begins_meanwhile_is_resumed(store: Store, mo
     monkeypatch.setattr(store, "run", find)
     result = gp.agents.start_or_resume([Vertex("a", 0)], **COUNTING, store=store, run_id="run")
     assert result.values == {"b": 10}
+
+
+def test_a_cancelled_run_is_not_computed_again(opened: Open) -> None:
+    computed: list[int] = []
+
+    def compute(ctx: Any) -> None:
+        computed.append(ctx.superstep)
+        if ctx.superstep == 1:
+            ctx.interrupt("continue?")
+
+    options: dict[str, Any] = {"compute": compute, "run_id": "run"}
+    assert gp.agents.start_or_resume([Vertex("a", 5)], **options, store=opened()).status == "interrupted"
+    gp.agents.cancel(opened(), "run")
+    for _ in range(2):
+        result = gp.agents.start_or_resume([Vertex("a", 0)], **options, store=opened())
+        assert (result.status, result.values, result.superstep) == ("cancelled", {"a": 5}, 1)
+    row = opened().run("run")
+    assert (row.status, row.lease, computed) == ("cancelled", 0, [0, 1])
+    assert gp.agents.resume(opened(), **options).status == "interrupted"
+
+
+def test_an_error_of_the_users_functions_is_no_sign_of_another_program(store: Store) -> None:
+    def observer(event: Any) -> None:
+        if store.run("run").epoch == 1:
+            raise RunExistsError("of another store")
+
+    with pytest.raises(RunExistsError, match="of another store"):
+        gp.agents.start_or_resume([Vertex("a", 0)], **COUNTING, store=store, run_id="run", observer=observer)
 
 
 def test_start_or_resume_needs_a_store_and_an_id(store: Store) -> None:

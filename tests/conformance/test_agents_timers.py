@@ -194,6 +194,7 @@ def test_a_run_on_an_event_loop_waits_without_blocking_it() -> None:
         (float("nan"), "no time in seconds since 1970"),
         (-1, "no time in seconds since 1970"),
         (datetime.datetime(2026, 1, 1), "has no time zone"),
+        (datetime.datetime(1960, 1, 1, tzinfo=datetime.UTC), "no time in seconds since 1970"),
     ],
 )
 def test_what_is_no_time_fails_the_attempt(when: Any, problem: str) -> None:

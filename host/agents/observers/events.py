@@ -21,7 +21,7 @@ class Event:
     ----------
     kind : str
         "superstep" (one starts or continues), "emit" (an attempt called ``ctx.emit``), "attempt" (one has ended),
-        "retry", "failure", "interrupt", "death" (of a worker), "undeliverable" (a message from another program),
+        "retry", "failure", "interrupt", "death" (of a worker), "undeliverable" (a message from outside),
         "commit" (with the row of the trace), "hold" (of the superstep) or "end" (of the run, or of its ``with`` block).
     superstep : int
     vertex : id, optional

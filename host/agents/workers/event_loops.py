@@ -7,14 +7,12 @@ import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
-
-if TYPE_CHECKING:
-    from gpu_pregel.host.agents.workers.executor import Executor
+from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 
 GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
@@ -104,7 +102,7 @@ class AsyncAttempts:
         if error is not None:
             self._running.pop(attempt, None)
         elif attempt in self._running:
-            cancelled = asyncio.CancelledError("the attempt's task was cancelled")
+            cancelled = asyncio.CancelledError(CANCELLED)
             self._end(attempt, self._executor.fail(self._running[attempt], cancelled))
         if self._wakeup is not None and not self._wakeup.done():
             self._wakeup.set_result(None) if error is None else self._wakeup.set_exception(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,6 +27,7 @@ from gpu_pregel.host.agents.records import (
     Record,
     Task,
     VertexData,
+    new_vertex,
 )
 
 if TYPE_CHECKING:
@@ -36,9 +38,14 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
+_forks: list[None] = []
+"""Has one more item in a process that was forked. If a compute function returns there, the process ends: its parent has
+the outcome."""
+os.register_at_fork(after_in_child=partial(_forks.append, None))
 
 
 class Executor:
@@ -97,7 +104,7 @@ class Executor:
             self.check_step(batch.step)
         options, kept_values, emitter = self._options, self._kept_values, self.emitter
         vertices = self._vertices(batch) if batch.guests else self.vertices
-        compute = options.functions[batch.function]
+        compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
                 return
@@ -111,10 +118,12 @@ class Executor:
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
-            except self._fatal:
-                raise
             except BaseException as raised:
                 error = raised
+            if len(_forks) > forks:
+                os._exit(0)
+            if error is not None and issubclass(type(error), self._fatal):
+                raise error
             emit(self._outcome(task, context, error))
 
     async def execute_async(
@@ -176,8 +185,9 @@ class Executor:
         self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
     ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import current_task, sleep
+        from asyncio import CancelledError, current_task, sleep
 
+        forks = len(_forks)
         self._timeouts.add(timeout)
         try:
             async with timeout.limit:
@@ -188,9 +198,13 @@ class Executor:
                     _refuse_result(result)
         except self._fatal:
             raise
+        except CancelledError as raised:
+            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         finally:
+            if len(_forks) > forks:
+                os._exit(0)
             self._timeouts.discard(timeout)
         return None
 
@@ -262,11 +276,15 @@ class Executor:
         for vertex_id, record in self._staged.items():
             vertex = vertices.get(vertex_id)
             if vertex is not None:
-                new, vertex.halted = record.value, record.halted
+                new, old = record.value, vertex.value
                 if values.staged:
-                    vertex.value = values.commit(vertex_id, vertex.value, new)
-                elif new is not None:
-                    vertex.value = new if new[0] != DIFFERENCE else changed_value(vertex.value, new)
+                    value = values.commit(vertex_id, old, new)
+                elif new is None:
+                    value = old
+                else:
+                    value = new if new[0] != DIFFERENCE else changed_value(old, new)
+                if value is not old or record.halted is not vertex.halted:
+                    vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
@@ -280,7 +298,7 @@ class Executor:
         """Apply a change that does not come from records."""
         vertices, values = self.vertices, self._kept_values
         for vertex_id in change.halt:
-            vertices[vertex_id].halted = True
+            vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
         for vertex_id in change.remove:
             vertices.pop(vertex_id, None)
             values.forget(vertex_id)

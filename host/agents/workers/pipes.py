@@ -10,19 +10,23 @@ import _signal  # type: ignore[import-not-found]  # signal.pthread_sigmask takes
 import marshal
 import os
 import struct
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice, repeat
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice, repeat
+from typing import Any
 
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import Batch, Change, Edges, Failure, Id, Outcome, Record, VertexData
-
-if TYPE_CHECKING:
-    import selectors
-    import socket
+from gpu_pregel.host.agents.records import (
+    Batch,
+    Change,
+    Edges,
+    Failure,
+    Id,
+    Outcome,
+    Record,
+    VertexData,
+    new_vertex,
+)
 
 # Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
@@ -36,11 +40,9 @@ PROGRAM = "\x1d"
 """Precedes the name of an attempt whose subprocesses write the following output; no name follows after its end."""
 _MAX_FRAME = 1 << 40
 _CHUNK = 1 << 18
-_LARGE = 1 << 16
+LARGE = 1 << 16
 _LOADED = 1 << 13
 """Maximum number of vertices in a frame that loads them."""
-_READ, _WRITE = 1, 2
-"""``selectors.EVENT_READ`` and ``EVENT_WRITE``; workers do not import that module, which takes milliseconds."""
 _SIGNALS = _signal.valid_signals()
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
@@ -130,92 +132,10 @@ class FrameReader:
         return [(self._kind, large)]
 
 
-class Channel:
-    """The end of a connection that the master uses, which sends and receives frames without blocking.
-
-    Parameters
-    ----------
-    connection : socket
-    selector : Selector
-    key : object
-        Data for the selector.
-
-    Attributes
-    ----------
-    touched : float
-        Time of the last data sent or received, on the monotonic clock.
-    """
-
-    def __init__(self, connection: socket.socket, selector: selectors.BaseSelector, key: Any) -> None:
-        connection.setblocking(False)
-        self.reader = FrameReader(connection.fileno())
-        self.touched = monotonic()
-        self.is_broken = False
-        self._connection, self._selector, self._key = connection, selector, key
-        self._unsent: deque[memoryview] = deque()
-        selector.register(connection, _READ, key)
-
-    @property
-    def has_unsent(self) -> bool:
-        """Whether frames wait until the other end reads."""
-        return bool(self._unsent)
-
-    def send(self, kind: int, content: bytes) -> None:
-        """Send a frame, or queue what the other end cannot accept yet."""
-        if self.is_broken:
-            return
-        head = header.pack(len(content), kind)
-        is_idle = not self._unsent
-        if len(content) < _LARGE:
-            self._unsent.append(memoryview(head + content))
-        else:
-            self._unsent += (memoryview(head), memoryview(content))
-        if is_idle:
-            self.send_rest()
-            if self._unsent:
-                self._selector.modify(self._connection, _READ | _WRITE, self._key)
-
-    def send_rest(self) -> None:
-        """Send as much as the other end accepts."""
-        was_waiting = len(self._unsent) > 0
-        try:
-            while self._unsent:
-                n = self._connection.sendmsg(list(islice(self._unsent, 64)))
-                self.touched = monotonic()
-                while n:
-                    first = self._unsent.popleft()
-                    if n < len(first):
-                        self._unsent.appendleft(first[n:])
-                        return
-                    n -= len(first)
-        except BlockingIOError:
-            return
-        except OSError:
-            self._unsent.clear()  # the process is ending, which its pidfd reports
-        if was_waiting and not self.is_broken:
-            self._selector.modify(self._connection, _READ, self._key)
-
-    def read(self) -> list[tuple[int, bytes | bytearray]]:
-        """Return the frames that have arrived."""
-        if self.is_broken:
-            return []
-        frames = self.reader.read()
-        if not self.reader.empty:
-            self.touched = monotonic()
-        return frames
-
-    def ignore(self) -> None:
-        """Stop reading and writing."""
-        if not self.is_broken:
-            self.is_broken = True
-            self._unsent.clear()
-            self._selector.unregister(self._connection)
-
-
 def write(fd: int, kind: int, content: bytes) -> None:
     """Write a frame to a blocking descriptor, with one system call unless a signal handler interrupts it."""
     head = header.pack(len(content), kind)
-    if len(content) < _LARGE:
+    if len(content) < LARGE:
         rest = memoryview(head + content)
         rest = rest[os.write(fd, rest) :]
     else:
@@ -244,16 +164,19 @@ def describe(vertex: Any, attempt: int) -> str:
 def pack_vertices(vertices: dict[Id, VertexData]) -> tuple[Any, ...]:
     """Convert vertices to plain content, in columns."""
     ones = vertices.values()
-    halted = bytes([one.halted for one in ones])
-    return list(vertices), [bytes(one.value) for one in ones], [_pack_edges(one.edges) for one in ones], halted
+    values = [bytes(one.value) for one in ones]
+    edges: list[Edges | bytes] = [one.edges for one in ones]
+    if not _PLAIN.issuperset(map(type, chain.from_iterable(edges))):
+        edges = [_pack_edges(one.edges) for one in ones]
+    return list(vertices), values, edges, [one.halted for one in ones]
 
 
 def unpack_vertices(content: tuple[Any, ...]) -> dict[Id, VertexData]:
     """Restore vertices from plain content."""
-    return {
-        key: VertexData(value, edges if type(edges) is tuple else tuple(decode(edges)), halted == 1)
-        for key, value, edges, halted in zip(*content, strict=True)
-    }
+    keys, values, edges, halted = content
+    if bytes in set(map(type, edges)):
+        edges = [one if type(one) is tuple else tuple(decode(one)) for one in edges]
+    return dict(zip(keys, map(new_vertex, zip(values, edges, halted, strict=True)), strict=True))
 
 
 def _pack_edges(edges: Edges) -> Edges | bytes:

@@ -9,10 +9,10 @@ import selectors
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from gpu_pregel.errors import AgentError, ArgumentError
-from gpu_pregel.host.agents.codec import place_of_key, registered
+from gpu_pregel.host.agents.codec import places_of_keys, registered
 from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, VertexData
@@ -60,9 +60,9 @@ class WorkerPool:
         self._watchdog = Watchdog()
         self._close = weakref.finalize(self, _end_all, self._processes, self._selector, self._watchdog, os.getpid())
 
-    def place(self, vertex: Id) -> int:
-        """Return the partition that owns a vertex."""
-        return place_of_key(vertex, self.partitions)
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return the partition that owns each vertex."""
+        return places_of_keys(vertices, self.partitions)
 
     def start(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -69,8 +69,8 @@ class Transport(Protocol):
     def blocks(self) -> bool:
         """Whether the next ``wait`` calls a compute function on this thread."""
 
-    def place(self, vertex: Id) -> int:
-        """Return the partition that owns a vertex."""
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return the partition that owns each vertex."""
 
     def start(
         self,
@@ -78,7 +78,7 @@ class Transport(Protocol):
         states: Callable[[int], dict[Id, VertexData]],
         emit: Callable[[Emission], None],
     ) -> None:
-        """Start and load all partitions.
+        """Start all partitions, which then own ``vertices``.
 
         ``states(partition)`` returns committed vertices for a replacement worker. ``emit(emission)`` tells the
         observers at once, on any thread, what cannot arrive while an attempt occupies the thread of the master.
@@ -147,9 +147,9 @@ class InProcessTransport:
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
-    def place(self, vertex: Id) -> int:  # noqa: ARG002
-        """Return 0."""
-        return 0
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return 0 for each vertex."""
+        return bytes(len(vertices))
 
     def start(
         self,
@@ -159,7 +159,7 @@ class InProcessTransport:
     ) -> None:
         """Load the vertices."""
         self._tell_observers = emit
-        self._executor.load({key: VertexData(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+        self._executor.load(vertices[0])
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
@@ -308,12 +308,9 @@ class InProcessTransport:
             batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Commit to the executor, which needs vertices of its own."""
+        """Commit to the executor."""
         if self._is_closed:
             raise run_ended_error()
-        if change.set:
-            copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
-            change = Change(copies, change.halt, change.remove)
         self._executor.commit(step, change)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ import signal
 import sys
 from _thread import RLock
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
 from types import FrameType
@@ -31,6 +31,8 @@ from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely, re
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
 from gpu_pregel.host.agents.workers.recalls import Recalls
+from gpu_pregel.host.agents.workers.subprocesses import Subprocesses
+from gpu_pregel.host.agents.workers.watchdog import VARIABLE, kill_descendants
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
@@ -65,7 +67,8 @@ def _end_with_master(master: int) -> None:
 
 
 def _end_all() -> None:
-    """Kill this process group."""
+    """Kill what this process has started, and its group."""
+    kill_descendants(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 
@@ -127,7 +130,7 @@ class Worker:
         self._output = AttemptOutput(1, self.attempt), AttemptOutput(2, self.attempt)
         sys.stdout, sys.stderr = self._output
         self._marks = AttemptMarks(hello["slots"], self._marks_fd)
-        self._watch_subprocesses()
+        Subprocesses(os.environ[VARIABLE], self._marks.note_subprocess, self._announce).watch()
         self._forward_logging(hello["levels"])
         sys.setswitchinterval(_SWITCH_INTERVAL)
         self._sender = OutcomeSender(self._write, self._marks)
@@ -168,28 +171,11 @@ class Worker:
             self._refuse("its vertices do not fit into memory")
         self._write(pipes.READY, b"")
 
-    def _watch_subprocesses(self) -> None:
-        """Note the start of subprocesses, and name their attempts, so that the master can attribute their output."""
-        import _posixsubprocess
-
-        note = self._marks.note_subprocess
-        os.register_at_fork(before=note)
-
-        def watched(start: Callable[..., Any]) -> Callable[..., Any]:
-            def call(*arguments: Any, **options: Any) -> Any:
-                note()
-                if (task := self._task) is not None:
-                    self._output[0].announce(describe(task))
-                    self._has_subprocesses = True
-                return start(*arguments, **options)
-
-            return call
-
-        _posixsubprocess.fork_exec = watched(_posixsubprocess.fork_exec)
-        os.posix_spawn = watched(os.posix_spawn)
-        os.system = watched(os.system)
-        if "subprocess" in sys.modules:
-            sys.modules["subprocess"]._fork_exec = _posixsubprocess.fork_exec  # type: ignore[attr-defined]
+    def _announce(self) -> None:
+        """Name the attempt that starts a subprocess, so that the master can attribute its output."""
+        if (task := self._task) is not None:
+            self._output[0].announce(describe(task))
+            self._has_subprocesses = True
 
     def _refuse(self, problem: str) -> None:
         """Report why no worker can compute this partition, with the missing module, if any; exit."""
@@ -303,7 +289,6 @@ class Worker:
         marks, output, sender = self._marks.serials, self._output, self._sender
         begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
         outcomes = sender.outcomes
-        pid, getpid = self._pid, os.getpid
         recalls = self._recalls
         if recalls is not None:
             recalls.begin_in_order(batch.step, serial, len(tasks))
@@ -321,8 +306,6 @@ class Worker:
             return False
 
         def emit(outcome: Outcome) -> None:
-            if getpid() != pid:
-                os._exit(0)  # a fork that returned from compute: its parent sends the outcome
             begun[0] = 0.0
             if not outcomes:
                 sender.oldest = monotonic()

@@ -250,10 +250,10 @@ def test_waits_for_another_writer(path: Path) -> None:
         claim = begin_durable(store)
         with locked(path) as other:
             timer = threading.Timer(0.3, other.execute, ("COMMIT",))
-            timer.start()
             start = time.monotonic()
+            timer.start()
             store.commit(claim, 0, b"zero")
-            assert time.monotonic() - start >= 0.25
+            assert time.monotonic() - start >= 0.3
             timer.join()
 
 
