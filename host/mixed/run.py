@@ -10,6 +10,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CompileError, Su
 from gpu_pregel.host.arguments import check_choice
 from gpu_pregel.host.devices import DeviceName, get_device
 from gpu_pregel.host.graphs.graph import Graph, GraphLike, as_graph
+from gpu_pregel.host.graphs.partitions import cut_ranges
 from gpu_pregel.host.programs.checkpoints import Checkpoint, as_checkpoint
 from gpu_pregel.host.programs.directions import Mode
 from gpu_pregel.host.programs.factory import compile_for_device
@@ -188,6 +189,7 @@ def run(
         except CompileError as error:
             remedy = "Or pass fallback='agents', which computes each vertex in Python, a thousand times as slowly."
             raise CompileError(f"{error}\n{remedy}") from error.__cause__
+    cut_ranges(graph.out_degrees, partitions)  # checks partitions
     from gpu_pregel.host.mixed.agents import Agents
     from gpu_pregel.host.mixed.fallback import run_as_agents
 

@@ -40,7 +40,7 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
     aggregates, folds = [], []
     for name, aggregator in program.aggregators.items():
         dtype: np.dtype[Any] = dtypes[name] if dtypes is not None else _dtype_of(program, name, value)
-        fold, start = resolve_combiner(aggregator.combine, Fields((dtype,), False))
+        fold, start = resolve_combiner(aggregator.combine, _one(dtype))
         aggregates.append((name, dtype, start))
         folds.append(fold)
     per_edge = program.sends_per_edge
@@ -66,6 +66,11 @@ def interpret_program(program: VertexProgram, dtypes: Mapping[str, np.dtype[Any]
         chain=None,
         declaration=program,
     )
+
+
+def _one(dtype: np.dtype[Any]) -> Fields:
+    """Return the type of an aggregate."""
+    return Fields((dtype,), False, data=object if dtype.kind == "O" else None)
 
 
 def _dtype_of(program: VertexProgram, name: str, value: Fields) -> np.dtype[Any]:
@@ -110,8 +115,8 @@ def user_functions(program: InterpretedProgram, id_of: Callable[[int], Any]) -> 
         "active": (declared.active if callable(declared.active) else None, BOOL),
     }
     for (name, dtype, _), fold in zip(program.aggregates, program.aggregate_folds, strict=True):
-        roles[f"aggregator {name!r}"] = declared.aggregators[name].function, Fields((dtype,), False)
-        roles[f"combine of aggregator {name!r}"] = fold, Fields((dtype,), False)
+        roles[f"aggregator {name!r}"] = declared.aggregators[name].function, _one(dtype)
+        roles[f"combine of aggregator {name!r}"] = fold, _one(dtype)
     return {
         role: UserFunction(role, function, fields, id_of)
         for role, (function, fields) in roles.items()

@@ -73,6 +73,8 @@ class Fields:
     is_tuple: bool
     names: tuple[str, ...] | None = None
     """The names of a tuple's elements, if they have names."""
+    data: type | None = None
+    """The class of a value that is no number."""
 
     def pack(self, parts: Sequence[Any]) -> Any:
         """Return a number, a tuple or a named tuple of one item for each field."""
@@ -83,7 +85,7 @@ class Fields:
     @property
     def is_data(self) -> bool:
         """Whether it is no number, but an object."""
-        return self.dtypes[0].kind == "O"
+        return self.data is not None
 
     @property
     def itemsize(self) -> int:
