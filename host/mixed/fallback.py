@@ -73,7 +73,9 @@ def run_as_agents(
             options |= {"lease_seconds": checkpoint.lease_seconds, "durability": checkpoint.durability}
             options |= {"base_every": checkpoint.every}
             if _is_stored(store, checkpoint.run_id, identity, resume=resume):
-                found = finish(reopen(store, checkpoint.run_id, compute, **options))
+                run = reopen(store, checkpoint.run_id, compute, **options)
+                run.retry()
+                found = finish(run)
             else:
                 found = finish(start(vertices, compute, store=store, run_id=checkpoint.run_id, **options))
     return _result(graph, interpreted, found, agents, perf_counter() - begin)
