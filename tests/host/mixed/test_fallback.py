@@ -172,7 +172,11 @@ def test_a_program_that_can_be_compiled_is_not_computed_by_agents(graph: gp.Grap
             ArgumentError,
             "fallback must be 'agents' or 'error'",
         ),
-        (lambda graph: gp.run(graph, LONGEST, agents=3),  # type: ignore[arg-type] ArgumentTypeError, "agents must be a gp.Agents, not 3"),
+        (
+            lambda graph: gp.run(graph, LONGEST, agents=3),  # type: ignore[arg-type]
+            ArgumentTypeError,
+            "agents must be a gp.Agents, not 3",
+        ),
         (lambda graph: gp.Agents(workers=-1), ArgumentError, "workers must be"),
         (lambda graph: gp.Agents(timeout=1.0), ArgumentError, "cannot be enforced with workers=0"),
         (lambda graph: replace(LONGEST, value=(str, int)), ArgumentTypeError, "value must be a dtype such as"),
