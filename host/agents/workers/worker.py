@@ -150,7 +150,7 @@ class Worker:
                     cls, migrate = pickle.loads(data)
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
-            self._executor = Executor(self._options, interruptible=False)
+            self._executor = Executor(self._options)
             if self._options.is_observed:
                 self._executor.emit_by(Emitter(self._emit))
         except BaseException:
