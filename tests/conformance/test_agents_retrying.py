@@ -16,6 +16,7 @@ from gpu_pregel.errors import (
     ArgumentError,
     ArgumentTypeError,
     AttemptError,
+    CheckpointError,
     ClaimedError,
     RunExistsError,
     UnknownRunError,
@@ -162,6 +163,15 @@ def test_an_error_of_the_users_functions_is_no_sign_of_another_program(store: St
 
     with pytest.raises(RunExistsError, match="of another store"):
         gp.agents.start_or_resume([Vertex("a", 0)], **COUNTING, store=store, run_id="run", observer=observer)
+
+
+def test_options_may_be_overridden_whether_or_not_the_run_exists(store: Store) -> None:
+    options: dict[str, Any] = {**COUNTING, "store": store, "run_id": "run", "override": "on_failure"}
+    for on_failure in ("continue", "raise"):
+        result = gp.agents.start_or_resume([Vertex("a", 0)], **options, on_failure=on_failure)
+        assert (result.status, result.values) == ("completed", {"a": 10})
+    with pytest.raises(CheckpointError, match="was started with on_failure='raise'"):
+        gp.agents.resume(store, "run", **COUNTING, on_failure="continue")
 
 
 def test_start_or_resume_needs_a_store_and_an_id(store: Store) -> None:

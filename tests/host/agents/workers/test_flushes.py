@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -185,3 +186,11 @@ def test_the_switch_interval_is_short_while_threads_flush_and_then_as_before(usu
                 pass
     finally:
         sys.setswitchinterval(before)
+
+
+def test_a_timer_whose_descriptor_was_closed_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    timer = FlushTimer(lambda: None)
+    os.close(timer._fd)
+    assert not timer.set(0.001)
+    timer.close()
