@@ -162,7 +162,7 @@ def _fold_aggregates(
         made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not made:
                 raise
             for vertex, reason in _blame(name, options.reductions[name], before, made, error).items():
@@ -176,7 +176,9 @@ def _extend(reduction: Reduction, before: Any, contributions: Contributions) -> 
     return total, encode(total, name="its result")
 
 
-def _blame(name: str, reduction: Reduction, before: Any, contributions: Contributions, error: Exception) -> Refusals:
+def _blame(
+    name: str, reduction: Reduction, before: Any, contributions: Contributions, error: BaseException
+) -> Refusals:
     """Return the vertices whose contributions cannot be read or, if there are none, cannot be folded."""
     refused: Refusals = {}
     for vertex, data in contributions:
@@ -184,6 +186,8 @@ def _blame(name: str, reduction: Reduction, before: Any, contributions: Contribu
             decode(data, name="a contribution")
         except CodecError as unreadable:
             refused[vertex] = refusal(f"aggregator {name!r} cannot fold {unreadable}", unreadable)
+        except (Exception, SystemExit):
+            continue  # of a method of the user's types, as below
     if refused:
         return refused
     _, culprits = _find_culprits(reduction, before, contributions)
@@ -195,11 +199,11 @@ def _blame(name: str, reduction: Reduction, before: Any, contributions: Contribu
 
 def _find_culprits(
     reduction: Reduction, before: Any, contributions: Contributions
-) -> tuple[Any, list[tuple[Id, Exception]]]:
+) -> tuple[Any, list[tuple[Id, BaseException]]]:
     """Return the aggregate of the contributions that can be folded, and the vertices of the others."""
     try:
         return _extend(reduction, before, contributions)[0], []
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if len(contributions) < 2:
             return before, [(vertex, error) for vertex, _ in contributions]
     middle = len(contributions) // 2

@@ -17,7 +17,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, Fe
 from gpu_pregel.host.stores.store import Store
 from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING, counting
-from tests.host.agents.workers.worker_programs import is_alive, running
+from tests.host.agents.workers.worker_programs import is_alive, running, wait_for
 from tests.stores import Open
 
 # Claims
@@ -63,12 +63,14 @@ def test_a_forked_process_that_leaves_a_run_releases_nothing(opened: Open) -> No
 
 def test_a_claim_is_renewed_during_a_long_attempt(opened: Open) -> None:
     def compute(ctx: Any) -> None:
-        time.sleep(1.2)
+        first = other.run("run").lease
+        wait_for(lambda: other.run("run").lease > first)
         with pytest.raises(ClaimedError):
-            opened().claim("run", owner="somebody")
+            other.claim("run", owner="somebody")
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=0.9, retry=ONCE)
+    other = opened()
+    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=2.0, retry=ONCE)
     assert result.status == "completed"
 
 

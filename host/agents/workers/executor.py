@@ -66,12 +66,17 @@ class Executor:
         self._staged: dict[Id, Record] = {}
         self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
-        self.emitter: Emitter | None = None
-        """Sends emissions, if the run has observers."""
+        self._make_context: Callable[..., Context] = Context
         self._timeouts: set[PostponedTimeout] = set()
         """Those of the running attempts of an ``async`` function."""
         self._step: int | None = None
         """The superstep before which the vertices are; None until the first batch or commit."""
+
+    def emit_by(self, emitter: Emitter) -> None:
+        """Send the emissions of attempts."""
+        from gpu_pregel.host.agents.observed_context import ObservedContext
+
+        self._make_context = partial(ObservedContext, emitter=emitter)
 
     def is_async(self, batch: Batch) -> bool:
         """Whether a batch needs an event loop."""
@@ -102,7 +107,7 @@ class Executor:
         """
         if batch.step != self._step:
             self.check_step(batch.step)
-        options, kept_values, emitter = self._options, self._kept_values, self.emitter
+        options, kept_values, make_context = self._options, self._kept_values, self._make_context
         vertices = self._vertices(batch) if batch.guests else self.vertices
         compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
@@ -112,7 +117,7 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, options, kept_values, emitter)
+                context = make_context(vertices[task.id], task, batch, options, kept_values)
                 if beat is not None:
                     context.on_heartbeat(beat)
                 result = compute(context)
@@ -142,7 +147,7 @@ class Executor:
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, PostponedTimeout
 
         vertex = self._vertices(batch)[task.id]
-        context = Context(vertex, task, batch, self._options, self._kept_values, self.emitter)
+        context = self._make_context(vertex, task, batch, self._options, self._kept_values)
         postponed = PostponedTimeout(self._options.timeout)
         context.on_heartbeat(postponed.beat)
         if beat is not None:
@@ -219,9 +224,8 @@ class Executor:
         """Return the outcome of an attempt that returned, or raised ``error``."""
         if self._kept_values.staged:  # perhaps by an attempt whose record has been dropped
             self._kept_values.unstage(task.id)
-        if context is not None and (error is not None or context.asked is not None):
-            context.close()
         if context is not None and context.asked is not None:
+            context.close()
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
             try:
@@ -237,6 +241,8 @@ class Executor:
             except BaseException as raised:  # of a method of the user's types, for example
                 error = raised
         assert error is not None
+        if context is not None:
+            context.close()
         self._staged.pop(task.id, None)  # of an earlier attempt that was interrupted after it had been recorded
         self._kept_values.unstage(task.id)
         if context is not None and context.unreadable is not None:
@@ -244,6 +250,16 @@ class Executor:
         return Outcome(task.id, task.attempt, "failed", self._failure(error, late))
 
     def _failure(self, error: BaseException, late: bool) -> Failure:
+        """Describe a failure, even if methods of the exception or its type fail."""
+        try:
+            return self._describe(error, late)
+        except self._fatal:
+            raise
+        except BaseException as second:
+            text = f"<no description: {type(second).__name__}>"
+            return Failure("exception", type(error).__qualname__[:_MAX_NAME], text, "", False)
+
+    def _describe(self, error: BaseException, late: bool) -> Failure:
         kind = "exception"
         if late:
             kind = "timeout"

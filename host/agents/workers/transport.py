@@ -136,7 +136,7 @@ class InProcessTransport:
     def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
         self._executor = Executor(options)
         if options.is_observed:
-            self._executor.emitter = Emitter(self._emit, self._wait_for_room)
+            self._executor.emit_by(Emitter(self._emit, self._wait_for_room))
         self._in_slices = in_slices
         self._begun = 0.0
         self._timeout = options.timeout
@@ -210,9 +210,9 @@ class InProcessTransport:
         if self._async_attempts is None:
             return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
         outcomes += self._take_async_outcomes(self._async_attempts)
-        arrivals: list[Arrival] = [*self._async_attempts.emissions.take()]  # those of these outcomes, and later ones
-        if outcomes:
-            arrivals.append(_new_outcome_batch((0, 0, outcomes)))
+        arrivals: list[Arrival] = [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
+            arrivals[:0] = self._async_attempts.emissions.take()
         return arrivals
 
     def finished(self) -> list[Outcome] | None:

@@ -16,7 +16,7 @@ VARIABLE = "GPU_PREGEL_WORKER"
 """The environment variable with the name of a worker, which its subprocesses inherit into sessions of their own."""
 _CGROUP = "gpu_pregel."
 """Begins the name of the cgroup of a worker; the name of the worker follows."""
-_SECONDS = 0.5
+_SECONDS = 5.0
 """How long to wait until the processes of a cgroup have ended."""
 
 

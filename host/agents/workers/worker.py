@@ -152,7 +152,7 @@ class Worker:
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
             if self._options.is_observed:
-                self._executor.emitter = Emitter(self._emit)
+                self._executor.emit_by(Emitter(self._emit))
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 
