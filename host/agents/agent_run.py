@@ -14,7 +14,7 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, Woken
+from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, WakeUp
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
@@ -161,7 +161,7 @@ class AgentRun:
         now = time.time()
         due = due_timers(timers, now)
         if due:
-            self._master.receive(*map(Woken, due))
+            self._master.receive(*map(WakeUp, due))
         elif self._is_waiting and self._master.is_stopping:
             self._master.end()
         elif self._is_waiting:
