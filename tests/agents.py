@@ -32,7 +32,19 @@ FEW = pytest.mark.parametrize("workers", [0, 2])
 PROCESSES = pytest.mark.parametrize("workers", [1, 2, 5])
 ONCE = RetryPolicy(attempts=1)
 WITHOUT_WAIT = RetryPolicy(attempts=3, wait=0)
-EVENT_KINDS = ("superstep", "attempt", "retry", "failure", "interrupt", "death", "commit", "hold", "end")
+EVENT_KINDS = (
+    "superstep",
+    "emit",
+    "attempt",
+    "retry",
+    "failure",
+    "interrupt",
+    "death",
+    "undeliverable",
+    "commit",
+    "hold",
+    "end",
+)
 
 
 def rows(result: AgentResult) -> list[tuple[Any, Any, list[tuple[Any, Any]], bool]]:

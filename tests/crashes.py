@@ -28,6 +28,7 @@ from gpu_pregel.host.agents.parts import FailedAttempts
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.workers import pipes, transport
 from gpu_pregel.host.agents.workers import pool as workers
+from gpu_pregel.host.agents.workers.channel import Channel
 from gpu_pregel.host.stores.store import Store
 from gpu_pregel.host.superstep import base_writer, journal
 from gpu_pregel.host.superstep.master import ENDED
@@ -226,7 +227,7 @@ class _Watched:
 
 def _send_half(crash: Crash) -> None:
     """Point 3: send half of a batch."""
-    send = pipes.Channel.send
+    send = Channel.send
 
     def sent(this: Any, kind: int, content: bytes) -> None:
         if kind == pipes.BATCH and crash.superstep == STEP:
@@ -235,7 +236,7 @@ def _send_half(crash: Crash) -> None:
             crash.strike()
         send(this, kind, content)
 
-    pipes.Channel.send = sent  # type: ignore[method-assign,assignment]
+    Channel.send = sent  # type: ignore[method-assign,assignment]
 
 
 def _in_background(crash: Crash) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.cli import _common
-from gpu_pregel.errors import ArgumentError, ClaimedError
+from gpu_pregel.errors import ArgumentError, ClaimedError, CodecError
 
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.rows import RunRow
@@ -32,7 +32,7 @@ def add_parser(commands: Any) -> None:
     show.add_argument(
         "--at", type=int, metavar="SUPERSTEP", help="superstep of --values (default: the last committed one)"
     )
-    show.add_argument("--values", action="store_true", help="also print the vertices' values, failures and interrupts")
+    show.add_argument("--values", action="store_true", help="also print values, failures, interrupts and timers")
     text = "start a new run from a superstep of another one"
     fork = _add(actions, "fork tuesday --at 7 --id wednesday", _fork, text, "run_id", writes=True)
     fork.add_argument(
@@ -131,6 +131,7 @@ def _show(store: Store, options: argparse.Namespace) -> None:
     lines = [f"{vertex}: {value}" for vertex, value in facts.get("vertices", {}).items()]
     lines += [f"{vertex} failed: {failure}" for vertex, failure in facts.get("failed", {}).items()]
     lines += [f"{vertex} waits for an answer to {what}" for vertex, what in facts.get("interrupts", {}).items()]
+    lines += [f"{vertex} waits until {time}" for vertex, time in facts.get("timers", {}).items()]
     for line in lines:
         print(_common.printable(line))
 
@@ -141,10 +142,18 @@ def _state(store: Store, row: RunRow, superstep: int | None) -> dict[str, dict[s
     from gpu_pregel import agents
 
     result = agents.state_at(store, row.id, superstep)
+
+    def show(vertex: Any) -> str:
+        try:
+            return repr(result.vertices[vertex].value)
+        except CodecError as error:  # of a type of the program, which this command does not import
+            return f"<unreadable: {error}>"
+
     return {
-        "vertices": {repr(vertex): repr(value) for vertex, value in result.values.items()},
+        "vertices": {repr(vertex): show(vertex) for vertex in result.vertices},
         "failed": {repr(vertex): f"{why.type}: {why.text}" for vertex, why in result.failed.items()},
         "interrupts": {repr(vertex): repr(question) for vertex, question in result.interrupts.items()},
+        "timers": {repr(vertex): _when(seconds) for vertex, seconds in result.timers.items()},
     }
 
 

@@ -135,7 +135,7 @@ class AgentRun:
         requests = reader.read()
         if requests.is_cancelled:
             self._master.end("cancelled")
-        if requests.last is not None:
+        if requests.numbers:
             self._deliver(requests)
         ledger = policy.ledger
         if ledger is None or self.status == "cancelled":
@@ -176,7 +176,7 @@ class AgentRun:
                 parts.append((EarlyMessage if policy.ledger is None else LaterMessage)(target, message))
             else:
                 policy.observe("undeliverable", {"vertex": target, "text": "there is no such vertex"})
-        self._master.receive(*parts, taken=requests.last)
+        self._master.receive(*parts, taken=requests.numbers)
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
@@ -221,7 +221,8 @@ class AgentRun:
     def send(self, target: Any, message: Any) -> None:
         """Send a message from outside for the next superstep; a completed run continues.
 
-        It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that.
+        It is delivered after the messages of vertices. If a superstep is held, it is delivered in the one after that,
+        unless the vertex is removed meanwhile.
         """
         if self.status in ENDED - {"completed", "partial", "waiting"}:
             raise ArgumentError(

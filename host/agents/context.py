@@ -6,8 +6,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
+from gpu_pregel.host.agents.attempt_end import CLOSED, AttemptInterrupt
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
+from gpu_pregel.host.agents.emissions import AttemptEmissions, Emitter, attempt_over_error
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges
@@ -20,25 +22,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-class AttemptInterrupt(BaseException):
-    """Ends an attempt that needs an answer; not an ``Exception``, so that compute functions do not catch it."""
-
-    def __init__(self, payload: bytes) -> None:
-        self.payload = payload
-        super().__init__("waits for an answer")
-
-
-class _ClosedList(list[Any]):
-    """Replaces the outbox and the requests of an attempt that has ended."""
-
-    def append(self, _: Any) -> NoReturn:
-        raise RuntimeError(
-            "the attempt has ended, so messages and requests of its context are lost: wait for threads and tasks "
-            "before compute returns"
-        )
-
-
-_CLOSED = _ClosedList()
 _new_record = partial(tuple.__new__, Record)  # three times as fast as Record(...)
 
 
@@ -69,6 +52,7 @@ class Context:
         "_batch",
         "_beat",
         "_decoded",
+        "_emissions",
         "_halted",
         "_interrupts",
         "_kept",
@@ -87,7 +71,13 @@ class Context:
     )
 
     def __init__(
-        self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions, kept_values: KeptValues
+        self,
+        vertex: VertexData,
+        task: Task,
+        batch: Batch,
+        options: PartitionOptions,
+        kept_values: KeptValues,
+        emitter: Emitter | None = None,
     ) -> None:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
         self._kept_values: KeptValues | None = kept_values
@@ -97,6 +87,7 @@ class Context:
         self._vertex_id: Any = None
         self._asked: bytes | None = None
         self._beat: Callable[[], object] | None = None
+        self._emissions = None if emitter is None else AttemptEmissions(emitter, task.id, task.attempt)
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -183,13 +174,7 @@ class Context:
     @property
     def key(self) -> str:
         """SHA-256 over run, branch, superstep and vertex, in hexadecimal digits."""
-        return self._hash_key().hex()
-
-    def _hash_key(self) -> bytes:
-        from hashlib import sha256  # takes longer to import than the rest of this module
-
-        key = self._options.run_id, self._options.branch, self._batch.step, self._task.id
-        return sha256(encode(key)).digest()
+        return self._options.key(self._batch.step, self._task.id).hex()
 
     @property
     def random(self) -> random.Random:
@@ -197,7 +182,7 @@ class Context:
         if self._random is None:
             from random import Random
 
-            self._random = Random(self._hash_key())
+            self._random = Random(self._options.key(self._batch.step, self._task.id))
         return self._random
 
     def send(self, target: Any, message: Any) -> None:
@@ -268,7 +253,7 @@ class Context:
 
         Any thread may call this.
         """
-        if self._outbox is _CLOSED:
+        if self._outbox is CLOSED:
             raise RuntimeError("the attempt has ended: its timeout may have passed between two heartbeats")
         if self._beat is not None:
             self._beat()
@@ -277,6 +262,36 @@ class Context:
         """Let each heartbeat call a function as well, before those that are set already."""
         before = self._beat
         self._beat = beat if before is None else lambda: (beat(), before())
+
+    def emit(self, payload: Any) -> None:
+        """Send data to the run's observers while this attempt runs, as an :class:`Event` of kind "emit".
+
+        Observers receive the emissions of an attempt whole, in order and before its end. Emissions are not stored: an
+        attempt that is repeated emits again, and ``facts["sequence"]`` starts again from 0.
+
+        Any thread of the attempt may call this. It waits while observers are slow, which does not count towards the
+        timeout. On the event loop of :func:`arun` it never waits, and raises an error once 64 MiB are pending; ``await
+        asyncio.to_thread(ctx.emit, payload)`` waits.
+
+        Examples
+        --------
+        >>> import gpu_pregel as gp
+        >>> def count(ctx):
+        ...     ctx.emit("one")
+        ...     ctx.emit("two")
+        ...     ctx.vote_to_halt()
+        >>> def show(event):
+        ...     if event.kind == "emit":
+        ...         print(event.vertex, event.facts)
+        >>> result = gp.agents.run([gp.agents.Vertex("a")], count, observer=show)
+        a {'sequence': 0, 'payload': 'one'}
+        a {'sequence': 1, 'payload': 'two'}
+        """
+        data = encode(payload, name="payload")
+        if self._outbox is CLOSED:
+            raise attempt_over_error()
+        if self._emissions is not None:
+            self._emissions.add(data)
 
     def wake_at(self, when: float | datetime) -> None:
         """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.
@@ -341,13 +356,17 @@ class Context:
             raise CodecError(f"{name}: {error}") from None
 
     def close(self) -> None:
-        """Refuse further messages and requests."""
-        self._outbox = self._aggregates = self._mutations = _CLOSED
+        """Refuse further messages, requests and emissions."""
+        self._outbox = self._aggregates = self._mutations = CLOSED
+        if self._emissions is not None:
+            self._emissions.end()
 
     def record(self) -> Record:
         """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
-        self._outbox = self._aggregates = self._mutations = _CLOSED
+        self._outbox = self._aggregates = self._mutations = CLOSED
+        if self._emissions is not None:
+            self._emissions.end()
         if self._unreadable is not None:
             raise self._unreadable
         changed = None

@@ -156,7 +156,9 @@ def _fold_aggregates(
     values: dict[str, Any] = {}
     encoded: dict[str, bytes] = {}
     for name, aggregator in options.aggregators_by_name.items():
-        before = decode(state.aggregates[name]) if aggregator.persistent else aggregator.initial
+        before = aggregator.initial
+        if aggregator.persistent:
+            before = decode(state.aggregates[name], name=f"the aggregate {name!r}")
         made = contributions.get(name, [])
         try:
             values[name], encoded[name] = _extend(options.reductions[name], before, made)
@@ -214,7 +216,7 @@ def _find_recipients(
     if not missing:
         return mutated
     if on_missing == "error":
-        _refuse_senders(records, missing, refused)
+        _refuse_senders(records, inbox, missing, refused)
         return mutated
     if on_missing == "drop":
         for target in missing:
@@ -232,8 +234,8 @@ def _missing_recipients(state: State, inbox: Inbox, mutated: Change) -> list[Id]
     return [target for target in inbox if target not in added and (target not in vertices or target in removed)]
 
 
-def _refuse_senders(records: Records, missing: list[Id], refused: Refusals) -> None:
-    """Refuse the vertices that sent messages to missing ones, or that removed recipients of messages from outside.
+def _refuse_senders(records: Records, inbox: Inbox, missing: list[Id], refused: Refusals) -> None:
+    """Refuse the vertices that sent messages to missing ones, and drop messages from outside, which nobody can mend.
 
     Messages to a vertex that a refused one removed are judged again without that request.
     """
@@ -249,11 +251,10 @@ def _refuse_senders(records: Records, missing: list[Id], refused: Refusals) -> N
     for target in sorted(missing, key=lambda target: (bool(removers[target]), target)):
         if refused.keys() & removers[target]:
             continue
-        asked = "sent a message to" if senders[target] else "removed the recipient of a message from outside,"
-        for vertex in senders[target] or removers[target]:
-            refused.setdefault(vertex, AgentError(f"{asked} {decode(target)!r}, {_REMEDY}"))
-    if not refused:
-        raise AgentError(f"a message from outside is for {decode(missing[0])!r}, {_REMEDY}")
+        if not senders[target]:
+            del inbox[target]
+        for vertex in senders[target]:
+            refused.setdefault(vertex, AgentError(f"sent a message to {decode(target)!r}, {_REMEDY}"))
 
 
 def _ask_master(

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.codec.differences import EncodedValue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.records import Id, VertexData
 from gpu_pregel.host.agents.state import State
 from gpu_pregel.host.agents.stored_options import adopt_options, describe_options
-from gpu_pregel.host.agents.vertices import Vertex, encode_vertex
+from gpu_pregel.host.agents.vertices import Vertex, encode_vertices
 from gpu_pregel.host.agents.workers.garbage_collection import relaxed_gc
 
 
@@ -21,19 +21,10 @@ def initial_state(vertices: Iterable[Vertex], options: RunOptions) -> State:
         raise ArgumentError("override= changes the options of a stored run, but this one begins: omit it")
     if not isinstance(vertices, Iterable):
         raise ArgumentTypeError(f"vertices must be a sequence of gp.agents.Vertex objects, not {vertices!r}")
-    encoded: dict[Id, VertexData] = {}
-    shared: dict[bytes, bytes] = {}  # each id once, whether of a vertex or of a target
-    last: EncodedValue = b""
+    known: dict[Any, Id] = {}
     with relaxed_gc(beside_users_code=False):
-        for vertex in vertices:
-            vertex_id, data = encode_vertex(vertex, shared)
-            if vertex_id in encoded:
-                raise ArgumentError(f"duplicate vertex {vertex.id!r}: ids of vertices must be unique")
-            if data.value == last:
-                data.value = last
-            last = data.value
-            encoded[vertex_id] = data
-    if options.on_missing == "error":
+        encoded = encode_vertices(vertices, known)
+    if options.on_missing == "error" and len(known) > len(encoded):
         _check_edges(encoded)
     functions = options.functions_by_name
     function = "compute" if "compute" in functions else next(iter(functions))

@@ -135,6 +135,8 @@ class RunOptions:
             encode(self.run_id, name="run_id")  # refuses surrogates
 
     def _check_override(self) -> None:
+        if not isinstance(self.override, Iterable):
+            raise ArgumentTypeError(f"override must be names of options, not {self.override!r:.80}")
         self.override = [self.override] if isinstance(self.override, str) else list(self.override)
         for name in self.override:
             check_choice("override", name, STORED)
@@ -195,6 +197,7 @@ class RunOptions:
             max_outbox=self.max_outbox,
             max_record=self.max_record,
             max_memory=self.max_memory,
+            is_observed=bool(self.observers),
         )
 
 

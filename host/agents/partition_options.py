@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.combiners import Reduction
 from gpu_pregel.host.agents.retry import RetryPolicy
 
@@ -26,6 +27,8 @@ class PartitionOptions:
     timeout : float or None
     max_concurrency : int
     max_message, max_outbox, max_record, max_memory : int or None
+    is_observed : bool
+        Whether the run has observers, to which emissions are sent.
     """
 
     functions: dict[str, Callable[..., Any]]
@@ -39,10 +42,17 @@ class PartitionOptions:
     max_outbox: int | None
     max_record: int | None
     max_memory: int | None
+    is_observed: bool
 
     def is_async(self, function: str) -> bool:
         """Whether a compute function runs on an event loop."""
         return is_async(self.functions[function])
+
+    def key(self, step: int, vertex: bytes) -> bytes:
+        """Return the key of a vertex, given by its encoded id, in a superstep."""
+        from hashlib import sha256  # takes longer to import than the rest of this module
+
+        return sha256(encode((self.run_id, self.branch, step, vertex))).digest()
 
 
 def is_async(function: Any) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Set
 
 from gpu_pregel.errors import AgentError, CodecError
 from gpu_pregel.host.agents.decisions import decide
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.fold import AgentChange, RefusedError, fold_superstep
 from gpu_pregel.host.agents.formats import BegunSuperstep
 from gpu_pregel.host.agents.ledger import Entry, Ledger
@@ -16,6 +16,7 @@ from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, Woken
+from gpu_pregel.host.agents.placement import Placement
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Change, Failure, Id, VertexData
 from gpu_pregel.host.agents.state import State
@@ -61,22 +62,19 @@ class AgentPolicy:
         self._queue = ReadyQueue(transport.partitions)
         self._arrivals: deque[Arrival] = deque()
         self._events = EventQueue(options.observers, partition_options.run_id)
-        self._sorted: list[Id] = []
-        """All vertices in order; empty until they have been sorted."""
-        self._awake = {vertex for vertex, one in state.vertices.items() if not one.halted}
-        self._active: set[Id] = set()
+        self.observe = self._events.observe
+        self._place = Placement(transport)
+        asleep = [vertex for vertex, one in state.vertices.items() if one.halted]
+        self._awake: Set[Id] = state.vertices.keys() - asleep if asleep else state.vertices.keys()
+        self._active: Set[Id] = set()
         self._folded: AgentChange | None = None
-        self._place = {vertex: transport.place(vertex) for vertex in state.vertices}
         self._stealing = WorkStealing(partition_options, self._queue, transport) if transport.partitions > 1 else None
-        parts: list[dict[Id, VertexData]] = [{} for _ in range(transport.partitions)]
-        for vertex, one in state.vertices.items():
-            parts[self._place[vertex]][vertex] = one
         self._generation, self._has_deaths = [0] * transport.partitions, False
-        transport.start(parts, self._committed)
+        transport.start(self._place.split_state(state.vertices), self._committed, self._events.emit)
 
     def _committed(self, partition: int) -> dict[Id, VertexData]:
         """Return the committed vertices of a partition, for a replacement worker."""
-        return {vertex: one for vertex, one in self.state.vertices.items() if self._place[vertex] == partition}
+        return self._place.split_state(self.state.vertices)[partition]
 
     def begin(self, superstep: int) -> Start[Ledger]:
         """Return where the run stands; vertices that have messages or have not voted to halt are active."""
@@ -93,15 +91,8 @@ class AgentPolicy:
     def order(self, superstep: int) -> Ledger:
         """Return a ledger of the active vertices."""
         self._events.superstep = superstep
-        active, state = self._active, self.state
-        if 4 * len(active) < len(state.vertices):
-            ordered = sorted(active)
-        else:  # a large share of all vertices
-            self._sorted = self._sorted or sorted(state.vertices)
-            ordered = self._sorted
-            if len(active) < len(ordered):
-                ordered = [vertex for vertex in ordered if vertex in active]
-        self.ledger = Ledger(superstep, ordered, state.inbox)
+        ordered = self._place.sort(self._active, self.state.vertices)
+        self.ledger = Ledger(superstep, ordered, self.state.inbox)
         return self.ledger
 
     # Execute.
@@ -110,7 +101,7 @@ class AgentPolicy:
         """Let the partitions compute until no attempt is running or queued."""
         self._fill_queue(order, journal)
         state, queue, transport = self.state, self._queue, self._transport
-        count, place, stealing = len(state.vertices), self._place, self._stealing
+        count, stealing = len(state.vertices), self._stealing
         while not queue.is_empty():
             if journal is not None:
                 journal.flush_if_due()
@@ -121,7 +112,8 @@ class AgentPolicy:
                 if stealing is not None:
                     stealing.on_submit(partition, len(vertices), now)
                     if stealing.moved:
-                        batch.guests = {one: state.vertices[one] for one in vertices if place[one] != partition}
+                        moved = filter(stealing.moved.__contains__, vertices)
+                        batch.guests = {one: state.vertices[one] for one in moved if self._place.of(one) != partition}
                 transport.submit(partition, batch)
             until = queue.next_time()
             if stealing is not None and (look := stealing.recall(superstep, state.function, now)) is not None:
@@ -137,13 +129,9 @@ class AgentPolicy:
 
     def _fill_queue(self, ledger: Ledger, journal: Journal | None) -> None:
         """Queue all vertices for their first attempts or, in a resumed superstep, those that remain."""
-        place, due = self._place, self._queue.due
         if not ledger.has_begun:
-            if len(due) == 1:
-                due[0] += ledger.vertices
-            else:
-                for vertex in ledger.vertices:
-                    due[place[vertex]].append(vertex)
+            for due, vertices in zip(self._queue.due, self._place.split(ledger.vertices), strict=True):
+                due += vertices
             return
         if journal is not None and self._given_up:
             journal.add(self._given_up)
@@ -159,7 +147,7 @@ class AgentPolicy:
         """Queue a vertex for another attempt in its own partition."""
         if self._stealing is not None:
             self._stealing.moved.pop(vertex, None)
-        self._queue.add(vertex, self._place[vertex], entry.ready, entry.suspect)
+        self._queue.add(vertex, self._place.of(vertex), entry.ready, entry.suspect)
 
     def _handle_arrivals(self, ledger: Ledger, journal: Journal | None) -> None:
         observed = bool(self._events.observers)
@@ -170,6 +158,8 @@ class AgentPolicy:
                 self._record_outcomes(ledger, event, journal)
             elif isinstance(event, ReturnedTasks):
                 self._move(ledger, event)
+            elif isinstance(event, Emission):
+                self._events.add_emission(event)
             else:
                 self._handle_death(ledger, event, journal)
             if observed:
@@ -232,7 +222,7 @@ class AgentPolicy:
             self._stealing.on_death(death.partition)
             moved = self._stealing.moved
         for vertex in ledger.with_status("in_progress"):
-            if moved.get(vertex, self._place[vertex]) != death.partition:
+            if (moved[vertex] if vertex in moved else self._place.of(vertex)) != death.partition:
                 continue
             entry = ledger.entry(vertex)
             if len(running) == 1 and vertex in running:
@@ -307,44 +297,35 @@ class AgentPolicy:
 
     def commit(self, folded: FoldedSuperstep[AgentChange]) -> None:
         """Make the superstep's results the state, here and at the partitions."""
-        state, ledger = self.state, self.ledger
-        after = folded.change
+        state, ledger, after = self.state, self.ledger, folded.change
         self._awake, self._active = after.awake, after.active
         assert ledger is not None
         change = after.mutated
         if after.failed or ledger.has_foreign or ledger.refused or self._has_deaths:
             change = Change(dict(change.set), list(after.failed), change.remove)
             for vertex, _ in after.records:  # computed by former workers or those of other partitions
-                if ledger.generation(vertex) != self._generation[self._place[vertex]] and vertex in after.changed:
+                if vertex in after.changed and ledger.generation(vertex) != self._generation[self._place.of(vertex)]:
                     change.set[vertex] = after.changed[vertex]
             for vertex in ledger.refused.difference(change.remove):  # their partitions may have the refused records
                 change.set.setdefault(vertex, after.changed.get(vertex) or state.vertices[vertex])
         if change is NO_CHANGE and self._stealing is None:
             self._transport.commit(0, ledger.step, change)
         else:
-            self._send_change(ledger.step, change)
+            for partition, part in enumerate(self._place.split_change(change)):
+                self._transport.commit(partition, ledger.step, part)
         state.failed.update(after.failed)
         state.vertices.update(after.changed)
         if after.mutated is not NO_CHANGE:
             for vertex in after.mutated.remove:
                 state.vertices.pop(vertex, None)
-            self._sorted = []
+            self._place.clear()
         if self._stealing is not None:
             self._stealing.moved.clear()
         state.inbox, state.aggregates, state.function = after.inbox, after.aggregates, after.function
         state.timers = after.timers
+        for target in sorted(ledger.sent.keys() - after.inbox.keys()) if ledger.sent else ():
+            self._events.add("undeliverable", vertex=target, text="there is no such vertex")
         self.ledger = None
-
-    def _send_change(self, step: int, change: Change) -> None:
-        """Commit at the partitions; each gets the changes to its own vertices."""
-        place, count = self._place, self._transport.partitions
-        parts = [change] * count
-        if change is not NO_CHANGE:
-            place |= {vertex: self._transport.place(vertex) for vertex in change.set if vertex not in place}
-            if count > 1:
-                parts = change.split(place, count)
-        for partition, part in enumerate(parts):
-            self._transport.commit(partition, step, part)
 
     def status_of(self, end: str) -> str:
         """Return the final status: a run waits for its timers, and one without its failed vertices is partial."""
@@ -389,11 +370,3 @@ class AgentPolicy:
     def close(self) -> None:
         """End all workers."""
         self._transport.close()
-
-    # Observers.
-
-    def observe(self, kind: str, facts: dict[str, Any]) -> None:
-        """Forward an event of the master to the observers."""
-        if self._events.observers:
-            self._events.add(kind, **facts)
-            self._events.notify()

@@ -6,8 +6,9 @@ User data are encoded by ``codec``: the master stores and routes them as bytes. 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -19,8 +20,7 @@ Edges = tuple[Any, ...]
 """Targets and weights in turn."""
 
 
-@dataclass(slots=True)
-class VertexData:
+class VertexData(NamedTuple):
     """The encoded state of a vertex between two supersteps.
 
     Attributes
@@ -54,6 +54,10 @@ class VertexData:
         """Restore from the encoded form."""
         value, pairs, halted = decode(data)
         return cls(value, flat_edges(pairs), halted)
+
+
+new_vertex = partial(tuple.__new__, VertexData)
+"""Makes a vertex from a tuple of all its fields, in a third of the time."""
 
 
 def flat_edges(pairs: Iterable[tuple[Id, Any]]) -> Edges:
@@ -172,17 +176,6 @@ class Change:
     set: dict[Id, VertexData] = field(default_factory=dict)
     halt: list[Id] = field(default_factory=list)
     remove: list[Id] = field(default_factory=list)
-
-    def split(self, place: Mapping[Id, int], count: int) -> list[Change]:
-        """Return the part of each of ``count`` partitions."""
-        parts = [Change() for _ in range(count)]
-        for vertex, one in self.set.items():
-            parts[place[vertex]].set[vertex] = one
-        for vertex in self.halt:
-            parts[place[vertex]].halt.append(vertex)
-        for vertex in self.remove:
-            parts[place[vertex]].remove.append(vertex)
-        return parts
 
 
 NO_CHANGE = Change()

@@ -83,6 +83,8 @@ def begin(given: Iterable[Vertex] | bytes, options: RunOptions) -> RecoveredRun:
         if options.store is not None:
             raise ArgumentError("a run from checkpoint_data cannot begin in a store: use gp.agents.resume with a store")
         saved = RunSnapshot.unpack(given)
+        if options.run_id not in (None, saved.run_id):
+            raise ArgumentError(f"checkpoint_data is of run {saved.run_id!r}, not of {options.run_id!r}: omit run_id=")
         adapt_state(saved.state, options, "checkpoint_data", saved.superstep)
         begun = BegunSuperstep([] if saved.segment is None else [saved.segment], saved.answers)
         result = RecoveredRun(saved.run_id, saved.branch, saved.superstep, saved.state, begun)

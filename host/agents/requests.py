@@ -24,11 +24,11 @@ _OVER = ("completed", "partial", "halted", "max_supersteps")
 
 
 class Requests(NamedTuple):
-    """What other programs ask of a run: messages, the end of the run, and the number of the last request."""
+    """What other programs ask of a run: messages, the end of the run, and the numbers of these requests."""
 
     messages: list[tuple[Id, bytes]]
     is_cancelled: bool
-    last: int | None
+    numbers: list[int]
 
 
 class RequestReader:
@@ -50,7 +50,7 @@ class RequestReader:
         if any(not isinstance(one, tuple) or one[:1] not in ((_SEND,), (_CANCEL,)) for one in asked):
             raise CodecError("is unknown: use the release that wrote it, or a newer one", "a request")
         messages = [(one[1], one[2]) for one in asked if one[0] == _SEND]
-        return Requests(messages, any(one[0] == _CANCEL for one in asked), stored[-1].number if stored else None)
+        return Requests(messages, any(one[0] == _CANCEL for one in asked), [one.number for one in stored])
 
     def answers(self, superstep: int) -> list[Answer]:
         """Return the stored answers to interrupts of the held superstep."""

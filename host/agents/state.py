@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_pregel.host.agents.codec.differences import changed_value
 from gpu_pregel.host.agents.codec.format import DIFFERENCE
-from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData
+from gpu_pregel.host.agents.records import Failure, Id, Record, VertexData, new_vertex
 from gpu_pregel.host.agents.timers import Timers
 
 Records = list[tuple[Id, Record]]
@@ -56,10 +56,10 @@ class State:
             value = record.value
             if value is not None:
                 new = value if value[0] != DIFFERENCE else changed_value(old.value, value)
-                changed[vertex] = VertexData(new, old.edges, record.halted)
+                changed[vertex] = new_vertex((new, old.edges, record.halted))
             elif record.halted is not old.halted:
-                changed[vertex] = VertexData(old.value, old.edges, record.halted)
+                changed[vertex] = new_vertex((old.value, old.edges, record.halted))
         for vertex in failed:
             old = vertices[vertex]
-            changed[vertex] = VertexData(old.value, old.edges, True)
+            changed[vertex] = old._replace(halted=True)
         return changed

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from gpu_pregel.errors import CodecError
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.codec.differences import joined
-from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges
+from gpu_pregel.host.agents.codec.differences import PiecedValue, joined
+from gpu_pregel.host.agents.records import Failure, Id, VertexData, flat_edges, new_vertex
 from gpu_pregel.host.agents.state import Inbox, State
 from gpu_pregel.host.superstep.base_writer import Packing
 
@@ -44,14 +44,18 @@ def begin_packing(state: State) -> Packing:
 
 
 def _pack_vertices(items: list[tuple[Id, VertexData]]) -> bytes:
-    counts = [len(one.edges) for _, one in items]
+    ones = [one for _, one in items]
+    values, edges = [one.value for one in ones], [one.edges for one in ones]
+    if PiecedValue in set(map(type, values)):
+        values = list(map(joined, values))
+    counts = list(map(len, edges))
     return encode(
         (
             [vertex for vertex, _ in items],
-            [joined(one.value) for _, one in items],
-            bytes([one.halted for _, one in items]),
+            values,
+            bytes([one.halted for one in ones]),
             bytes(counts) if max(counts) < 256 else counts,
-            [item for _, one in items for item in one.edges],
+            list(chain.from_iterable(edges)),
         )
     )
 
@@ -76,12 +80,11 @@ def unpack_state(data: bytes) -> State:
 def _unpack_vertices(data: bytes, vertices: dict[Id, VertexData], shared: dict[Id, Id]) -> None:
     """Add vertices; equal ids in ``shared`` are used instead of new ones."""
     ids, values, halted, counts, edges = read_columns(data, (5,), "a state")
-    share, last = shared.setdefault, b""
+    share, equal = shared.setdefault, dict[bytes, bytes]().setdefault
     ids, targets = list(map(share, ids, ids)), edges[::2]
     edges[::2] = map(share, targets, targets)
-    for vertex, value, flag, out in zip(ids, values, halted, cut(tuple(edges), counts), strict=True):
-        last = last if value == last else value
-        vertices[vertex] = VertexData(last, out, flag == 1)
+    columns = map(equal, values, values), cut(tuple(edges), counts), map((1).__eq__, halted)
+    vertices.update(zip(ids, map(new_vertex, zip(*columns, strict=True)), strict=True))
 
 
 def _unpack_old_state(columns: tuple[Any, ...]) -> State:

@@ -30,6 +30,7 @@ from gpu_pregel.host.agents.results import (
 from gpu_pregel.host.agents.run import finish, finish_on_loop
 from gpu_pregel.host.agents.state_format import pack_state
 from gpu_pregel.host.agents.vertices import Vertex
+from gpu_pregel.host.arguments import check_flag
 from gpu_pregel.host.superstep.trace import Trace
 
 if TYPE_CHECKING:
@@ -133,15 +134,16 @@ async def aresume(
 def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
     """Run vertices in a store or, if the store has a run with this id, resume that run to its end.
 
-    A program that is started again after a crash, or twice, computes its run once. A run that has ended is not computed
-    again: its result is returned.
+    A program that is started again after a crash, or twice, computes its run once. A run that has ended, or that was
+    cancelled, is not computed again: its result is returned.
 
     Parameters
     ----------
     vertices : iterable of Vertex
         Not read if the run exists.
     compute : callable
-        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required.
+        And all other arguments of :func:`run`; ``store`` and ``run_id`` are required. ``override`` has no effect on a
+        new run.
 
     Returns
     -------
@@ -166,15 +168,25 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     {'a': 1}
     {'a': 1}
     """
-    checked = make_options("start_or_resume", compute, options)
-    if checked.store is None or checked.run_id is None:
+    return finish(_start_or_reopen(vertices, make_options("start_or_resume", compute, options)))
+
+
+def _start_or_reopen(vertices: Iterable[Vertex], options: RunOptions) -> AgentRun:
+    """Start the run that ``options`` name or, if the store has it, reopen it; one that was cancelled has ended."""
+    store, run_id = options.store, options.run_id
+    if store is None or run_id is None:
         raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
     try:
-        checked.store.run(checked.run_id)
+        store.run(run_id)
     except UnknownRunError:
+        override, options.override = options.override, ()  # a new run has nothing to override
         with suppress(RunExistsError):  # another program has begun it meanwhile
-            return finish(AgentRun(checked, begin(vertices, checked)))
-    return finish(_reopen(checked, takeover=False))
+            return AgentRun(options, begin(vertices, options))
+        options.override = override
+    agents = _reopen(options, takeover=False)
+    if store.run(run_id).status == "cancelled":
+        agents._master.end("cancelled")
+    return agents
 
 
 def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
@@ -187,7 +199,31 @@ def _was_given(store: Store, run_id: str, vertex: Any, answer: Any) -> bool:
 def reopen(
     store: Store, run_id: str, compute: Compute | None = None, *, takeover: bool = False, **options: Any
 ) -> AgentRun:
-    """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`."""
+    """Resume a run from a store step by step: the counterpart of :func:`start` for :func:`resume`.
+
+    The parameters and errors are those of :func:`resume`. Failed vertices are retried, and interrupts answered, by the
+    methods of the run.
+
+    Returns
+    -------
+    AgentRun
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def ask(ctx):
+    ...     ctx.value = ctx.interrupt("how much?")
+    ...     ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a")], ask, store=store, run_id="tuesday").status
+    'interrupted'
+    >>> with gp.agents.reopen(store, "tuesday", ask) as agents:
+    ...     agents.answer("a", 42)
+    ...     while agents.step():
+    ...         pass
+    ...     agents.result().values
+    {'a': 42}
+    """
     return _reopen(_options("reopen", store, run_id, compute, options), takeover)
 
 
@@ -202,6 +238,10 @@ def _reopen(
     store, run_id = options.store, options.run_id
     assert store is not None
     assert run_id is not None
+    if answers is not None and not isinstance(answers, Mapping):
+        raise ArgumentTypeError(f"answers must be a mapping from ids of vertices, not {answers!r:.80}")
+    check_flag("takeover", takeover)
+    check_flag("retry_failed", retry_failed)
     agents = AgentRun(options, begin_from_store(store, run_id, options, takeover=takeover))
     try:
         for vertex, answer in (answers or {}).items():
@@ -229,7 +269,28 @@ def state_at(store: Store, run_id: str, superstep: int | None = None) -> AgentRe
     -------
     AgentResult
         Its trace begins with the superstep after the last base. If no superstep is given and one is held, ``failed``
-        and ``interrupts`` include its failed vertices and its questions.
+        and ``interrupts`` include its failed vertices and its questions. The status of former supersteps is "running".
+        Values of types that are not registered in this process raise CodecError when they are read.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such run, or no such superstep of it.
+    StoreError
+        The store cannot be read or is damaged.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    ...     if ctx.superstep == 2:
+    ...         ctx.vote_to_halt()
+    >>> store = gp.MemoryStore()
+    >>> gp.agents.run([gp.agents.Vertex("a", 0)], count, store=store, run_id="tuesday").values
+    {'a': 3}
+    >>> gp.agents.state_at(store, "tuesday", 0).values
+    {'a': 1}
     """
     found = read_run(check_store(store), run_id, superstep)
     state, ledger = found.state, found.ledger()
@@ -272,6 +333,13 @@ def fork(
     -------
     str
         The id of the new run.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such run, superstep or vertex, or the new run exists.
+    CodecError
+        A value cannot be encoded.
 
     Examples
     --------

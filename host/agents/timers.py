@@ -19,7 +19,7 @@ def check_time(name: str, when: Any) -> float:
     if isinstance(when, datetime):
         if when.utcoffset() is None:
             raise ArgumentError(f"{name}={when!r} has no time zone: pass tzinfo=, such as datetime.UTC")
-        return when.timestamp()
+        when = when.timestamp()
     if isinstance(when, bool) or not isinstance(when, (int, float)):
         raise ArgumentTypeError(f"{name} must be seconds since 1970 or a datetime with a time zone, not {when!r}")
     if not 0 <= when < 1e12:

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_pregel.errors import ArgumentTypeError, CodecError
+from gpu_pregel.errors import ArgumentError, ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
-from gpu_pregel.host.agents.records import Id, VertexData
+from gpu_pregel.host.agents.records import Edges, Id, VertexData, new_vertex
 from gpu_pregel.host.arguments import check_flag
 
 IMMUTABLE_TYPES = frozenset({type(None), bool, int, float, str, bytes})
 """Types of edge weights that need no copy."""
+_PLAIN_IDS = frozenset({int, str, bytes})
+"""Types of ids that are equal only if their encoded forms are."""
 
 
 class Edge:
@@ -64,26 +66,59 @@ class Vertex:
     halted: bool = False
 
 
-def encode_vertex(vertex: object, shared: dict[Id, Id] | None = None) -> tuple[Id, VertexData]:
-    """Check and encode a vertex that a user has passed; equal ids in ``shared`` are used instead of new ones."""
-    if not isinstance(vertex, Vertex):
-        raise ArgumentTypeError(f"vertices must be gp.agents.Vertex objects, not {vertex!r}")
-    vertex_id = _encode_id(vertex.id, "a vertex's id")
-    try:
-        value = encode(vertex.value)
-        share = ({} if shared is None else shared).setdefault
-        vertex_id = share(vertex_id, vertex_id)
-        edges: list[Any] = []
-        for target, weight in edge_pairs(vertex.edges):
-            key = _encode_id(target, "edge to")
+def encode_vertex(vertex: object) -> tuple[Id, VertexData]:
+    """Check and encode a vertex that a user has passed."""
+    (encoded,) = encode_vertices([vertex], {}).items()
+    return encoded
+
+
+def encode_vertices(vertices: Iterable[object], known: dict[Any, Id]) -> dict[Id, VertexData]:
+    """Check and encode vertices that a user has passed, which must have different ids.
+
+    Each id is encoded once: those of vertices and of targets are added to ``known``, under the id itself or, if it
+    could be confused with one of another type, under a tuple of the encoded id.
+    """
+    encoded: dict[Id, VertexData] = {}
+    last, data = None, encode(None)
+    for count, vertex in enumerate(vertices, 1):
+        if not isinstance(vertex, Vertex):
+            raise ArgumentTypeError(f"vertices must be gp.agents.Vertex objects, not {vertex!r}")
+        vertex_id, value, halted = vertex.id, vertex.value, vertex.halted
+        key = known.get(vertex_id) if type(vertex_id) in _PLAIN_IDS else None
+        key = key or _encode_id(vertex_id, "a vertex's id", known)
+        try:
+            if value is not last or type(value) not in IMMUTABLE_TYPES:
+                latest, last = encode(value), value
+                data = data if latest == data else latest  # equal values in succession become one object
+            edges = _encode_edges(vertex.edges, known)
+            if halted is not False:
+                halted = check_flag("halted", halted)
+        except ArgumentTypeError as error:
+            raise ArgumentTypeError(f"vertex {vertex_id!r}: {error}") from None
+        except CodecError as error:
+            raise CodecError(f"vertex {vertex_id!r}: {error}") from None
+        encoded[key] = new_vertex((data, edges, halted))
+        if len(encoded) < count:
+            raise ArgumentError(f"duplicate vertex {vertex_id!r}: ids of vertices must be unique")
+    return encoded
+
+
+def _encode_edges(edges: Any, known: dict[Any, Id]) -> Edges:
+    """Check and encode the edges of a vertex."""
+    if type(edges) is not list and type(edges) is not tuple:
+        _check_edges(edges)
+    encoded: list[Any] = []
+    add = encoded.append
+    for edge in edges:
+        if type(edge) in _PLAIN_IDS:
+            add(known.get(edge) or _encode_id(edge, "edge to", known))
+            add(1)
+        else:
+            target, weight = (edge.target, edge.weight) if isinstance(edge, Edge) else (edge, 1)
+            add(_encode_id(target, "edge to", known))
             is_number = type(weight) is int or type(weight) is float
-            edges.append(share(key, key))
-            edges.append(weight if is_number else copy_weight(weight, f"weight of the edge to {target!r}"))
-        return vertex_id, VertexData(value, tuple(edges), check_flag("halted", vertex.halted))
-    except ArgumentTypeError as error:
-        raise ArgumentTypeError(f"vertex {vertex.id!r}: {error}") from None
-    except CodecError as error:
-        raise CodecError(f"vertex {vertex.id!r}: {error}") from None
+            add(weight if is_number else copy_weight(weight, f"weight of the edge to {target!r}"))
+    return tuple(encoded)
 
 
 def decode_vertex(vertex_id: Any, vertex: VertexData) -> Vertex:
@@ -120,8 +155,10 @@ def copy_weight(weight: Any, name: str = "weight") -> Any:
     return weight if type(weight) in IMMUTABLE_TYPES else decode(encode(weight, name=name))
 
 
-def _encode_id(vertex_id: Any, name: str) -> Id:
+def _encode_id(vertex_id: Any, name: str, known: dict[Any, Id]) -> Id:
+    """Encode an id, or return the known one."""
     try:
-        return id_key(vertex_id)
+        key = id_key(vertex_id)
     except CodecError as error:
         raise ArgumentTypeError(f"{name}: {error}") from None
+    return known.setdefault(vertex_id if type(vertex_id) in _PLAIN_IDS else (key,), key)

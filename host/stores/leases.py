@@ -71,11 +71,16 @@ class Lease:
 
     def __init__(self, store: Store, claim: Claim) -> None:
         self.store, self.claim = store, claim
-        self.is_released = False
-        """Whether the claim was released, or will be soon."""
+        self._process = os.getpid()
+        self._is_released = False
         self._ends: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._renew, name=f"lease of run {claim.run_id}", daemon=True)
         self._thread.start()
+
+    @property
+    def is_released(self) -> bool:
+        """Whether the claim was released, or will be soon; True in a forked process, whose parent has the claim."""
+        return self._is_released or self._process != os.getpid()
 
     def _renew(self) -> None:
         while True:
@@ -101,7 +106,7 @@ class Lease:
         """Release the claim, so that any program can continue the run."""
         if self.is_released:
             return
-        self.is_released = True
+        self._is_released = True
         self._ends.put(False)
         self._thread.join()
         self._release()
@@ -109,5 +114,5 @@ class Lease:
     def drop(self) -> None:
         """Let the thread release the claim; may be called by the garbage collector, and does not block."""
         if not self.is_released:
-            self.is_released = True
+            self._is_released = True
             self._ends.put(True)

@@ -10,6 +10,8 @@ MAX_SECONDS = 1_000_000
 """Leases and timeouts are shorter: longer ones would overflow dates and the clocks of databases."""
 ENDED_STATUSES = ("completed", "partial", "halted", "max_supersteps", "cancelled")
 """The statuses of runs that nobody is expected to continue."""
+STATUSES = (*ENDED_STATUSES, "running", "stopped", "waiting", "failed", "interrupted")
+"""The statuses that agent runs and runs of vertex programs have."""
 KINDS = ("agents", "numeric")
 
 

@@ -169,7 +169,8 @@ class Statements:
         "SELECT q.number, q.time, q.seal, q.data FROM @requests AS q JOIN @runs AS r ON r.key = q.run "
         "WHERE r.id = ? ORDER BY q.number"
     )
-    delete_requests: str = "DELETE FROM @requests WHERE run = ? AND number <= ?"
+    # By number, as senders choose numbers before they insert: one may become visible after a higher one.
+    delete_request: str = "DELETE FROM @requests WHERE run = ? AND number = ?"
 
     # A base replaces everything up to its superstep, but its commit is kept for the history.
     prune_bases: str = "DELETE FROM @bases WHERE run = ? AND step < ?"

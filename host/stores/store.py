@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError
-from gpu_pregel.host.arguments import check_choice, check_integer, check_number, check_seconds, check_text
+from gpu_pregel.host.arguments import check_choice, check_flag, check_integer, check_number, check_seconds, check_text
 from gpu_pregel.host.stores.blobs import BlobFormat, as_blob, as_segments, named_blobs
 from gpu_pregel.host.stores.database import Database
 from gpu_pregel.host.stores.reader import RunReader
 from gpu_pregel.host.stores.request_table import RequestTable
-from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, Claim
+from gpu_pregel.host.stores.rows import DURABILITIES, ENDED_STATUSES, KINDS, MAX_SECONDS, STATUSES, Claim
 from gpu_pregel.host.stores.run_queries import RunQueries
 from gpu_pregel.host.stores.run_table import new_row
 from gpu_pregel.host.stores.transactions import RunTransactions
@@ -170,7 +170,7 @@ class Store(RunQueries):
         segments: Sequence[Any],
         status: str | None = None,
         *,
-        taken: int | None = None,
+        taken: Iterable[int] = (),
         release: bool = False,
     ) -> None:
         """Store segments of the superstep after the head before it is committed.
@@ -183,8 +183,8 @@ class Store(RunQueries):
         segments : sequence of bytes or buffer
         status : str, optional
             New status of the run, such as "failed" for a held superstep.
-        taken : int, optional
-            Also remove the requests to the run up to this number.
+        taken : iterable of int
+            Numbers of requests to the run, which are also removed.
         release : bool, default False
             Also release the claim.
 
@@ -195,7 +195,7 @@ class Store(RunQueries):
         """
         check_integer("step", step, 0)
         checked = None if status is None else check_text("status", status)
-        self._transactions.flush(claim, step, as_segments(segments), checked, taken, release)
+        self._transactions.flush(claim, step, as_segments(segments), checked, list(taken), release)
 
     def commit(
         self,
@@ -384,6 +384,7 @@ class Store(RunQueries):
             The ids of these runs, oldest first.
         """
         seconds = check_number("older_than", older_than, 0)
-        if isinstance(statuses, str):
+        if isinstance(statuses, str) or not isinstance(statuses, Iterable):
             raise ArgumentTypeError(f"statuses must be a list of statuses, not {statuses!r}")
-        return self._transactions.expire(seconds, frozenset(statuses), dry_run)
+        chosen = frozenset([check_choice("statuses", one, STATUSES) for one in statuses])
+        return self._transactions.expire(seconds, chosen, check_flag("dry_run", dry_run))

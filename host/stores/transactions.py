@@ -67,12 +67,12 @@ class RunTransactions:
         self._claimed.pop(claim.key, None)
 
     def flush(
-        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: int | None, release: bool
+        self, claim: Claim, step: int, segments: list[Blob], status: str | None, taken: list[int], release: bool
     ) -> None:
         """Write segments of the superstep after the head, and remove requests that they answer."""
 
         def writes(row: StoredRow) -> list[Write]:
-            removed: list[Write] = [] if taken is None else [(self._sql.delete_requests, (row.key, taken))]
+            removed = [(self._sql.delete_request, (row.key, number)) for number in taken]
             return [*self._segment_writes(row, step, segments), *removed]
 
         def is_committed(row: StoredRow, attempted: StoredRow) -> bool:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
+import sys
 from collections.abc import Callable
 
+_SWITCH_INTERVAL = 0.0005
+"""Seconds for which the thread waits for the global interpreter lock, several times in a transaction."""
 _CLOCK_MONOTONIC = 1
 _Times = ctypes.c_long * 4
 """Interval and delay, each in seconds and nanoseconds."""
@@ -25,7 +28,7 @@ class FlushTimer:
     """
 
     def __init__(self, call: Callable[[], object]) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
+        libc = ctypes.PyDLL(None, use_errno=True)  # keeps the global interpreter lock, which takes long to come back
         self._fd: int = libc.timerfd_create(_CLOCK_MONOTONIC, os.O_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
@@ -54,7 +57,34 @@ class FlushTimer:
     def _serve(self) -> None:
         os.read(self._fd, 8)
         while not self._is_closed:
-            self._call()
+            with frequent_switches:
+                self._call()
             os.read(self._fd, 8)
         os.close(self._fd)
         self._ended.release()
+
+
+class FrequentSwitches:
+    """A context in which threads that compute in Python let others run soon; several threads may use it."""
+
+    def __init__(self) -> None:
+        self._lock = _thread.allocate_lock()
+        self._depth = 0
+        self._before = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._before = sys.getswitchinterval()
+                if self._before > _SWITCH_INTERVAL:
+                    sys.setswitchinterval(_SWITCH_INTERVAL)
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0 and self._before > _SWITCH_INTERVAL:
+                sys.setswitchinterval(self._before + 5e-7)  # it is truncated to microseconds
+
+
+frequent_switches = FrequentSwitches()

@@ -1,6 +1,6 @@
 """The journal of a run: what the master writes to a store, and when.
 
-Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 20 ms
+Policies contribute parts: records, failures, questions, messages from outside. Parts wait until the oldest is 12 ms
 old, until one of them must be durable before work continues, or until the superstep is committed or held; a quick
 superstep is one transaction. If the master is busy when they are due, they are written on a thread. A format, which
 belongs to the kind of vertices, turns parts and commits into bytes.
@@ -23,8 +23,9 @@ from gpu_pregel.host.superstep.flush_timer import FlushTimer
 if TYPE_CHECKING:
     from gpu_pregel.host.stores.store import Store
 
-FLUSH_AFTER = 0.02
-"""Seconds that a part may wait for others."""
+FLUSH_AFTER = 0.012
+"""Seconds that a part may wait for others. It is durable after 20 ms, as a thread that computes in Python keeps the
+global interpreter lock for 5 ms, and the transaction takes a few."""
 
 
 PolicyChange = TypeVar("PolicyChange")
@@ -246,11 +247,11 @@ class Journal:
             self._early.update((id(part), part) for part in new)
             self._parts.extend(new)
 
-    def flush(self, status: str | None = None, taken: int | None = None) -> None:
-        """Write the parts, and the run's status if one is given; remove requests up to the number ``taken``."""
+    def flush(self, status: str | None = None, taken: Sequence[int] = ()) -> None:
+        """Write the parts, and the run's status if one is given; remove the requests ``taken``."""
         with self._lock:
             parts = self._parts[:]
-            if parts or status is not None or taken is not None:
+            if parts or status is not None or taken:
                 try:
                     segments = self._format.pack(parts) if parts else []
                     self._store.flush(self._claim, self._head + 1, segments, status, taken=taken)
@@ -260,10 +261,10 @@ class Journal:
                     raise
             self._clear(len(parts))
 
-    def record(self, *parts: Any, taken: int | None = None) -> None:
+    def record(self, *parts: Any, taken: Sequence[int] = ()) -> None:
         """Make parts from outside durable before this returns; they are dropped if they cannot be written.
 
-        ``taken``: the number of the last request to the run that the parts carry out.
+        ``taken``: the numbers of the requests to the run that the parts carry out.
         """
         for part in parts:
             if isinstance(part, Answer):

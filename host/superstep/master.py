@@ -7,7 +7,7 @@ differs between kinds of vertices.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -187,11 +187,11 @@ class Master(Generic[Order, Reports, PolicyChange]):
         """Whether the run is to end at its next commit."""
         return self._stopping
 
-    def receive(self, *parts: Any, taken: int | None = None) -> None:
+    def receive(self, *parts: Any, taken: Sequence[int] = ()) -> None:
         """Accept answers, retries or messages from outside, between two calls of :meth:`step`.
 
-        They are durable when this returns, and requests up to the number ``taken`` are removed from the store. A run
-        that had completed continues if a vertex becomes active.
+        They are durable when this returns, and the requests ``taken`` are removed from the store. A run that had
+        completed continues if a vertex becomes active.
         """
         if self._journal is not None:
             self._journal.record(*parts, taken=taken)

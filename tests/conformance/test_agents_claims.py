@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,7 @@ from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, Fe
 from gpu_pregel.host.stores.store import Store
 from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING, counting
-from tests.host.agents.workers.worker_programs import is_alive, running
+from tests.host.agents.workers.worker_programs import is_alive, running, wait_for
 from tests.stores import Open
 
 # Claims
@@ -43,14 +44,33 @@ def test_a_claimed_run_belongs_to_its_owner_until_it_is_taken_over(opened: Open)
     assert [row.epoch for row in opened().history("run")] == [1] + [2] * 9
 
 
+def test_a_forked_process_that_leaves_a_run_releases_nothing(opened: Open) -> None:
+    with gp.agents.start([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run") as agents:
+        agents.step()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, as the lease has a thread
+            child = os.fork()
+        if child == 0:
+            try:
+                agents.__exit__()
+            finally:
+                os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        while agents.step():
+            pass
+    assert agents.result().values == {1: 10}
+
+
 def test_a_claim_is_renewed_during_a_long_attempt(opened: Open) -> None:
     def compute(ctx: Any) -> None:
-        time.sleep(1.2)
+        first = other.run("run").lease
+        wait_for(lambda: other.run("run").lease > first)
         with pytest.raises(ClaimedError):
-            opened().claim("run", owner="somebody")
+            other.claim("run", owner="somebody")
         ctx.vote_to_halt()
 
-    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=0.9, retry=ONCE)
+    other = opened()
+    result = gp.agents.run([Vertex(1)], compute, store=opened(), run_id="run", lease_seconds=2.0, retry=ONCE)
     assert result.status == "completed"
 
 
@@ -146,6 +166,26 @@ def test_an_object_that_is_not_a_store_is_refused(given: Any) -> None:
     for call in calls:
         with pytest.raises(ArgumentTypeError, match=f"store must be a gp.SQLiteStore or another store, not {given!r}"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"answers": ["a"]}, r"answers must be a mapping from ids of vertices, not \['a'\]"),
+        ({"answers": {1}}, "answers must be a mapping from ids of vertices, not {1}"),
+        ({"retry_failed": "no"}, "retry_failed must be True or False, not 'no'"),
+        ({"takeover": "no"}, "takeover must be True or False, not 'no'"),
+        ({"override": 5}, "override must be names of options, not 5"),
+    ],
+)
+def test_invalid_arguments_of_resume_are_refused_before_the_run_is_claimed(
+    store: Store, options: dict[str, Any], problem: str
+) -> None:
+    gp.agents.run([Vertex("a")], lambda ctx: ctx.interrupt(), store=store, run_id="run")
+    before = store.run("run")
+    with pytest.raises(ArgumentTypeError, match=problem):
+        gp.agents.resume(store, "run", lambda ctx: None, **options)
+    assert store.run("run") == before
 
 
 @pytest.mark.parametrize("run_id", ["", "a\nb", "x" * 201])

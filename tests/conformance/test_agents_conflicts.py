@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gpu_pregel.agents as agents
-from gpu_pregel.agents import RetryPolicy, Vertex
+from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError
 from tests.agents import ONCE, WITHOUT_WAIT, values
 
@@ -164,20 +164,26 @@ def test_only_the_causes_of_a_conflict_fail(script: Any, causes: list[str], fail
     values(result, {one: None if one in failed else 2 if one == "new" else "computed" for one in result.values})
 
 
-def test_removing_the_recipient_of_a_message_from_outside_fails() -> None:
+@pytest.mark.parametrize("on_missing", ["error", "drop"])
+def test_a_message_from_outside_to_a_vertex_that_is_removed_meanwhile_is_dropped(on_missing: str) -> None:
+    """No vertex is charged for it, and observers see it."""
+
     def compute(ctx: Any) -> None:
-        if ctx.vertex_id == "a":
+        if ctx.superstep == 0 and ctx.vertex_id == "a":
             ctx.interrupt()
             ctx.remove_vertex("b")
         ctx.value = ctx.messages
         ctx.vote_to_halt()
 
-    with agents.start([Vertex("a"), Vertex("b")], compute, retry=ONCE, on_failure="continue") as run:
+    events: list[Event] = []
+    options: dict[str, Any] = {"retry": ONCE, "on_missing": on_missing, "observer": events.append}
+    with agents.start([Vertex("a"), Vertex("b")], compute, **options) as run:
         assert not run.step()
-        run.send("b", "from outside")
+        for target in "ab":
+            run.send(target, "from outside")
         run.answer("a", None)
         while run.step():
             pass
-        result = run.result()
-        assert "'b', which does not exist" in result.failed["a"].text
-        values(result, {"a": None, "b": ["from outside"]})
+        assert run.status == "completed"
+        values(run.result(), {"a": ["from outside"]})
+    assert [(one.superstep, one.vertex) for one in events if one.kind == "undeliverable"] == [(0, "b")]

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.agents import RetryPolicy, Vertex
-from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.agents import Aggregator, RetryPolicy, Vertex
+from gpu_pregel.errors import AgentsFailedError, CodecError
 from gpu_pregel.host.agents.codec import id_key, place_of_key
 from gpu_pregel.host.agents.codec import types as codec_types
+from gpu_pregel.host.stores.store import Store
 from tests.agents import FEW, logged, result_bytes, values
 from tests.stores import Open
 
@@ -199,6 +200,29 @@ def test_contributions_of_unregistered_types_hold_the_run(opened: Open) -> None:
     try:
         result = gp.agents.resume(opened(), "run", **options)
         assert (result.status, result.aggregates, asked) == ("completed", {"all": [Reading(3)]}, ["contributes", 1])
+    finally:
+        codec_types._remove(codec_types.by_name["a reading"])
+
+
+def test_a_persistent_aggregate_of_an_unregistered_type_is_named(store: Store) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.aggregate("best", Reading(3))
+        ctx.vote_to_halt()
+        ctx.value = ctx.superstep
+
+    first = Aggregator("first", persistent=True)
+    options: dict[str, Any] = {"compute": compute, "aggregators": {"best": first}, "on_failure": "continue"}
+    gp.agents.register(Reading, "a reading")
+    gp.agents.run([Vertex("a")], **options, store=store, run_id="run")
+    codec_types._remove(codec_types.by_name["a reading"])
+    gp.agents.send(store, "run", "a", "wake up")
+    with pytest.raises(CodecError, match=r"the aggregate 'best' has the type 'a reading', which is not registered"):
+        gp.agents.resume(store, "run", **options)
+    gp.agents.register(Reading, "a reading")
+    try:
+        result = gp.agents.resume(store, "run", **options)
+        assert (result.values, result.aggregates) == ({"a": 1}, {"best": Reading(3)})
     finally:
         codec_types._remove(codec_types.by_name["a reading"])
 

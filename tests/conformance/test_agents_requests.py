@@ -67,6 +67,34 @@ def test_a_message_that_is_sent_in_the_last_superstep_continues_the_run(opened: 
     assert (result.values, result.superstep, opened().run("run").status) == ({"a": 6}, 2, "completed")
 
 
+def test_a_request_that_is_inserted_after_one_with_a_higher_number_is_not_lost(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, quick = opened(), opened()
+    query, now = slow._database.query, quick._database.now
+    last_request = slow._database.statements.last_request
+    # The slow sender has chosen its number when the other one stores a request, which the run reads and removes.
+    monkeypatch.setattr(slow._database, "query", lambda sql, keys: [(0,)] if sql == last_request else query(sql, keys))
+    monkeypatch.setattr(quick._database, "now", lambda: now() + 1000)
+    gp.agents.run([Vertex("a", 1)], adding, store=opened(), run_id="run")
+    with gp.agents.reopen(opened(), "run", adding) as agents:
+        reader = agents._requests
+        assert reader is not None
+        read = reader.read
+
+        def read_before_the_slow_one() -> requests.Requests:
+            monkeypatch.setattr(reader, "read", read)
+            found = read()
+            gp.agents.send(slow, "run", "a", 100)
+            return found
+
+        monkeypatch.setattr(reader, "read", read_before_the_slow_one)
+        gp.agents.send(quick, "run", "a", 10)
+        while agents.step():
+            pass
+        assert agents.result().values == {"a": 111}
+
+
 def test_a_message_to_an_unknown_vertex_is_dropped_and_observed(store: Store) -> None:
     seen: list[Event] = []
     gp.agents.run([Vertex("a", 1)], adding, store=store, run_id="run")
@@ -153,7 +181,7 @@ def test_an_answer_during_the_superstep_spares_the_hold(opened: Open) -> None:
         if ctx.vertex_id == "a":
             ctx.value = ctx.interrupt("how much?")
         else:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 200
             while time.monotonic() < deadline:
                 try:
                     gp.agents.answer(opened(), "run", "a", 42)

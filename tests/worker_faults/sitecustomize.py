@@ -65,7 +65,20 @@ def install(place: str, count: int, mark: str, how: str) -> None:
         raise ValueError(f"unknown place {place!r}")
 
 
+def forbid_cgroups() -> None:
+    """Let the worker find no cgroup that it may divide."""
+    from gpu_pregel.host.agents.workers import watchdog
+
+    def refuse() -> str:
+        raise PermissionError
+
+    watchdog.own_cgroup = refuse
+
+
 _FAULT = os.environ.get("GPU_PREGEL_WORKER_FAULT")
 if _FAULT and "gpu_pregel.host.agents.workers.worker" in sys.orig_argv:
-    _place, _count, _mark, _how = _FAULT.split(":")
-    install(_place, int(_count), _mark, _how)
+    if _FAULT == "no cgroups":
+        forbid_cgroups()
+    else:
+        _place, _count, _mark, _how = _FAULT.split(":")
+        install(_place, int(_count), _mark, _how)

@@ -6,21 +6,31 @@ registered types. ``format`` describes the bytes.
 from __future__ import annotations
 
 import struct
-import zlib
+from collections.abc import Iterable
 from numbers import Integral
 from operator import is_
 from typing import Any
+from zlib import crc32
 
 from gpu_pregel.errors import ArgumentTypeError, CodecError
 from gpu_pregel.host.agents.codec import lazy_types as _lazy_types  # noqa: F401 - sets up lazy loading
 from gpu_pregel.host.agents.codec import objects as _objects  # noqa: F401 - adds the reader of registered types
 from gpu_pregel.host.agents.codec.decoder import readers, truncation_error
 from gpu_pregel.host.agents.codec.encoder import Output, leaf_encoders, type_name, writers
-from gpu_pregel.host.agents.codec.format import MAX_DEPTH, VERSION, DataTooLargeError, InvalidDataError
+from gpu_pregel.host.agents.codec.format import (
+    MAX_DEPTH,
+    MAX_SMALL,
+    POSITIVE,
+    VERSION,
+    DataTooLargeError,
+    InvalidDataError,
+)
 from gpu_pregel.host.agents.codec.types import register as register
 from gpu_pregel.host.agents.codec.types import registered as registered
 
 _VERSION = bytes((VERSION,))
+_pack_id = struct.Struct(">Hq").pack
+_START_OF_INT, _MAX_PLAIN = VERSION << 8 | POSITIVE, (1 << 63) - 1
 
 
 def encode(x: Any, limit: int | None = None, *, name: str = "value") -> bytes:
@@ -143,6 +153,8 @@ def id_key(x: Any, *, name: str = "id") -> bytes:
     gpu_pregel.errors.CodecError: id is of type bool: ids are str, int, bytes or tuples of them, so convert it
     """
     kind = type(x)
+    if kind is int and MAX_SMALL < x <= _MAX_PLAIN:
+        return _pack_id(_START_OF_INT, x)
     if (kind is int or kind is str) and (piece := leaf_encoders[kind](x)) is not None:
         return _VERSION + piece
     if kind is tuple:
@@ -176,4 +188,9 @@ def place_of_key(key: bytes, workers: int) -> int:
     >>> [place_of_key(id_key(vertex), 3) for vertex in ("a", "b", "c", 1, 2)]
     [2, 2, 0, 2, 1]
     """
-    return (zlib.crc32(key) * 0x9E3779B1 & 0xFFFFFFFF) * workers >> 32
+    return places_of_keys((key,), workers)[0]
+
+
+def places_of_keys(keys: Iterable[bytes], workers: int) -> list[int]:
+    """Return the place of each of many ids."""
+    return [(crc32(key) * 0x9E3779B1 & 0xFFFFFFFF) * workers >> 32 for key in keys]

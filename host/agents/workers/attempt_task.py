@@ -66,25 +66,35 @@ def run_until_complete(loop: asyncio.AbstractEventLoop, future: asyncio.Future[T
 
 
 class PostponedTimeout:
-    """Lets the timeout of an attempt count from its last heartbeat.
+    """The timeout of an attempt, which counts from its last heartbeat.
 
     Attributes
     ----------
+    limit : asyncio.Timeout
     last : float
         When the attempt began or was last heard of, on the monotonic clock.
     """
 
-    def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None) -> None:
+        self.limit = asyncio.timeout(seconds)
         self.last = time.monotonic()
-        self._limit, self._seconds = limit, seconds
+        self._seconds = seconds
         self._loop = asyncio.get_running_loop()
 
     def beat(self) -> None:
         """Count from now; any thread may call this."""
-        self.last = time.monotonic()
+        self._count_from(time.monotonic())
+
+    def extend(self, seconds: float) -> None:
+        """Do not count the last few seconds; any thread may call this."""
+        self._count_from(min(self.last + seconds, time.monotonic()))
+
+    def _count_from(self, last: float) -> None:
+        self.last = last
         if self._seconds is not None:
             self._loop.call_soon_threadsafe(self._postpone)
 
     def _postpone(self) -> None:
+        left = self.last + (self._seconds or 0.0) - time.monotonic()
         with suppress(RuntimeError):  # the attempt has ended, or is being cancelled
-            self._limit.reschedule(self._loop.time() + (self._seconds or 0.0))
+            self.limit.reschedule(self._loop.time() + left)

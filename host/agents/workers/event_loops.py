@@ -7,13 +7,12 @@ import time
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
-
-if TYPE_CHECKING:
-    from gpu_pregel.host.agents.workers.executor import Executor
+from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 
 GRACE = 1.0
 """Seconds that a cancelled attempt has to end."""
@@ -37,6 +36,7 @@ class AsyncAttempts:
         self._running: dict[asyncio.Task[None], Task] = {}
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
+        self.emissions = EmissionBuffer()
         self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
 
@@ -50,8 +50,8 @@ class AsyncAttempts:
             attempt.add_done_callback(self._on_end)
 
     async def wait(self, until: float | None) -> None:
-        """Wait until an attempt has ended, or until a time on the monotonic clock."""
-        if not self.outcomes:
+        """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
+        if not self.outcomes and not self.emissions:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)
@@ -64,9 +64,22 @@ class AsyncAttempts:
         outcomes, self.outcomes = self.outcomes, []
         return outcomes
 
+    def emit(self, emission: Emission) -> None:
+        """Keep an emission until the master takes it, and wake the master; any thread may call this."""
+        self.emissions.add(emission)
+        if self.emissions.is_on_loop:
+            self._wake()
+        else:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._wakeup is not None:
+            _set_done(self._wakeup)
+
     async def cancel(self) -> None:
         """Cancel the attempts, whose outcomes are dropped, and leave those that have not ended a moment later."""
         self._is_stopped = True
+        self.emissions.close()
         for attempt in self._running:
             attempt.cancel()
         if self._running:
@@ -89,7 +102,7 @@ class AsyncAttempts:
         if error is not None:
             self._running.pop(attempt, None)
         elif attempt in self._running:
-            cancelled = asyncio.CancelledError("the attempt's task was cancelled")
+            cancelled = asyncio.CancelledError(CANCELLED)
             self._end(attempt, self._executor.fail(self._running[attempt], cancelled))
         if self._wakeup is not None and not self._wakeup.done():
             self._wakeup.set_result(None) if error is None else self._wakeup.set_exception(error)

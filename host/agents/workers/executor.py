@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,6 +13,7 @@ from gpu_pregel.host.agents.codec import decode, encode
 from gpu_pregel.host.agents.codec.differences import changed_size, changed_value
 from gpu_pregel.host.agents.codec.format import DIFFERENCE
 from gpu_pregel.host.agents.context import Context
+from gpu_pregel.host.agents.emissions import Emitter
 from gpu_pregel.host.agents.kept_values import KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import (
@@ -25,17 +27,25 @@ from gpu_pregel.host.agents.records import (
     Record,
     Task,
     VertexData,
+    new_vertex,
 )
 
 if TYPE_CHECKING:
-    from asyncio import Timeout
+    from gpu_pregel.host.agents.workers.attempt_task import PostponedTimeout
 
 _new_task, _new_outcome = partial(tuple.__new__, Task), partial(tuple.__new__, Outcome)  # three times as fast
 _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
+_SHORT = 0.001
+"""Seconds of waiting for observers that timeouts may count."""
+CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
 """Called with the index of a task in its batch before it is computed; a true result ends the batch before the task."""
+_forks: list[None] = []
+"""Has one more item in a process that was forked. If a compute function returns there, the process ends: its parent has
+the outcome."""
+os.register_at_fork(after_in_child=partial(_forks.append, None))
 
 
 class Executor:
@@ -56,6 +66,10 @@ class Executor:
         self._staged: dict[Id, Record] = {}
         self._kept_values = KeptValues()
         self._is_async = {name: options.is_async(name) for name in options.functions}
+        self.emitter: Emitter | None = None
+        """Sends emissions, if the run has observers."""
+        self._timeouts: set[PostponedTimeout] = set()
+        """Those of the running attempts of an ``async`` function."""
         self._step: int | None = None
         """The superstep before which the vertices are; None until the first batch or commit."""
 
@@ -88,9 +102,9 @@ class Executor:
         """
         if batch.step != self._step:
             self.check_step(batch.step)
-        options, kept_values = self._options, self._kept_values
+        options, kept_values, emitter = self._options, self._kept_values, self.emitter
         vertices = self._vertices(batch) if batch.guests else self.vertices
-        compute = options.functions[batch.function]
+        compute, forks = options.functions[batch.function], len(_forks)
         for index, fields in enumerate(batch.tasks):
             if begin is not None and begin(index):
                 return
@@ -98,16 +112,18 @@ class Executor:
             context: Context | None = None
             error: BaseException | None = None
             try:
-                context = Context(vertices[task.id], task, batch, options, kept_values)
+                context = Context(vertices[task.id], task, batch, options, kept_values, emitter)
                 if beat is not None:
                     context.on_heartbeat(beat)
                 result = compute(context)
                 if result is not None:
                     _refuse_result(result)
-            except self._fatal:
-                raise
             except BaseException as raised:
                 error = raised
+            if len(_forks) > forks:
+                os._exit(0)
+            if error is not None and issubclass(type(error), self._fatal):
+                raise error
             emit(self._outcome(task, context, error))
 
     async def execute_async(
@@ -125,13 +141,13 @@ class Executor:
 
         from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, PostponedTimeout
 
-        context = Context(self._vertices(batch)[task.id], task, batch, self._options, self._kept_values)
-        limit = asyncio.timeout(self._options.timeout)
-        postponed = PostponedTimeout(limit, self._options.timeout)
+        vertex = self._vertices(batch)[task.id]
+        context = Context(vertex, task, batch, self._options, self._kept_values, self.emitter)
+        postponed = PostponedTimeout(self._options.timeout)
         context.on_heartbeat(postponed.beat)
         if beat is not None:
             context.on_heartbeat(beat)
-        call = self._call(self._options.functions[batch.function], context, limit)
+        call = self._call(self._options.functions[batch.function], context, postponed)
         if abandon_after is None:
             error = await call
         else:
@@ -151,7 +167,7 @@ class Executor:
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
-        return self._outcome(task, context, error, late=error is not None and limit.expired())
+        return self._outcome(task, context, error, late=error is not None and postponed.limit.expired())
 
     def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
         """Return the vertices of a batch, and others."""
@@ -165,12 +181,16 @@ class Executor:
         """Return the outcome of an attempt that ended without one."""
         return self._outcome(task, None, error)
 
-    async def _call(self, compute: Callable[[Context], Any], context: Context, limit: Timeout) -> BaseException | None:
+    async def _call(
+        self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
+    ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import current_task, sleep
+        from asyncio import CancelledError, current_task, sleep
 
+        forks = len(_forks)
+        self._timeouts.add(timeout)
         try:
-            async with limit:
+            async with timeout.limit:
                 result = await compute(context)
                 if current_task().cancelling():  # type: ignore[union-attr]
                     await sleep(0)  # raises a cancellation that the function has requested and not seen
@@ -178,14 +198,29 @@ class Executor:
                     _refuse_result(result)
         except self._fatal:
             raise
+        except CancelledError as raised:
+            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
+        finally:
+            if len(_forks) > forks:
+                os._exit(0)
+            self._timeouts.discard(timeout)
         return None
+
+    def excuse(self, begun: float) -> None:
+        """Let timeouts not count the time since ``begun``, in which an attempt waited for observers."""
+        waited = time.monotonic() - begun
+        if waited > _SHORT:
+            for timeout in list(self._timeouts):
+                timeout.extend(waited)
 
     def _outcome(self, task: Task, context: Context | None, error: BaseException | None, late: bool = False) -> Outcome:
         """Return the outcome of an attempt that returned, or raised ``error``."""
         if self._kept_values.staged:  # perhaps by an attempt whose record has been dropped
             self._kept_values.unstage(task.id)
+        if context is not None and (error is not None or context.asked is not None):
+            context.close()
         if context is not None and context.asked is not None:
             return Outcome(task.id, task.attempt, "interrupted", context.asked)
         if error is None and context is not None:
@@ -241,11 +276,15 @@ class Executor:
         for vertex_id, record in self._staged.items():
             vertex = vertices.get(vertex_id)
             if vertex is not None:
-                new, vertex.halted = record.value, record.halted
+                new, old = record.value, vertex.value
                 if values.staged:
-                    vertex.value = values.commit(vertex_id, vertex.value, new)
-                elif new is not None:
-                    vertex.value = new if new[0] != DIFFERENCE else changed_value(vertex.value, new)
+                    value = values.commit(vertex_id, old, new)
+                elif new is None:
+                    value = old
+                else:
+                    value = new if new[0] != DIFFERENCE else changed_value(old, new)
+                if value is not old or record.halted is not vertex.halted:
+                    vertices[vertex_id] = new_vertex((value, vertex.edges, record.halted))
             else:  # of another partition
                 values.unstage(vertex_id)
         self._staged.clear()
@@ -259,7 +298,7 @@ class Executor:
         """Apply a change that does not come from records."""
         vertices, values = self.vertices, self._kept_values
         for vertex_id in change.halt:
-            vertices[vertex_id].halted = True
+            vertices[vertex_id] = vertices[vertex_id]._replace(halted=True)
         for vertex_id in change.remove:
             vertices.pop(vertex_id, None)
             values.forget(vertex_id)

@@ -9,6 +9,7 @@ from time import monotonic
 
 from gpu_pregel.host.agents.records import Outcome
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.superstep.flush_timer import FlushTimer
 
 _LATEST = 0.001
@@ -28,7 +29,7 @@ class OutcomeSender:
     ----------
     write : callable
         ``write(kind, content)`` sends a frame.
-    marks : pipes.AttemptMarks
+    marks : AttemptMarks
 
     Attributes
     ----------
@@ -41,7 +42,7 @@ class OutcomeSender:
         Slots of the marks without an attempt or an unsent outcome.
     """
 
-    def __init__(self, write: Callable[[int, bytes], None], marks: pipes.AttemptMarks) -> None:
+    def __init__(self, write: Callable[[int, bytes], None], marks: AttemptMarks) -> None:
         self.outcomes: list[Outcome] = []
         self.oldest = 0.0
         self.free = list(range(marks.slots))

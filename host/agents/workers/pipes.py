@@ -1,4 +1,4 @@
-"""Frames over the socket pair between the master and a worker, and shared marks of running attempts.
+"""Frames over the socket pair between the master and a worker.
 
 A frame has a length, a kind and content. Envelopes are serialized by ``marshal``, which is fast and supports plain
 built-in types; user data (values, messages, weights other than numbers and text) are inside them as codec bytes.
@@ -6,28 +6,32 @@ built-in types; user data (values, messages, weights other than numbers and text
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal.pthread_sigmask takes 30 times as long
 import marshal
-import mmap
 import os
 import struct
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any
+from itertools import chain, islice, repeat
+from typing import Any
 
 from gpu_pregel.host.agents.codec import decode, encode
-from gpu_pregel.host.agents.records import Batch, Change, Edges, Failure, Id, Outcome, Record, VertexData
-
-if TYPE_CHECKING:
-    import selectors
-    import socket
+from gpu_pregel.host.agents.records import (
+    Batch,
+    Change,
+    Edges,
+    Failure,
+    Id,
+    Outcome,
+    Record,
+    VertexData,
+    new_vertex,
+)
 
 # Sent by the master.
 HELLO, LOAD, BATCH, COMMIT, END = range(5)
 # Sent by the worker.
-READY, OUTCOMES, REFUSED, LOG, RETURNED = range(16, 21)
+READY, OUTCOMES, REFUSED, LOG, RETURNED, EMITTED = range(16, 22)
 
 header = struct.Struct("<QB")
 PREFIX, END_OF_PREFIX = "\x1e", "\x1f"
@@ -36,11 +40,10 @@ PROGRAM = "\x1d"
 """Precedes the name of an attempt whose subprocesses write the following output; no name follows after its end."""
 _MAX_FRAME = 1 << 40
 _CHUNK = 1 << 18
-_LARGE = 1 << 16
+LARGE = 1 << 16
 _LOADED = 1 << 13
 """Maximum number of vertices in a frame that loads them."""
-_READ, _WRITE = 1, 2
-"""``selectors.EVENT_READ`` and ``EVENT_WRITE``; workers do not import that module, which takes milliseconds."""
+_SIGNALS = _signal.valid_signals()
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None)})
 
 
@@ -129,102 +132,25 @@ class FrameReader:
         return [(self._kind, large)]
 
 
-class Channel:
-    """The end of a connection that the master uses, which sends and receives frames without blocking.
-
-    Parameters
-    ----------
-    connection : socket
-    selector : Selector
-    key : object
-        Data for the selector.
-
-    Attributes
-    ----------
-    touched : float
-        Time of the last data sent or received, on the monotonic clock.
-    """
-
-    def __init__(self, connection: socket.socket, selector: selectors.BaseSelector, key: Any) -> None:
-        connection.setblocking(False)
-        self.reader = FrameReader(connection.fileno())
-        self.touched = time.monotonic()
-        self.is_broken = False
-        self._connection, self._selector, self._key = connection, selector, key
-        self._unsent: deque[memoryview] = deque()
-        selector.register(connection, _READ, key)
-
-    @property
-    def has_unsent(self) -> bool:
-        """Whether frames wait until the other end reads."""
-        return bool(self._unsent)
-
-    def send(self, kind: int, content: bytes) -> None:
-        """Send a frame, or queue what the other end cannot accept yet."""
-        if self.is_broken:
-            return
-        head = header.pack(len(content), kind)
-        is_idle = not self._unsent
-        if len(content) < _LARGE:
-            self._unsent.append(memoryview(head + content))
-        else:
-            self._unsent += (memoryview(head), memoryview(content))
-        if is_idle:
-            self.send_rest()
-            if self._unsent:
-                self._selector.modify(self._connection, _READ | _WRITE, self._key)
-
-    def send_rest(self) -> None:
-        """Send as much as the other end accepts."""
-        was_waiting = len(self._unsent) > 0
-        try:
-            while self._unsent:
-                n = self._connection.sendmsg(list(islice(self._unsent, 64)))
-                self.touched = time.monotonic()
-                while n:
-                    first = self._unsent.popleft()
-                    if n < len(first):
-                        self._unsent.appendleft(first[n:])
-                        return
-                    n -= len(first)
-        except BlockingIOError:
-            return
-        except OSError:
-            self._unsent.clear()  # the process is ending, which its pidfd reports
-        if was_waiting and not self.is_broken:
-            self._selector.modify(self._connection, _READ, self._key)
-
-    def read(self) -> list[tuple[int, bytes | bytearray]]:
-        """Return the frames that have arrived."""
-        if self.is_broken:
-            return []
-        frames = self.reader.read()
-        if not self.reader.empty:
-            self.touched = time.monotonic()
-        return frames
-
-    def ignore(self) -> None:
-        """Stop reading and writing."""
-        if not self.is_broken:
-            self.is_broken = True
-            self._unsent.clear()
-            self._selector.unregister(self._connection)
-
-
 def write(fd: int, kind: int, content: bytes) -> None:
-    """Write a frame to a blocking descriptor."""
+    """Write a frame to a blocking descriptor, with one system call unless a signal handler interrupts it."""
     head = header.pack(len(content), kind)
-    if len(content) < _LARGE:
+    if len(content) < LARGE:
         rest = memoryview(head + content)
+        rest = rest[os.write(fd, rest) :]
     else:
-        _write_all(fd, memoryview(head))
-        rest = memoryview(content)
-    _write_all(fd, rest)
-
-
-def _write_all(fd: int, rest: memoryview) -> None:
+        rest = memoryview(content)[os.writev(fd, (head, content)) - len(head) :]
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+def write_whole(fd: int, kind: int, content: bytes) -> None:
+    """Write a frame while code of a user runs, whose signal handlers may raise: only before or after it."""
+    blocked = _signal.pthread_sigmask(_signal.SIG_BLOCK, _SIGNALS)
+    try:
+        write(fd, kind, content)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, blocked)
 
 
 def describe(vertex: Any, attempt: int) -> str:
@@ -238,16 +164,19 @@ def describe(vertex: Any, attempt: int) -> str:
 def pack_vertices(vertices: dict[Id, VertexData]) -> tuple[Any, ...]:
     """Convert vertices to plain content, in columns."""
     ones = vertices.values()
-    halted = bytes([one.halted for one in ones])
-    return list(vertices), [bytes(one.value) for one in ones], [_pack_edges(one.edges) for one in ones], halted
+    values = [bytes(one.value) for one in ones]
+    edges: list[Edges | bytes] = [one.edges for one in ones]
+    if not _PLAIN.issuperset(map(type, chain.from_iterable(edges))):
+        edges = [_pack_edges(one.edges) for one in ones]
+    return list(vertices), values, edges, [one.halted for one in ones]
 
 
 def unpack_vertices(content: tuple[Any, ...]) -> dict[Id, VertexData]:
     """Restore vertices from plain content."""
-    return {
-        key: VertexData(value, edges if type(edges) is tuple else tuple(decode(edges)), halted == 1)
-        for key, value, edges, halted in zip(*content, strict=True)
-    }
+    keys, values, edges, halted = content
+    if bytes in set(map(type, edges)):
+        edges = [one if type(one) is tuple else tuple(decode(one)) for one in edges]
+    return dict(zip(keys, map(new_vertex, zip(values, edges, halted, strict=True)), strict=True))
 
 
 def _pack_edges(edges: Edges) -> Edges | bytes:
@@ -342,41 +271,3 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
 
 _new_record = partial(tuple.__new__, Record)
 _new_outcome = partial(tuple.__new__, Outcome)
-
-
-class AttemptMarks:
-    """Running attempts of a worker, in shared memory that outlives it.
-
-    Each slot has the serial number of an attempt, 0 for none, and its start time on the monotonic clock; 0.0 means that
-    it has ended and its outcome is being sent.
-    """
-
-    def __init__(self, slots: int, fd: int | None = None) -> None:
-        self.slots = slots
-        self.fd = os.memfd_create("marks") if fd is None else fd
-        if fd is None:
-            os.ftruncate(self.fd, 16 * slots + 1)
-        self._map = mmap.mmap(self.fd, 16 * slots + 1)
-        view = memoryview(self._map)
-        self._views = view, view[: 8 * slots].cast("q"), view[8 * slots : 16 * slots].cast("d"), view[16 * slots :]
-        _, self.serials, self.begun, self._flags = self._views
-
-    def running(self) -> list[tuple[int, float]]:
-        """Return (serial, begun) of each occupied slot."""
-        return [(serial, begun) for serial, begun in zip(self.serials, self.begun, strict=True) if serial]
-
-    @property
-    def has_subprocesses(self) -> bool:
-        """Whether the worker has started a subprocess."""
-        return bool(self._flags[0])
-
-    def note_subprocess(self) -> None:
-        """Note that the worker is about to start a subprocess."""
-        self._flags[0] = 1
-
-    def close(self) -> None:
-        """Release the memory and the descriptor."""
-        for view in reversed(self._views):
-            view.release()
-        self._map.close()
-        os.close(self.fd)

@@ -9,10 +9,11 @@ import selectors
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from gpu_pregel.errors import AgentError, ArgumentError
-from gpu_pregel.host.agents.codec import place_of_key, registered
+from gpu_pregel.host.agents.codec import places_of_keys, registered
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes
@@ -59,11 +60,16 @@ class WorkerPool:
         self._watchdog = Watchdog()
         self._close = weakref.finalize(self, _end_all, self._processes, self._selector, self._watchdog, os.getpid())
 
-    def place(self, vertex: Id) -> int:
-        """Return the partition that owns a vertex."""
-        return place_of_key(vertex, self.partitions)
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return the partition that owns each vertex."""
+        return places_of_keys(vertices, self.partitions)
 
-    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
+    def start(
+        self,
+        vertices: list[dict[Id, VertexData]],
+        states: Callable[[int], dict[Id, VertexData]],
+        emit: Callable[[Emission], None],  # noqa: ARG002
+    ) -> None:
         """Start all workers in parallel, and wait until each has loaded its vertices."""
         self._states = states
         try:
@@ -180,6 +186,8 @@ class WorkerPool:
                     self._take(process, pipes.unpack_outcomes(content, process.tasks, process.served))
                 elif kind == pipes.RETURNED:
                     self._take_back(process, pipes.unpack(content))
+                elif kind == pipes.EMITTED:
+                    self._arrivals.append(Emission(*pipes.unpack(content)))
                 elif kind == pipes.READY:
                     process.is_ready, process.ready_since = True, time.monotonic()
                 elif kind == pipes.LOG:
@@ -229,8 +237,12 @@ class WorkerPool:
             return now + 1.0
         if now < process.next_check:
             return process.next_check
+        since = 0.0
+        if process.marks.is_emitting:  # while the master was busy, it may have waited for this
+            self._receive(process)
+            since = process.channel.touched
         limit = timeout + (_GRACE if process.is_async else 0.0)
-        slots = [(serial, begun) for serial, begun in process.marks.running() if begun]
+        slots = [(serial, max(begun, since)) for serial, begun in process.marks.running() if begun]
         process.late = {serial for serial, begun in slots if begun + limit <= now}
         if process.late:
             process.kill(f"an attempt took more than {timeout} s", spare=True)

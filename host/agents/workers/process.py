@@ -19,8 +19,10 @@ from typing import Any
 
 from gpu_pregel.host.agents.records import Id, Outcome, VertexData
 from gpu_pregel.host.agents.workers import pipes, recalls
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
+from gpu_pregel.host.agents.workers.channel import Channel
 from gpu_pregel.host.agents.workers.output import LineSplitter
-from gpu_pregel.host.agents.workers.watchdog import VARIABLE, descendants, kill_named
+from gpu_pregel.host.agents.workers.watchdog import VARIABLE, end_cgroups, kill_descendants, kill_named
 
 LAST_SECONDS = 0.5
 """Seconds that a worker has to exit when asked to."""
@@ -41,8 +43,8 @@ class WorkerProcess:
 
     Attributes
     ----------
-    channel : pipes.Channel
-    marks : pipes.AttemptMarks
+    channel : Channel
+    marks : AttemptMarks
     tasks : list
         Submitted tasks, until all are answered; the first has the serial number ``served + 1``.
     outstanding : int
@@ -68,7 +70,7 @@ class WorkerProcess:
         self._program = ""  # name of the attempt whose subprocess writes unmarked output
         self._last_lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._selector = selector
-        self.marks = pipes.AttemptMarks(slots)
+        self.marks = AttemptMarks(slots)
         self._connection, theirs = socket.socketpair()
         self._output, output = os.pipe()
         theirs_too, self._recalls = os.pipe()
@@ -90,7 +92,7 @@ class WorkerProcess:
         self._end = os.pidfd_open(self._process.pid)
         os.set_blocking(self._output, False)
         os.set_blocking(self._recalls, False)
-        self.channel = pipes.Channel(self._connection, selector, (self, "channel"))
+        self.channel = Channel(self._connection, selector, (self, "channel"))
         selector.register(self._output, selectors.EVENT_READ, (self, "output"))
         selector.register(self._end, selectors.EVENT_READ, (self, "end"))
 
@@ -102,8 +104,7 @@ class WorkerProcess:
     def greet(self, hello: bytes, step: int | None, vertices: dict[Id, VertexData]) -> None:
         """Send the options and the vertices before a superstep to a new worker."""
         self.channel.send(pipes.HELLO, hello)
-        for frame in pipes.pack_load(self.generation, step, vertices):
-            self.channel.send(pipes.LOAD, frame)
+        self.channel.send_each(pipes.LOAD, pipes.pack_load(self.generation, step, vertices))
 
     # Tasks.
 
@@ -204,12 +205,10 @@ class WorkerProcess:
         """Kill the process group, and subprocesses that have left it."""
         if self.is_finished:
             return
-        started = descendants(self.pid) if self.marks.has_subprocesses else []
+        if self.marks.has_subprocesses:
+            kill_descendants(self.pid)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        for pid in started:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
 
     def ask_to_end(self) -> None:
         """Ask an idle worker to exit; kill a busy one."""
@@ -233,6 +232,7 @@ class WorkerProcess:
         self.end_group()
         code = self._process.wait()
         if self.marks.has_subprocesses:
+            end_cgroups(self._name_inherited)
             kill_named(self._name_inherited)
         self.is_finished = True
         self._watchdog.remove(self.pid)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 
 message = struct.Struct("<qq")
 """A recall: the superstep, and the maximum number of tasks to return."""
@@ -23,7 +24,7 @@ class Recalls:
         Of the pipe from which recalls are read.
     write : callable
         ``write(kind, content)`` sends a frame.
-    marks : pipes.AttemptMarks
+    marks : AttemptMarks
 
     Attributes
     ----------
@@ -31,7 +32,7 @@ class Recalls:
         Index of the first task of the batch that may have been returned; ``is_returned`` says whether it was.
     """
 
-    def __init__(self, descriptor: int, write: Callable[[int, bytes], None], marks: pipes.AttemptMarks) -> None:
+    def __init__(self, descriptor: int, write: Callable[[int, bytes], None], marks: AttemptMarks) -> None:
         self.limit = 0
         self._descriptor, self._write, self._marks = descriptor, write, marks
         self._step: int | None = None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gpu_pregel.errors import AgentError
+from gpu_pregel.host.agents.emissions import Emission, Emitter
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Id, Outcome, TaskFields, VertexData
 from gpu_pregel.host.agents.workers.executor import Begin, Executor
@@ -50,7 +51,8 @@ class ReturnedTasks(NamedTuple):
     vertices: list[Id]
 
 
-Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks
+Arrival = OutcomeBatch | WorkerDeath | ReturnedTasks | Emission
+"""Emissions of an attempt arrive before its outcome."""
 
 
 class Transport(Protocol):
@@ -67,11 +69,20 @@ class Transport(Protocol):
     def blocks(self) -> bool:
         """Whether the next ``wait`` calls a compute function on this thread."""
 
-    def place(self, vertex: Id) -> int:
-        """Return the partition that owns a vertex."""
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return the partition that owns each vertex."""
 
-    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
-        """Start and load all partitions; ``states(partition)`` returns committed vertices for a replacement worker."""
+    def start(
+        self,
+        vertices: list[dict[Id, VertexData]],
+        states: Callable[[int], dict[Id, VertexData]],
+        emit: Callable[[Emission], None],
+    ) -> None:
+        """Start all partitions, which then own ``vertices``.
+
+        ``states(partition)`` returns committed vertices for a replacement worker. ``emit(emission)`` tells the
+        observers at once, on any thread, what cannot arrive while an attempt occupies the thread of the master.
+        """
 
     def submit(self, partition: int, batch: Batch) -> None:
         """Send a batch to a partition; each task ends with an outcome, its return, or the death of the worker."""
@@ -124,6 +135,8 @@ class InProcessTransport:
 
     def __init__(self, options: PartitionOptions, *, in_slices: bool = False) -> None:
         self._executor = Executor(options)
+        if options.is_observed:
+            self._executor.emitter = Emitter(self._emit, self._wait_for_room)
         self._in_slices = in_slices
         self._begun = 0.0
         self._timeout = options.timeout
@@ -134,13 +147,19 @@ class InProcessTransport:
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
 
-    def place(self, vertex: Id) -> int:  # noqa: ARG002
-        """Return 0."""
-        return 0
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        """Return 0 for each vertex."""
+        return bytes(len(vertices))
 
-    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:  # noqa: ARG002
+    def start(
+        self,
+        vertices: list[dict[Id, VertexData]],
+        states: Callable[[int], dict[Id, VertexData]],  # noqa: ARG002
+        emit: Callable[[Emission], None],
+    ) -> None:
         """Load the vertices."""
-        self._executor.load({key: VertexData(one.value, one.edges, one.halted) for key, one in vertices[0].items()})
+        self._tell_observers = emit
+        self._executor.load(vertices[0])
 
     def submit(self, partition: int, batch: Batch) -> None:  # noqa: ARG002
         """Keep a batch until ``wait``."""
@@ -188,9 +207,13 @@ class InProcessTransport:
     def take(self) -> list[Arrival]:
         """Return the outcomes since the last call."""
         outcomes, self._outcomes = self._outcomes, []
-        if self._async_attempts is not None:
-            outcomes += self._take_async_outcomes(self._async_attempts)
-        return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        if self._async_attempts is None:
+            return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
+        outcomes += self._take_async_outcomes(self._async_attempts)
+        arrivals: list[Arrival] = [*self._async_attempts.emissions.take()]  # those of these outcomes, and later ones
+        if outcomes:
+            arrivals.append(_new_outcome_batch((0, 0, outcomes)))
+        return arrivals
 
     def finished(self) -> list[Outcome] | None:
         """Return completed outcomes that ``take`` has not returned, or None if no attempt is running."""
@@ -200,6 +223,27 @@ class InProcessTransport:
         if attempts is not None:
             outcomes += attempts.outcomes
         return [outcome for outcome in outcomes if outcome.status == "completed"]
+
+    def _emit(self, emission: Emission) -> None:
+        """Tell the observers about an emission, or let the master do so if the attempt runs on the program's loop."""
+        if self._is_closed:
+            raise run_ended_error()
+        if (attempts := self._attempts_on_loop()) is not None:
+            attempts.emit(emission)
+            return
+        begun = time.monotonic()
+        self._tell_observers(emission)
+        self._executor.excuse(begun)
+
+    def _wait_for_room(self) -> None:
+        if (attempts := self._attempts_on_loop()) is not None:
+            begun = time.monotonic()
+            attempts.emissions.wait_for_room()
+            self._executor.excuse(begun)
+
+    def _attempts_on_loop(self) -> AsyncAttempts | None:
+        """The attempts that run on the event loop of the program, if any."""
+        return self._async_attempts if self._async_tasks and self._own_loop is None else None
 
     def _compute_all(self) -> None:
         """Compute batches of an ordinary function."""
@@ -264,12 +308,9 @@ class InProcessTransport:
             batch.tasks = batch.tasks[len(self._outcomes) - before :]
 
     def commit(self, partition: int, step: int, change: Change) -> None:  # noqa: ARG002
-        """Commit to the executor, which needs vertices of its own."""
+        """Commit to the executor."""
         if self._is_closed:
             raise run_ended_error()
-        if change.set:
-            copies = {key: VertexData(one.value, one.edges, one.halted) for key, one in change.set.items()}
-            change = Change(copies, change.halt, change.remove)
         self._executor.commit(step, change)
 
     def close(self) -> None:

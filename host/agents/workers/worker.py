@@ -11,9 +11,9 @@ import gc
 import os
 import signal
 import sys
-from _thread import allocate_lock
+from _thread import RLock
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
 from types import FrameType
@@ -21,14 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.codec import register
+from gpu_pregel.host.agents.emissions import Emission, Emitter
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Id, Outcome, Task, VertexData
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.garbage_collection import collect_rarely, relaxed_gc
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 from gpu_pregel.host.agents.workers.output import AttemptOutput, current_attempt, describe
 from gpu_pregel.host.agents.workers.recalls import Recalls
+from gpu_pregel.host.agents.workers.subprocesses import Subprocesses
+from gpu_pregel.host.agents.workers.watchdog import VARIABLE, kill_descendants
 
 if TYPE_CHECKING:
     from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
@@ -63,7 +67,8 @@ def _end_with_master(master: int) -> None:
 
 
 def _end_all() -> None:
-    """Kill this process group."""
+    """Kill what this process has started, and its group."""
+    kill_descendants(os.getpid())
     os.killpg(0, signal.SIGKILL)
 
 
@@ -72,7 +77,7 @@ class Worker:
 
     def __init__(self, channel: int, marks: int, recalls: int) -> None:
         self._channel = channel
-        self._lock = allocate_lock()
+        self._lock = RLock()
         self._logs: deque[bytes] = deque()
         self._pid = os.getpid()
         self._reader = pipes.FrameReader(channel)
@@ -124,8 +129,8 @@ class Worker:
                 os.environ[name] = value
         self._output = AttemptOutput(1, self.attempt), AttemptOutput(2, self.attempt)
         sys.stdout, sys.stderr = self._output
-        self._marks = pipes.AttemptMarks(hello["slots"], self._marks_fd)
-        self._watch_subprocesses()
+        self._marks = AttemptMarks(hello["slots"], self._marks_fd)
+        Subprocesses(os.environ[VARIABLE], self._marks.note_subprocess, self._announce).watch()
         self._forward_logging(hello["levels"])
         sys.setswitchinterval(_SWITCH_INTERVAL)
         self._sender = OutcomeSender(self._write, self._marks)
@@ -146,6 +151,8 @@ class Worker:
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
             self._executor = Executor(self._options, interruptible=False)
+            if self._options.is_observed:
+                self._executor.emitter = Emitter(self._emit)
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 
@@ -164,28 +171,11 @@ class Worker:
             self._refuse("its vertices do not fit into memory")
         self._write(pipes.READY, b"")
 
-    def _watch_subprocesses(self) -> None:
-        """Note the start of subprocesses, and name their attempts, so that the master can attribute their output."""
-        import _posixsubprocess
-
-        note = self._marks.note_subprocess
-        os.register_at_fork(before=note)
-
-        def watched(start: Callable[..., Any]) -> Callable[..., Any]:
-            def call(*arguments: Any, **options: Any) -> Any:
-                note()
-                if (task := self._task) is not None:
-                    self._output[0].announce(describe(task))
-                    self._has_subprocesses = True
-                return start(*arguments, **options)
-
-            return call
-
-        _posixsubprocess.fork_exec = watched(_posixsubprocess.fork_exec)
-        os.posix_spawn = watched(os.posix_spawn)
-        os.system = watched(os.system)
-        if "subprocess" in sys.modules:
-            sys.modules["subprocess"]._fork_exec = _posixsubprocess.fork_exec  # type: ignore[attr-defined]
+    def _announce(self) -> None:
+        """Name the attempt that starts a subprocess, so that the master can attribute its output."""
+        if (task := self._task) is not None:
+            self._output[0].announce(describe(task))
+            self._has_subprocesses = True
 
     def _refuse(self, problem: str) -> None:
         """Report why no worker can compute this partition, with the missing module, if any; exit."""
@@ -231,12 +221,32 @@ class Worker:
 
         The writer may be this thread, when the garbage collector runs code that logs.
         """
-        while self._logs and self._lock.acquire(blocking=False):
+        while self._logs and not self._is_writing() and self._lock.acquire(blocking=False):
             try:
                 with suppress(IndexError):
-                    pipes.write(self._channel, pipes.LOG, self._logs.popleft())
+                    pipes.write_whole(self._channel, pipes.LOG, self._logs.popleft())
             finally:
                 self._lock.release()
+
+    def _is_writing(self) -> bool:
+        """Whether this thread is writing a frame."""
+        return self._lock._is_owned()  # type: ignore[attr-defined, no-any-return]
+
+    def _emit(self, emission: Emission) -> None:
+        """Send an emission, which takes until the master reads; timeouts do not count this time."""
+        if self._is_writing():
+            raise RuntimeError("ctx.emit was called by code that the garbage collector ran while a frame was written")
+        content = pipes.pack(tuple(emission))
+        begun, self._marks.is_emitting = monotonic(), True
+        try:
+            with self._lock:
+                pipes.write_whole(self._channel, pipes.EMITTED, content)
+        finally:
+            self._executor.excuse(begun)
+            self._marks.excuse(begun)
+            self._marks.is_emitting = False
+        if self._logs:
+            self._write_logs()
 
     # Batches.
 
@@ -279,7 +289,6 @@ class Worker:
         marks, output, sender = self._marks.serials, self._output, self._sender
         begun, serial, tasks = self._marks.begun, sender.serial, batch.tasks
         outcomes = sender.outcomes
-        pid, getpid = self._pid, os.getpid
         recalls = self._recalls
         if recalls is not None:
             recalls.begin_in_order(batch.step, serial, len(tasks))
@@ -297,8 +306,6 @@ class Worker:
             return False
 
         def emit(outcome: Outcome) -> None:
-            if getpid() != pid:
-                os._exit(0)  # a fork that returned from compute: its parent sends the outcome
             begun[0] = 0.0
             if not outcomes:
                 sender.oldest = monotonic()

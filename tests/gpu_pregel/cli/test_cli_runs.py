@@ -13,6 +13,7 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.cli import main
 from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.host.agents.codec import types
 
 Vertex = gp.agents.Vertex
 
@@ -104,6 +105,31 @@ def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pyte
         "'fails' failed: OSError: no such place",
         "'asks' waits for an answer to {'which': 2}",
     ]
+
+
+def test_values_of_types_that_the_command_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "runs.db")
+    gp.agents.register(Painted, "painted")
+    vertices = [Vertex("a", [Painted("red")]), Vertex("b", 1)]
+    with gp.SQLiteStore(path) as opened:
+        gp.agents.run(vertices, lambda ctx: ctx.interrupt(ctx.value), store=opened, run_id="run")
+    types._remove(types.by_name["painted"])
+    lines = call(capsys, path, "show", "run", "--values").splitlines()[-4:]
+    assert lines[0].startswith("'a': <unreadable: value[0] has the type 'painted', which is not registered")
+    assert lines[1] == "'b': 1"
+    assert lines[2].startswith("'a' waits for an answer to b'")
+    assert lines[3] == "'b' waits for an answer to 1"
+
+
+def test_timers_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def compute(ctx: Any) -> None:
+        ctx.wake_at(4_000_000_000)
+        ctx.vote_to_halt()
+
+    path = str(tmp_path / "runs.db")
+    with gp.SQLiteStore(path) as opened:
+        gp.agents.run([Vertex("a", 0)], compute, store=opened, run_id="run", on_waiting="return")
+    assert call(capsys, path, "show", "run", "--values").splitlines()[-1] == "'a' waits until 2096-10-02 07:06:40 UTC"
 
 
 def test_control_characters_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Edge, Vertex
-from gpu_pregel.errors import CodecError
+from gpu_pregel.errors import ArgumentError, CodecError
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.snapshots import RunSnapshot
 from tests.agents import ONCE, check, values
@@ -113,3 +113,11 @@ def test_checkpoint_data_of_a_fork_keep_its_keys() -> None:
                 pass
             expected = run.result().values
     assert gp.agents.run(data, draw, **options).values == expected
+
+
+def test_checkpoint_data_keep_the_id_of_their_run() -> None:
+    data = held()
+    with pytest.raises(ArgumentError, match="checkpoint_data is of run 'old', not of 'new': omit run_id="):
+        gp.agents.start(data, compute, run_id="new")
+    with gp.agents.start(data, compute, run_id="old", **OPTIONS) as run:
+        assert run.run_id == "old"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.host.agents import agent_run, work_stealing
-from gpu_pregel.host.agents.codec import id_key, place_of_key
+from gpu_pregel.host.agents.codec import id_key, place_of_key, places_of_keys
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import Batch, Change, Id, TaskFields, VertexData
 from gpu_pregel.host.agents.workers import pipes
@@ -37,7 +37,7 @@ def meet(folder: str) -> Callable[[Any, int], None]:
         import time
 
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
-        until = time.monotonic() + 30
+        until = time.monotonic() + 200
         while len(os.listdir(folder)) < count:
             assert time.monotonic() < until, "the other vertices wait for this worker"
             time.sleep(0.001)
@@ -112,10 +112,12 @@ class LendingTransport:
         self.random = random.Random(seed)
         self.step, self.returned = 0, 0
 
-    def place(self, vertex: Id) -> int:
-        return place_of_key(vertex, self.partitions)
+    def place(self, vertices: Collection[Id]) -> Sequence[int]:
+        return places_of_keys(vertices, self.partitions)
 
-    def start(self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]]) -> None:
+    def start(
+        self, vertices: list[dict[Id, VertexData]], states: Callable[[int], dict[Id, VertexData]], emit: Any
+    ) -> None:
         self.states = states
         for partition in range(self.partitions):
             self.load(partition, 0)

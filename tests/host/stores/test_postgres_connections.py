@@ -158,10 +158,10 @@ def test_waits_for_a_store_that_is_unreachable_for_two_seconds(proxied: gp.Postg
     claim = begin_durable(proxied)
     proxy.close()
     timer = threading.Timer(2, proxy.reopen)
-    timer.start()
     start = time.monotonic()
+    timer.start()
     proxied.commit(claim, 0, b"zero")
-    assert time.monotonic() - start >= 1.9
+    assert time.monotonic() - start >= 2
     timer.join()
     assert [row.step for row in proxied.history("run")] == [0]
 
@@ -221,11 +221,10 @@ def test_reconnection_gives_up_after_patience(proxy: Proxy, schema: str) -> None
 
 
 def test_unreachable_server_fails_fast_when_opened(proxy: Proxy, schema: str) -> None:
+    """Patience, which exceeds the time limit of this test, is only for stores that were open."""
     proxy.close()
-    start = time.monotonic()
     with pytest.raises(StoreError, match="cannot be reached"):
-        gp.PostgresStore(proxy.dsn, schema=schema)
-    assert time.monotonic() - start < 5
+        gp.PostgresStore(proxy.dsn, schema=schema, patience=3600)
 
 
 @pytest.mark.usefixtures("interrupts")

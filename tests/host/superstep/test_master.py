@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -73,7 +73,7 @@ class Notes(Journal):
     def __init__(self, policy: Countdown, every: int = 1) -> None:
         self.policy, self._every = policy, every
 
-    def record(self, *parts: int, taken: int | None = None) -> None:
+    def record(self, *parts: int, taken: Sequence[int] = ()) -> None:
         self.policy.note("journal records", *parts)
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ import io
 import pickle
 import struct
 import sys
-import time
 from datetime import datetime, timedelta, tzinfo
 from datetime import time as clock_time
 from typing import Any
@@ -189,10 +188,8 @@ def test_too_large_values_are_refused_early() -> None:
     tuples: Any = ("x" * 50,) * 10
     for _ in range(40):
         tuples = (tuples, tuples)
-    start = time.perf_counter()
     for one in [*bombs, np.broadcast_to(np.zeros(1), (2**40,))]:
         with pytest.raises(CodecError, match="exceeds the limit of 2,000,000 bytes"):
             encode(one, limit=2_000_000)
     with pytest.raises(CodecError, match="exceeds the limit of 500 bytes"):
         encode([tuples], limit=500)
-    assert time.perf_counter() - start < 10

@@ -30,7 +30,8 @@ def test_each_event_is_logged_on_one_line(kind: str, caplog: pytest.LogCaptureFi
     (record,) = caplog.records
     expected = f"superstep 3, vertex 'a\\nb', attempt 2: {kind} seconds 0.123, text first\\nsecond"
     assert record.getMessage() == expected
-    levels = {"failure": "ERROR", "death": "ERROR", "retry": "WARNING", "hold": "WARNING", "attempt": "DEBUG"}
+    levels = {"attempt": "DEBUG", "emit": "DEBUG", "failure": "ERROR", "death": "ERROR"}
+    levels |= dict.fromkeys(("retry", "undeliverable", "hold"), "WARNING")
     assert record.levelname == levels.get(kind, "INFO")
 
 

@@ -13,8 +13,8 @@ import pytest
 from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.options import make_options
 from gpu_pregel.host.agents.records import Batch, VertexData
-from gpu_pregel.host.agents.workers import pipes
 from gpu_pregel.host.agents.workers.attempt_loop import AttemptLoop
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.executor import Executor
 from gpu_pregel.host.agents.workers.outcome_sender import OutcomeSender
 
@@ -43,7 +43,7 @@ def test_a_batch_that_arrives_when_the_last_attempt_ends_is_computed(attempts: i
     vertex = encode("a")
     executor = Executor(make_options("run", compute, {}).for_partitions("one"))
     executor.load({vertex: VertexData(encode(None), ())})
-    marks = pipes.AttemptMarks(4)
+    marks = AttemptMarks(4)
     loop = AttemptLoop(executor, marks, OutcomeSender(lambda kind, content: None, marks), on_end, None)
     loop.run(batch(1), reader, more)
     while select.select([reader], [], [], 0)[0]:  # as a worker does between two calls

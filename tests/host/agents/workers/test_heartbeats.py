@@ -12,13 +12,15 @@ import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from tests.agents import ONCE
 
-OPTIONS: dict[str, Any] = {"retry": ONCE, "on_failure": "continue", "timeout": 0.6}
+OPTIONS: dict[str, Any] = {"retry": ONCE, "on_failure": "continue", "timeout": 1.5}
+BEATS, PAUSE = 20, 0.1
+"""Together longer than the timeout, and each pause so short that a busy machine does not exceed the timeout."""
 
 
 def test_an_ordinary_function_that_reports_progress_outlives_its_timeout() -> None:
     def compute(ctx: Any) -> None:
-        for _ in range(4):
-            time.sleep(0.3)
+        for _ in range(BEATS):
+            time.sleep(PAUSE)
             if ctx.vertex_id != "silent":
                 ctx.heartbeat()
         ctx.value = "done"
@@ -33,13 +35,13 @@ def test_an_ordinary_function_that_reports_progress_outlives_its_timeout() -> No
 def test_an_async_function_that_reports_progress_outlives_its_timeout(workers: int) -> None:
     async def compute(ctx: Any) -> None:
         if ctx.vertex_id == "blocks":
-            time.sleep(0.5)
-            ctx.heartbeat()
-            time.sleep(0.5)
+            for _ in range(BEATS):
+                time.sleep(PAUSE)
+                ctx.heartbeat()
             await asyncio.sleep(0)
         else:
-            for _ in range(6):
-                await asyncio.sleep(0.3)
+            for _ in range(BEATS):
+                await asyncio.sleep(PAUSE)
                 if ctx.vertex_id == "alive":
                     ctx.heartbeat()
                 if ctx.vertex_id == "thread":

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 from gpu_pregel.host.agents.workers.recalls import Recalls, message
 
 
@@ -21,7 +22,7 @@ class Recaller:
 
     def __init__(self) -> None:
         self.reader, self.writer = os.pipe()
-        self.marks = pipes.AttemptMarks(1)
+        self.marks = AttemptMarks(1)
         self.answers: SimpleQueue[list[int]] = SimpleQueue()
         self.recalls = Recalls(self.reader, self.answer, self.marks)
 
@@ -34,7 +35,7 @@ class Recaller:
 
     def ask(self, step: int, count: int) -> list[int]:
         self.recall(step, count)
-        return self.answers.get(timeout=20)
+        return self.answers.get(timeout=200)
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def test_each_task_is_computed_or_returned(recaller: Recaller) -> None:
             recalls.end()
             for _ in times:
                 recaller.recall(step, 1)
-            returned = [one for _ in range(3) for one in recaller.answers.get(timeout=20)]
+            returned = [one for _ in range(3) for one in recaller.answers.get(timeout=200)]
             assert sorted(computed + returned) == list(range(serial + 1, serial + 1 + count))
             totals[0] += len(computed)
             totals[1] += len(returned)

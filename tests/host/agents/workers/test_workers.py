@@ -6,6 +6,7 @@ import gc
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,33 +58,24 @@ def test_equal_results_of_async_functions() -> None:
         assert final_bytes(agents.run(**program(), workers=workers, max_concurrency=concurrency)) == expected
 
 
-def test_async_vertices_of_a_worker_run_concurrently() -> None:
-    async def compute(ctx: Any) -> None:
-        import asyncio
+def test_retries_start_while_other_attempts_run(tmp_path: Path) -> None:
+    tried_again = tmp_path / "tried again"
 
-        await asyncio.sleep(0.3)
-        ctx.vote_to_halt()
-
-    with agents.start([Vertex(k) for k in range(50)], compute, workers=1) as run:
-        begin = time.perf_counter()
-        run.step()
-        assert time.perf_counter() - begin < 1.5
-
-
-def test_retries_start_while_other_attempts_run() -> None:
     async def compute(ctx: Any) -> None:
         import asyncio
 
         if ctx.vertex_id == "slow":
-            await asyncio.sleep(1.0)
+            async with asyncio.timeout(200):
+                while not tried_again.exists():
+                    await asyncio.sleep(0.01)
         elif ctx.attempt == 1:
             raise OSError("try again")
-        ctx.value = time.monotonic()
+        else:
+            tried_again.touch()
         ctx.vote_to_halt()
 
-    policy = RetryPolicy(wait=0.01)
-    result = agents.run([Vertex("slow"), Vertex("quick")], compute, workers=1, retry=policy)
-    assert result.values["quick"] < result.values["slow"] - 0.5
+    policy = RetryPolicy(attempts=2, wait=0.01)
+    assert agents.run([Vertex("slow"), Vertex("quick")], compute, workers=1, retry=policy).status == "completed"
 
 
 def test_large_messages_pass_in_both_directions() -> None:

@@ -90,13 +90,13 @@ def test_much_output_does_not_block() -> None:
 def test_output_without_newlines_takes_time_in_proportion_to_its_length() -> None:
     """Copying the line for each piece would take more than ten seconds."""
     splitter, piece = LineSplitter(), b"x" * 65_536
-    begin = time.process_time()
+    begin = time.thread_time()
     for _ in range(1000):
         assert splitter.add(piece) == []
     assert [len(line) for line in splitter.add(b"\nnext\nlast")] == [65_536_000, 4]
     assert splitter.end() == [b"last"]
     assert splitter.end() == []
-    assert time.process_time() - begin < 2
+    assert time.thread_time() - begin < 2
 
 
 def test_pieces_of_a_line_in_a_worker_are_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,14 +109,14 @@ def test_pieces_of_a_line_in_a_worker_are_joined_once(monkeypatch: pytest.Monkey
 
     output = AttemptOutput(1, lambda: None)
     monkeypatch.setattr(os, "write", write)
-    begin = time.process_time()
+    begin = time.thread_time()
     for _ in range(1000):
         output.write("x" * 65_536)
     assert written == b""
     output.write("end\nnext")
     output.end_all()
     assert written == b"x" * 65_536_000 + b"end\nnext\n"
-    assert time.process_time() - begin < 4
+    assert time.thread_time() - begin < 4
 
 
 SCRIPT = """
@@ -146,7 +146,7 @@ def test_workers_start_from(how: str, tmp_path: Path) -> None:
         input=text if how == "stdin" else "",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=True,
         cwd=Path(__file__).parents[4],
         env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[4])},

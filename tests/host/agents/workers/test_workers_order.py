@@ -11,6 +11,7 @@ from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentError
 from gpu_pregel.host.agents.records import NO_CHANGE, Batch, VertexData
 from gpu_pregel.host.agents.workers import pipes
+from gpu_pregel.host.agents.workers.channel import Channel
 from gpu_pregel.host.agents.workers.executor import Executor
 from tests.agents import ONCE, ONE_WORKER, WORKERS, values
 from tests.host.agents.workers.worker_programs import counting, partition_options
@@ -113,16 +114,16 @@ def test_a_worker_that_has_lost_a_commit_is_replaced(lost: int, kind: str, monke
 
     compute = count if kind == "ordinary" else count_on_loop
     commits = 0
-    send = pipes.Channel.send
+    send = Channel.send
 
-    def lossy(self: pipes.Channel, kind: int, content: bytes) -> None:
+    def lossy(self: Channel, kind: int, content: bytes) -> None:
         nonlocal commits
         commits += kind == pipes.COMMIT
         if kind != pipes.COMMIT or commits != lost:
             send(self, kind, content)
 
     expected = agents.run([Vertex(k, 0) for k in range(6)], count)
-    monkeypatch.setattr(pipes.Channel, "send", lossy)
+    monkeypatch.setattr(Channel, "send", lossy)
     events: list[Event] = []
     result = agents.run([Vertex(k, 0) for k in range(6)], compute, workers=1, observer=events.append)
     values(result, dict(expected.values))

@@ -13,6 +13,7 @@ from gpu_pregel.host.agents.codec import encode
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Outcome, Record, VertexData
 from gpu_pregel.host.agents.workers import garbage_collection, pipes
+from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
 
 A, B, C, D = (encode(name) for name in "abcd")
 
@@ -115,8 +116,8 @@ def test_outcomes_round_trip() -> None:
 
 
 def test_marks_outlive_their_writer() -> None:
-    marks = pipes.AttemptMarks(3)
-    theirs = pipes.AttemptMarks(3, os.dup(marks.fd))
+    marks = AttemptMarks(3)
+    theirs = AttemptMarks(3, os.dup(marks.fd))
     theirs.serials[1], theirs.begun[1] = 7, 0.5
     theirs.serials[2] = 9
     theirs.close()

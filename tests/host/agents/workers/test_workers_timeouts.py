@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from typing import Any
 
 import pytest
@@ -12,11 +11,14 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import AgentsFailedError
+from gpu_pregel.host.agents.workers import pool
 from tests.host.agents.workers.worker_programs import (
     counting,
     running,
 )
 
+LONG = 1.5
+"""Seconds; longer than a busy machine interrupts a worker while it computes another vertex."""
 ONE_TRY = RetryPolicy(attempts=1)
 QUICK = RetryPolicy(attempts=3, wait=0.01)
 
@@ -28,28 +30,28 @@ def test_a_timeout_kills_an_ordinary_function_and_charges_only_its_vertex() -> N
         import time
 
         if ctx.vertex_id == 3 and ctx.superstep == 0:
-            time.sleep(60)
+            time.sleep(3600)
         ctx.value = ctx.attempt
         ctx.vote_to_halt()
 
     events: list[Event] = []
-    begin = time.monotonic()
     result = agents.run(
         [Vertex(k) for k in range(8)],
         compute,
         workers=2,
-        timeout=0.2,
+        timeout=LONG,
         on_failure="continue",
         retry=RetryPolicy(attempts=2, wait=0),
         observer=events.append,
     )
-    assert time.monotonic() - begin < 5
     assert {key: (one.kind, one.type) for key, one in result.failed.items()} == {3: ("timeout", "TimeoutError")}
     assert result.values == {k: 1 if k != 3 else None for k in range(8)}
     assert [event.attempt for event in events if event.kind == "failure"] == [2]
 
 
-def test_a_timeout_cancels_an_async_function_in_its_worker() -> None:
+def test_a_timeout_cancels_an_async_function_in_its_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_GRACE", 600.0)
+
     async def compute(ctx: Any) -> None:
         import asyncio
 
@@ -58,7 +60,7 @@ def test_a_timeout_cancels_an_async_function_in_its_worker() -> None:
         ctx.vote_to_halt()
 
     with agents.start(
-        [Vertex(k) for k in range(8)], compute, workers=1, timeout=0.2, on_failure="continue", retry=ONE_TRY
+        [Vertex(k) for k in range(8)], compute, workers=1, timeout=LONG, on_failure="continue", retry=ONE_TRY
     ) as run:
         before = running(run)
         run.step()
@@ -84,7 +86,7 @@ def test_a_timeout_kills_an_async_function_that_cannot_be_cancelled(how: str) ->
         ctx.vote_to_halt()
 
     result = agents.run(
-        [Vertex(k) for k in range(8)], compute, workers=1, timeout=0.2, on_failure="continue", retry=ONE_TRY
+        [Vertex(k) for k in range(8)], compute, workers=1, timeout=LONG, on_failure="continue", retry=ONE_TRY
     )
     assert {key: one.kind for key, one in result.failed.items()} == {3: "timeout"}
     assert result.values == {k: "done" if k != 3 else None for k in range(8)}
@@ -110,12 +112,12 @@ def stop_itself(ctx: Any) -> None:
 
 
 def test_a_timeout_kills_a_stopped_worker() -> None:
-    result = agents.run([Vertex(k) for k in range(4)], stop_itself, workers=2, timeout=0.3, retry=QUICK)
+    result = agents.run([Vertex(k) for k in range(4)], stop_itself, workers=2, timeout=LONG, retry=QUICK)
     assert result.values == {0: 1, 1: 2, 2: 1, 3: 1}
 
 
 def test_a_timeout_kills_a_worker_that_was_stopped_while_idle() -> None:
-    with agents.start([Vertex(k) for k in range(4)], counting(1), workers=2, timeout=0.2) as run:
+    with agents.start([Vertex(k) for k in range(4)], counting(1), workers=2, timeout=LONG) as run:
         run.step()
         os.kill(running(run)[0], signal.SIGSTOP)
         while run.step():
