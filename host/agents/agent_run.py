@@ -105,7 +105,7 @@ class AgentRun:
     def step(self) -> bool:
         """Run a superstep, or the rest of a held one; return whether another may follow."""
         with self._stepping:
-            if self._requests is not None:
+            if self._requests is not None and self._requests_are_due():
                 self._take_requests()
             state = self._policy.state
             if state.timers and (seconds := self._wake_due()) is not None:
@@ -123,14 +123,14 @@ class AgentRun:
                 self._master.close()
             return may_continue
 
+    def _requests_are_due(self) -> bool:
+        """Whether it is time to look for what other programs ask: now and then, and always if the run is held."""
+        return self._requests is not None and (self._master.status != "running" or self._requests.is_due())
+
     def _take_requests(self) -> bool:
-        """Take up what other programs ask of the run, if it is time to look; return whether a superstep may follow."""
+        """Take up what other programs ask of the run; return whether a superstep may follow."""
         reader, policy, status = self._requests, self._policy, self.status
-        if (
-            reader is None
-            or status in ENDED - {"completed", "partial", "waiting"}
-            or (status == "running" and not reader.is_due())
-        ):
+        if reader is None or status in ENDED - {"completed", "partial", "waiting"}:
             return False
         requests = reader.read()
         if requests.is_cancelled and not self._master.is_over:  # it may have ended before the request was stored
