@@ -67,7 +67,7 @@ def add_parser(commands: Any) -> None:
         metavar="TIME",
         help="time since the last change: 90s, 15m, 12h, 30d",
     )
-    expire.add_argument("--status", action="append", help="delete only runs with this status; may be repeated")
+    expire.add_argument("--status", action="append", help="their status (default: all of ended runs); may be repeated")
     expire.add_argument("--dry-run", action="store_true", help="only list the runs that would be deleted")
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 

@@ -133,7 +133,7 @@ class AgentRun:
         if reader is None or status in ENDED - {"completed", "partial", "waiting"}:
             return False
         requests = reader.read()
-        if requests.is_cancelled:
+        if requests.is_cancelled and not self._master.is_over:  # it may have ended before the request was stored
             self._master.end("cancelled")
         if requests.numbers:
             self._deliver(requests)

@@ -245,6 +245,24 @@ def test_the_owner_ends_a_cancelled_run_after_its_superstep(opened: Open) -> Non
         gp.agents.cancel(opened(), "run")
 
 
+def test_a_request_to_cancel_that_came_too_late_has_no_effect(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends between the check of :func:`cancel` and its request."""
+    read, late = requests.RequestReader.read, iter([True])
+
+    def read_just_before(reader: Any) -> Any:
+        found = read(reader)
+        if opened().run("run").status == "completed" and next(late, False):
+            assert gp.agents.cancel(opened(), "run") is True
+        return found
+
+    monkeypatch.setattr(requests.RequestReader, "read", read_just_before)
+    assert gp.agents.run([Vertex("a", 1)], adding, store=opened(), run_id="run").status == "completed"
+    assert len(opened().requests.list("run")) == 1
+    gp.agents.send(opened(), "run", "a", 5)
+    result = gp.agents.resume(opened(), "run", adding)
+    assert (result.status, result.values, opened().requests.list("run")) == ("completed", {"a": 6}, [])
+
+
 def test_a_message_beside_a_cancellation_is_kept(opened: Open) -> None:
     with gp.agents.start([Vertex("a", 1)], adding, store=opened(), run_id="run") as agents:
         gp.agents.cancel(opened(), "run")
