@@ -79,14 +79,15 @@ class FrequentSwitches:
         with self._lock:
             if self._depth == 0:
                 self._before = sys.getswitchinterval()
-                sys.setswitchinterval(min(self._before, _SWITCH_INTERVAL))
+                if self._before > _SWITCH_INTERVAL:
+                    sys.setswitchinterval(_SWITCH_INTERVAL)
             self._depth += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._depth -= 1
-            if self._depth == 0:
-                sys.setswitchinterval(self._before)
+            if self._depth == 0 and self._before > _SWITCH_INTERVAL:
+                sys.setswitchinterval(self._before + 5e-7)  # it is truncated to microseconds
 
 
 frequent_switches = FrequentSwitches()

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
+from gpu_pregel.host.agents.workers.emission_buffer import EmissionBuffer
 from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 
 GRACE = 1.0
@@ -51,7 +52,7 @@ class AsyncAttempts:
 
     async def wait(self, until: float | None) -> None:
         """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
-        if not self.outcomes and not self.emissions:
+        if not self.outcomes and not self.emissions.pending:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)

@@ -150,9 +150,9 @@ class Worker:
                     cls, migrate = pickle.loads(data)
                     register(cls, name, migrate=migrate)
             self._options: PartitionOptions = pickle.loads(hello["options"])
-            self._executor = Executor(self._options, interruptible=False)
+            self._executor = Executor(self._options)
             if self._options.is_observed:
-                self._executor.emitter = Emitter(self._emit)
+                self._executor.emit_by(Emitter(self._emit))
         except BaseException:
             self._refuse("its compute functions cannot be unpickled")
 

@@ -139,7 +139,7 @@ def test_workers_start_from(how: str, tmp_path: Path) -> None:
         input=text if how == "stdin" else "",
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=200,
         check=True,
         cwd=Path(__file__).parents[4],
         env={**__import__("os").environ, "PYTHONPATH": str(Path(__file__).parents[4])},
