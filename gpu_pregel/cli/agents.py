@@ -136,7 +136,8 @@ def run(options: argparse.Namespace) -> int:
                 stop=log.closed,
             )
     log.end(left)
-    return _FAILED if options.once and (left.keys() & {"failed", "error"}) else 0
+    has_failed = options.once and left.keys() & {"failed", "error"}
+    return _FAILED if has_failed or log.closed.is_set() else 0
 
 
 class EventLog:

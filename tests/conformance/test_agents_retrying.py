@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import gpu_pregel as gp
-from gpu_pregel.agents import RetryPolicy, Vertex
+from gpu_pregel.agents import Event, RetryPolicy, Vertex
 from gpu_pregel.errors import (
     ArgumentError,
     ArgumentTypeError,
     AttemptError,
+    CheckpointError,
     ClaimedError,
     RunExistsError,
     UnknownRunError,
@@ -61,18 +62,28 @@ def test_a_resumed_run_waits_for_the_next_attempt_as_well(opened: Open) -> None:
     async def compute(ctx: Any) -> None:
         times.append(time.time())
         if ctx.attempt == 1:
-            raise AttemptError("busy", retry_after=0.8)
+            raise AttemptError("busy", retry_after=2)
         ctx.value = ctx.attempt
         ctx.vote_to_halt()
 
     async def cut_short() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(gp.agents.arun([Vertex("a")], compute, store=opened(), run_id="run"), 0.3)
+        loop, failed = asyncio.get_running_loop(), asyncio.Event()
+
+        def observe(event: Event) -> None:
+            if event.kind == "retry":
+                loop.call_soon_threadsafe(failed.set)
+
+        run = gp.agents.arun([Vertex("a")], compute, store=opened(), run_id="run", observer=observe)
+        task = asyncio.create_task(run)
+        await failed.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     asyncio.run(cut_short())
     assert len(times) == 1
     assert gp.agents.resume(opened(), "run", compute).values == {"a": 2}
-    assert 0.8 <= times[1] - times[0] < 10
+    assert times[1] - times[0] >= 2
 
 
 @pytest.mark.parametrize(
@@ -157,6 +168,15 @@ def test_an_error_of_the_users_functions_is_no_sign_of_another_program(store: St
 
     with pytest.raises(RunExistsError, match="of another store"):
         gp.agents.start_or_resume([Vertex("a", 0)], **COUNTING, store=store, run_id="run", observer=observer)
+
+
+def test_options_may_be_overridden_whether_or_not_the_run_exists(store: Store) -> None:
+    options: dict[str, Any] = {**COUNTING, "store": store, "run_id": "run", "override": "on_failure"}
+    for on_failure in ("continue", "raise"):
+        result = gp.agents.start_or_resume([Vertex("a", 0)], **options, on_failure=on_failure)
+        assert (result.status, result.values) == ("completed", {"a": 10})
+    with pytest.raises(CheckpointError, match="was started with on_failure='raise'"):
+        gp.agents.resume(store, "run", **COUNTING, on_failure="continue")
 
 
 def test_start_or_resume_needs_a_store_and_an_id(store: Store) -> None:

@@ -182,7 +182,8 @@ class OwnEventLoop:
 
     def _close(self) -> None:
         _cancel_all(self._loop, GRACE)
-        self._runner.close()
+        with suppress(SystemExit):  # of a generator that has just been closed
+            self._runner.close()
 
 
 def _runs_a_loop() -> bool:
@@ -191,15 +192,17 @@ def _runs_a_loop() -> bool:
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float) -> None:
-    """Cancel all tasks, and abandon those that do not end within ``grace`` seconds."""
+    """Cancel all tasks, then close asynchronous generators, and abandon what does not end within ``grace`` seconds."""
 
     async def cancel() -> Iterable[asyncio.Task[Any]]:
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
             task.cancel()
         if rest:
-            _, rest = await asyncio.wait(rest, timeout=grace)
-        return rest
+            await asyncio.wait(rest, timeout=grace)
+        closing = loop.create_task(loop.shutdown_asyncgens())
+        await asyncio.wait((closing,), timeout=grace)
+        return asyncio.all_tasks() - {asyncio.current_task()}
 
     for task in run_until_complete(loop, loop.create_task(cancel()), SystemExit):
         asyncio._unregister_task(task)

@@ -23,8 +23,8 @@ from gpu_pregel.host.agents.records import (
     Failure,
     Id,
     Outcome,
-    Record,
     VertexData,
+    new_record,
     new_vertex,
 )
 
@@ -258,7 +258,7 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
     else:
         answered = [tasks[serial - served - 1] for serial in serials]
     mutations = [decode(one) if one else () for one in requests] if requests else repeat(())
-    records = map(_new_record, zip(values, halted, outboxes, aggregates, mutations, strict=False))
+    records = map(new_record, zip(values, halted, outboxes, aggregates, mutations, strict=False))
     outcomes = [
         _new_outcome((vertex, attempt, "completed", record))
         for (vertex, attempt, _, _), record in zip(answered, records, strict=True)
@@ -269,5 +269,4 @@ def unpack_outcomes(data: bytes | bytearray, tasks: list[tuple[Any, ...]], serve
     return outcomes
 
 
-_new_record = partial(tuple.__new__, Record)
 _new_outcome = partial(tuple.__new__, Outcome)
