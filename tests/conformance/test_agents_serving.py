@@ -91,6 +91,23 @@ def asking(store: Store, run_id: str) -> None:
     begin(store, run_id, "asks")
 
 
+def asking_and_crashed(store: Store, run_id: str) -> None:
+    """Its owner may have had more to compute than what waits for an answer."""
+    asking(store, run_id)
+    crash(store, run_id)
+
+
+def waiting_and_crashed(store: Store, run_id: str) -> None:
+    waiting(store, run_id)
+    crash(store, run_id)
+
+
+def crash(store: Store, run_id: str) -> None:
+    """Let an owner of a run end without releasing its claim, which expires."""
+    store.claim(run_id, owner="somebody", lease_seconds=1e-6)
+    time.sleep(1e-3)
+
+
 def answered(store: Store, run_id: str) -> None:
     asking(store, run_id)
     gp.agents.answer(store, run_id, "a", 42)
@@ -158,6 +175,8 @@ def claimed(store: Store, run_id: str) -> None:
         (waiting, None, "slept"),
         (waiting_with_message, "waiting", [5]),
         (asking, None, "asks"),
+        (asking_and_crashed, "interrupted", "asks"),
+        (waiting_and_crashed, "waiting", "slept"),
         (answered, "completed", 42),
         (failed, None, "fails"),
         (retried, "failed", "fails"),
