@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire the runs in a store."""
+"""``gpu-pregel runs``: list, show, fork, retry, cancel, prune, delete and expire the runs in a store."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "runs",
-        help="list, show, fork, cancel, prune, delete and expire runs in a store",
-        description="List, show, fork, cancel, prune, delete and expire the runs in a store.",
+        help="list, show, fork, retry, cancel, prune, delete and expire runs in a store",
+        description="List, show, fork, retry, cancel, prune, delete and expire the runs in a store.",
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
-    actions = parser.add_subparsers(metavar="{list,show,fork,cancel,prune,delete,expire}")
+    actions = parser.add_subparsers(metavar="{list,show,fork,retry,cancel,prune,delete,expire}")
     _add(actions, "list --json", _list, "list the runs")
     text = "show the history of a run, and its vertices with --values"
     show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
@@ -39,6 +39,8 @@ def add_parser(commands: Any) -> None:
         "--at", type=int, metavar="SUPERSTEP", help="superstep to fork from (default: the last committed one)"
     )
     fork.add_argument("--id", dest="new_id", help="id of the new run (default: a new unique id)")
+    text = "give the failed vertices of a held run new attempts, which resuming or serving it computes"
+    _add(actions, "retry tuesday", _retry, text, "run_id", writes=True)
     text = "end a run, after the current superstep if a program is computing one"
     _add(actions, "cancel tuesday", _cancel, text, "run_id", writes=True)
     text = "remove old supersteps of a run"
@@ -174,6 +176,16 @@ def _fork(store: Store, options: argparse.Namespace) -> None:
         new_id = new_run_id() if options.new_id is None else options.new_id
         store.fork(row.id, superstep, new_id, saved.base(), blobs={name: saved.blob(name) for name in saved.blobs})
     _common.print_json({"run": new_id}) if options.json else print(new_id)
+
+
+def _retry(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel import agents
+
+    vertices = [repr(vertex) for vertex in agents.retry(store, options.run_id)]
+    if options.json:
+        _common.print_json({"run": options.run_id, "vertices": vertices})
+    else:
+        print(f"run {options.run_id!r} retries {', '.join(map(_common.printable, vertices))}")
 
 
 def _cancel(store: Store, options: argparse.Namespace) -> None:
