@@ -100,13 +100,26 @@ def test_a_held_run_is_read_once_until_it_changes(store: Store, monkeypatch: pyt
     assert (searches, reads) == (4, ["asks"])
 
 
-def test_a_run_that_is_cancelled_before_it_is_claimed_stays_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("when", ["before", "while"])
+def test_a_run_that_is_cancelled_before_it_is_claimed_stays_so(
+    store: Store, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stopped(store, "run")
-    listed, listing = store.unfinished("agents"), store.unfinished
-    gp.agents.cancel(store, "run")
+    listed, listing, claim = store.unfinished("agents"), store.unfinished, store.claim
+    if when == "before":
+        gp.agents.cancel(store, "run")
+
+    def claim_late(run_id: str, **options: Any) -> Any:
+        monkeypatch.setattr(store, "claim", claim)
+        gp.agents.cancel(store, "run")
+        return claim(run_id, **options)
+
     monkeypatch.setattr(store, "unfinished", lambda kind: [listed.pop()] if listed else listing(kind))
+    monkeypatch.setattr(store, "claim", claim_late)
     assert gp.agents.serve(store, working, once=True) == {}
-    assert (store.run("run").status, store.run("run").head, listed) == ("cancelled", -1, [])
+    row = store.run("run")
+    assert (row.status, row.head, row.lease, listed) == ("cancelled", -1, 0, [])
+    assert row.epoch == {"before": 2, "while": 3}[when]
 
 
 def test_only_runs_that_match(store: Store) -> None:
