@@ -1,4 +1,4 @@
-"""Requests to runs by their ids, from any program: answer, send, cancel."""
+"""Requests to runs by their ids, from any program: answer, send, retry, cancel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 import gpu_pregel as gp
 from gpu_pregel.agents import Event, Vertex
-from gpu_pregel.errors import ArgumentError, FencedError, StoreError
+from gpu_pregel.errors import AgentsFailedError, ArgumentError, ArgumentTypeError, ClaimedError, FencedError, StoreError
 from gpu_pregel.host.agents import requests
 from gpu_pregel.host.stores.store import Store
+from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING
 from tests.stores import Open, execute
 
@@ -213,6 +214,46 @@ def test_an_answer_during_the_superstep_spares_the_hold(opened: Open) -> None:
 
     result = gp.agents.run([Vertex("a"), Vertex("b")], compute, store=opened(), run_id="run")
     assert (result.status, result.values, result.superstep) == ("completed", {"a": 42, "b": None}, 1)
+
+
+# Retry
+
+
+def test_failed_vertices_are_retried_by_id(opened: Open) -> None:
+    fails, attempts = True, []
+
+    def compute(ctx: Any) -> None:
+        attempts.append((ctx.vertex_id, ctx.attempt))
+        if fails and ctx.vertex_id != "c":
+            raise OSError("no such place")
+        ctx.value = ctx.messages
+        ctx.vote_to_halt()
+
+    vertices = [Vertex(name) for name in "abc"]
+    with pytest.raises(AgentsFailedError):
+        gp.agents.run(vertices, compute, store=opened(), run_id="run", retry=ONCE)
+    for chosen, problem in [
+        (["a", "c"], r"vertex 'c' has not failed in a held superstep; failed vertices: \['a', 'b'\]"),
+        ("ab", "retry takes a list of ids, not 'ab'"),
+        ([], "run 'run' has no failed vertices in a held superstep: there is nothing to retry"),
+    ]:
+        with pytest.raises((ArgumentError, ArgumentTypeError), match=problem):
+            gp.agents.retry(opened(), "run", chosen)
+    assert gp.agents.retry(opened(), "run", ["b"]) == ["b"]
+    with pytest.raises(AgentsFailedError, match="vertex 'a'"):
+        gp.agents.resume(opened(), "run", compute)
+    assert gp.agents.retry(opened(), "run") == ["a", "b"]
+    fails = False
+    assert gp.agents.resume(opened(), "run", compute).status == "completed"
+    assert attempts == [(name, 1) for name in "abcbab"]
+    with pytest.raises(ArgumentError, match="nothing to retry"):
+        gp.agents.retry(opened(), "run")
+    assert opened().run("run").lease == 0
+
+
+def test_a_run_that_a_program_has_is_not_retried_by_id(opened: Open) -> None:
+    with gp.agents.start([Vertex("a")], asking, store=opened(), run_id="run"), pytest.raises(ClaimedError):
+        gp.agents.retry(opened(), "run")
 
 
 # Cancel
