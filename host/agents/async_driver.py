@@ -55,7 +55,8 @@ class AsyncDriver:
 
     async def _step(self, agents: AgentRun) -> bool:
         """Run a superstep; return whether another may follow."""
-        await self._take_requests(agents)
+        if agents._requests_are_due():
+            await self._take_requests(agents)
         if agents._policy.state.timers:
             seconds = await self._call(agents._wake_due, on_loop=self._on_loop(agents))
             if seconds is not None:

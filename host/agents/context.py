@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
-from gpu_pregel.host.agents.attempt_end import CLOSED, AttemptInterrupt
+from gpu_pregel.host.agents.attempt_end import CLOSED, AttemptInterrupt, emission_refused
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
-from gpu_pregel.host.agents.emissions import AttemptEmissions, Emitter, attempt_over_error
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
 from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges, new_record
@@ -48,7 +47,6 @@ class Context:
         "_batch",
         "_beat",
         "_decoded",
-        "_emissions",
         "_halted",
         "_interrupts",
         "_kept",
@@ -67,13 +65,7 @@ class Context:
     )
 
     def __init__(
-        self,
-        vertex: VertexData,
-        task: Task,
-        batch: Batch,
-        options: PartitionOptions,
-        kept_values: KeptValues,
-        emitter: Emitter | None = None,
+        self, vertex: VertexData, task: Task, batch: Batch, options: PartitionOptions, kept_values: KeptValues
     ) -> None:
         self._vertex, self._task, self._batch, self._options = vertex, task, batch, options
         self._kept_values: KeptValues | None = kept_values
@@ -83,7 +75,6 @@ class Context:
         self._vertex_id: Any = None
         self._asked: bytes | None = None
         self._beat: Callable[[], object] | None = None
-        self._emissions = None if emitter is None else AttemptEmissions(emitter, task.id, task.attempt)
         self._messages: list[Any] | None = None
         self._outbox: list[tuple[Id, bytes]] = []
         self._aggregates: list[tuple[str, bytes]] = []
@@ -283,11 +274,9 @@ class Context:
         a {'sequence': 0, 'payload': 'one'}
         a {'sequence': 1, 'payload': 'two'}
         """
-        data = encode(payload, name="payload")
+        encode(payload, name="payload")  # without observers it is checked all the same
         if self._outbox is CLOSED:
-            raise attempt_over_error()
-        if self._emissions is not None:
-            self._emissions.add(data)
+            raise emission_refused()
 
     def wake_at(self, when: float | datetime) -> None:
         """Compute this vertex in the first superstep after a time, even if it votes to halt and receives no message.
@@ -354,15 +343,11 @@ class Context:
     def close(self) -> None:
         """Refuse further messages, requests and emissions."""
         self._outbox = self._aggregates = self._mutations = CLOSED
-        if self._emissions is not None:
-            self._emissions.end()
 
     def record(self) -> Record:
         """Close the context and return the record of the attempt."""
         outbox, aggregates, mutations = self._outbox, self._aggregates, self._mutations
         self._outbox = self._aggregates = self._mutations = CLOSED
-        if self._emissions is not None:
-            self._emissions.end()
         if self._unreadable is not None:
             raise self._unreadable
         changed = None

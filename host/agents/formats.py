@@ -22,7 +22,7 @@ from gpu_pregel.host.agents.parts import (
     Part,
     Question,
     Retry,
-    Woken,
+    WakeUp,
 )
 from gpu_pregel.host.agents.records import UNREADABLE, Failure, Id, Outcome, Record, VertexData, flat_edges, new_record
 from gpu_pregel.host.agents.state import Inbox, Records, State
@@ -40,7 +40,7 @@ _MAX_SEGMENT = 1 << 28
 _MOST_INSIDE, _LARGEST_INSIDE = 16, 2048
 """A commit contains its last segment, which saves a row, if the segment has at most this many events and the commit
 then takes at most this many bytes."""
-_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, Woken)
+_KINDS: tuple[type[Any], ...] = (FailedAttempts, Question, Retry, LaterMessage, EarlyMessage, ChangedOptions, WakeUp)
 _CODES = {kind: code for code, kind in enumerate(_KINDS)}
 _FIELDS: dict[int, tuple[type, ...]] = dict(
     enumerate(
@@ -164,7 +164,7 @@ class Segment:
     def is_begun(self) -> bool:
         """Whether the superstep has begun: there are events besides those that precede it."""
         return bool(self.records) or any(
-            not isinstance(part, EarlyMessage | ChangedOptions | Woken) for part in self.others
+            not isinstance(part, EarlyMessage | ChangedOptions | WakeUp) for part in self.others
         )
 
     def receive(self, state: State) -> None:
@@ -174,7 +174,7 @@ class Segment:
                 state.inbox.setdefault(part.target, []).append(part.message)
             elif isinstance(part, ChangedOptions):
                 state.options = decode(part.options)
-            elif isinstance(part, Woken):
+            elif isinstance(part, WakeUp):
                 state.wake(part.vertex)
 
     def replay(self, ledger: Ledger) -> None:

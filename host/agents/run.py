@@ -178,7 +178,27 @@ async def finish_on_loop(options: RunOptions, start: Callable[[], AgentRun], *, 
 
 @takes_options(RunOptions)
 def start(vertices: Iterable[Vertex] | bytes, compute: Compute | None = None, **options: Any) -> AgentRun:
-    """Start a run without computing anything yet; the parameters are those of :func:`run`."""
+    """Start a run without computing anything yet; the parameters are those of :func:`run`.
+
+    Returns
+    -------
+    AgentRun
+
+    Raises
+    ------
+    ArgumentError, ArgumentTypeError, CodecError, AgentError
+        As for :func:`run`.
+
+    Examples
+    --------
+    >>> import gpu_pregel as gp
+    >>> def count(ctx):
+    ...     ctx.value += 1
+    >>> with gp.agents.start([gp.agents.Vertex("a", 0)], count) as agents:
+    ...     _ = agents.step(), agents.step()
+    ...     agents.result().values
+    {'a': 2}
+    """
     return _start("start", vertices, compute, options)
 
 

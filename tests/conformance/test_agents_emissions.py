@@ -16,7 +16,7 @@ import pytest
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import AgentResult, Event, Vertex
 from gpu_pregel.errors import AgentsFailedError
-from gpu_pregel.host.agents import emissions
+from gpu_pregel.host.agents.workers import emission_buffer
 from tests.agents import FEW, ONCE, ONE_WORKER, WITHOUT_WAIT
 
 DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
@@ -239,22 +239,22 @@ def test_a_fork_cannot_emit(workers: int) -> None:
 
 def test_a_function_on_the_loop_must_not_wait_for_slow_observers(monkeypatch: pytest.MonkeyPatch) -> None:
     """It fails if too much is pending; from a thread it waits until observers have seen enough."""
-    monkeypatch.setattr(emissions, "_MAX_PENDING", 10_000)
+    monkeypatch.setattr(emission_buffer, "_MAX_PENDING", 10_000)
     pending: list[int] = []
 
     def observe(event: Event) -> None:
         if event.kind == "emit":
             time.sleep(0 if pending else 0.2)
-            pending.append(len(run_of[0]._emissions))
+            pending.append(len(run_of[0].pending))
 
-    run_of: list[emissions.EmissionBuffer] = []
-    make = emissions.EmissionBuffer.__init__
+    run_of: list[emission_buffer.EmissionBuffer] = []
+    make = emission_buffer.EmissionBuffer.__init__
 
-    def keep(buffer: emissions.EmissionBuffer) -> None:
+    def keep(buffer: emission_buffer.EmissionBuffer) -> None:
         make(buffer)
         run_of[:] = [buffer]
 
-    monkeypatch.setattr(emissions.EmissionBuffer, "__init__", keep)
+    monkeypatch.setattr(emission_buffer.EmissionBuffer, "__init__", keep)
 
     async def waits(ctx: Any) -> None:
         for number in range(200):

@@ -95,6 +95,27 @@ def test_a_request_that_is_inserted_after_one_with_a_higher_number_is_not_lost(
         assert agents.result().values == {"a": 111}
 
 
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_a_message_to_a_held_run_arrives_in_the_superstep_after_the_held_one(opened: Open, is_reopened: bool) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.interrupt()
+        ctx.value = [*ctx.value, (ctx.superstep, ctx.messages)]
+        ctx.vote_to_halt()
+
+    agents = gp.agents.start([Vertex("a", [])], compute, store=opened(), run_id="run")
+    agents.step()
+    gp.agents.send(opened(), "run", "a", "while held")
+    if is_reopened:
+        agents.stop()
+        agents = gp.agents.reopen(opened(), "run", compute)
+    with agents:
+        agents.answer("a", None)
+        while agents.step():
+            pass
+        assert agents.result().values == {"a": [(0, []), (1, ["while held"])]}
+
+
 def test_a_message_to_an_unknown_vertex_is_dropped_and_observed(store: Store) -> None:
     seen: list[Event] = []
     gp.agents.run([Vertex("a", 1)], adding, store=store, run_id="run")
@@ -181,7 +202,7 @@ def test_an_answer_during_the_superstep_spares_the_hold(opened: Open) -> None:
         if ctx.vertex_id == "a":
             ctx.value = ctx.interrupt("how much?")
         else:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 200
             while time.monotonic() < deadline:
                 try:
                     gp.agents.answer(opened(), "run", "a", 42)

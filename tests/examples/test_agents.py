@@ -55,7 +55,7 @@ def test_scripts_print_expected_output(name: str) -> None:
         [sys.executable, "-W", "error", path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )

@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from gpu_pregel.host.agents.emissions import Emission, EmissionBuffer
+from gpu_pregel.host.agents.emissions import Emission
 from gpu_pregel.host.agents.records import Batch, Outcome, Task
 from gpu_pregel.host.agents.workers.attempt_task import AttemptTask, guard, run_until_complete
+from gpu_pregel.host.agents.workers.emission_buffer import EmissionBuffer
 from gpu_pregel.host.agents.workers.executor import CANCELLED, Executor
 
 GRACE = 1.0
@@ -51,7 +52,7 @@ class AsyncAttempts:
 
     async def wait(self, until: float | None) -> None:
         """Wait until an attempt has ended or emitted, or until a time on the monotonic clock."""
-        if not self.outcomes and not self.emissions:
+        if not self.outcomes and not self.emissions.pending:
             self._wakeup = self._loop.create_future()
             try:
                 await _wait_for(self._wakeup, until)
@@ -181,7 +182,8 @@ class OwnEventLoop:
 
     def _close(self) -> None:
         _cancel_all(self._loop, GRACE)
-        self._runner.close()
+        with suppress(SystemExit):  # of a generator that has just been closed
+            self._runner.close()
 
 
 def _runs_a_loop() -> bool:
@@ -190,15 +192,17 @@ def _runs_a_loop() -> bool:
 
 
 def _cancel_all(loop: asyncio.AbstractEventLoop, grace: float) -> None:
-    """Cancel all tasks, and abandon those that do not end within ``grace`` seconds."""
+    """Cancel all tasks, then close asynchronous generators, and abandon what does not end within ``grace`` seconds."""
 
     async def cancel() -> Iterable[asyncio.Task[Any]]:
         rest = asyncio.all_tasks() - {asyncio.current_task()}
         for task in rest:
             task.cancel()
         if rest:
-            _, rest = await asyncio.wait(rest, timeout=grace)
-        return rest
+            await asyncio.wait(rest, timeout=grace)
+        closing = loop.create_task(loop.shutdown_asyncgens())
+        await asyncio.wait((closing,), timeout=grace)
+        return asyncio.all_tasks() - {asyncio.current_task()}
 
     for task in run_until_complete(loop, loop.create_task(cancel()), SystemExit):
         asyncio._unregister_task(task)
