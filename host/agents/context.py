@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpu_pregel.errors import CodecError
@@ -11,7 +10,7 @@ from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.codec.differences import LARGE, EncodedValue
 from gpu_pregel.host.agents.kept_values import KeptValue, KeptValues
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges
+from gpu_pregel.host.agents.records import WAKE_AT, Batch, Id, Record, Task, VertexData, flat_edges, new_record
 from gpu_pregel.host.agents.timers import check_time
 from gpu_pregel.host.agents.vertices import IMMUTABLE_TYPES, Edge, copy_weight, edge_pairs
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
     from datetime import datetime
-
-
-_new_record = partial(tuple.__new__, Record)  # three times as fast as Record(...)
 
 
 class Context:
@@ -261,8 +257,8 @@ class Context:
         attempt that is repeated emits again, and ``facts["sequence"]`` starts again from 0.
 
         Any thread of the attempt may call this. It waits while observers are slow, which does not count towards the
-        timeout. On the event loop of :func:`arun` it never waits, and raises an error once 64 MiB are pending; ``await
-        asyncio.to_thread(ctx.emit, payload)`` waits.
+        timeout. An ``async`` function in this process must not wait so: it receives an error once 64 MiB are pending,
+        and ``await asyncio.to_thread(ctx.emit, payload)`` waits.
 
         Examples
         --------
@@ -366,7 +362,7 @@ class Context:
         combiner = self._options.combiner
         if combiner is not None and combiner.is_exact and len(outbox) > 1:
             outbox = combiner.fold_outbox(outbox)
-        return _new_record((changed, self._halted, outbox, aggregates, mutations))
+        return new_record((changed, self._halted, outbox, aggregates, mutations))
 
     def _encode_large_value(self) -> bytes | None:
         """Return the change of a value that may be kept for the next attempt."""

@@ -232,11 +232,11 @@ class Ledger:
     def set_completed(self, records: Iterable[tuple[Id, Record]]) -> None:
         """Restore records, which no worker of this process has."""
         self.has_begun = self.has_foreign = True
-        for vertex, record in records:
-            self.records[vertex] = record
-            self._generations[vertex] = -1
-            if vertex in self._entries:
-                self._entries[vertex].status, self._entries[vertex].failure = "completed", None
+        restored = dict(records)
+        self.records.update(restored)
+        self._generations.update(dict.fromkeys(restored, -1))
+        for vertex in self._entries.keys() & restored.keys():
+            self._entries[vertex].status, self._entries[vertex].failure = "completed", None
 
     def set_failed(self, vertex: Id, attempts: int, failure: Failure, *, again: bool) -> None:
         """Restore the number of failed attempts at a vertex, and whether there will be another."""

@@ -16,7 +16,7 @@ from gpu_pregel.host.agents.ledger import Entry, Ledger
 from gpu_pregel.host.agents.observers.events import EventQueue
 from gpu_pregel.host.agents.options import RunOptions
 from gpu_pregel.host.agents.partition_options import PartitionOptions
-from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, Woken
+from gpu_pregel.host.agents.parts import EarlyMessage, FailedAttempts, LaterMessage, Part, Question, Retry, WakeUp
 from gpu_pregel.host.agents.placement import Placement
 from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import NO_CHANGE, UNREADABLE, Batch, Failure, Id, VertexData
@@ -345,7 +345,7 @@ class AgentPolicy:
             inbox = self.state.inbox
             inbox[part.target] = [*inbox.get(part.target, ()), part.message]  # a base may be encoded from the old list
             return
-        if isinstance(part, Woken):
+        if isinstance(part, WakeUp):
             self.state.wake(part.vertex)
             self._has_timers = bool(self.state.timers)
             return

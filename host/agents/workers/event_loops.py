@@ -38,7 +38,7 @@ class AsyncAttempts:
         self._running: dict[AttemptTask[None], Task] = {}
         self.outcomes: list[Outcome] = []
         """Outcomes that have not been taken."""
-        self.emissions = EmissionBuffer()
+        self.emissions = EmissionBuffer(self._loop)
         self._is_stopped = False
         self._wakeup: asyncio.Future[None] | None = None
 
