@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import selectors
-import socket
 import threading
 from typing import Any
 
@@ -16,7 +14,6 @@ from gpu_pregel.host.agents.ready_queue import ReadyQueue
 from gpu_pregel.host.agents.records import Batch, Change, Failure, Outcome, Record, VertexData
 from gpu_pregel.host.agents.workers import garbage_collection, pipes
 from gpu_pregel.host.agents.workers.attempt_marks import AttemptMarks
-from gpu_pregel.host.agents.workers.channel import Channel
 
 A, B, C, D = (encode(name) for name in "abcd")
 
@@ -116,24 +113,6 @@ def test_outcomes_round_trip() -> None:
     packed = pipes.pack_outcomes(range(8, 12), [completed[0], failed, completed[2], asking])
     assert pipes.unpack_outcomes(packed, tasks, 7) == [completed[0], completed[2], failed, asking]
     assert pipes.unpack_outcomes(pipes.pack_outcomes([9], [failed]), tasks, 7) == [failed]
-
-
-def test_held_frames_are_sent_with_the_next_one() -> None:
-    ours, theirs = socket.socketpair()
-    theirs.setblocking(False)
-    with ours, theirs, selectors.DefaultSelector() as selector:
-        channel, reader = Channel(ours, selector, None), pipes.FrameReader(theirs.fileno())
-        channel.hold(pipes.COMMIT, b"one")
-        channel.hold(pipes.COMMIT, b"two")
-        assert reader.read() == []
-        channel.send(pipes.BATCH, b"three")
-        assert reader.read() == [(pipes.COMMIT, b"one"), (pipes.COMMIT, b"two"), (pipes.BATCH, b"three")]
-        for number in range(100):
-            channel.hold(pipes.COMMIT, bytes([number]))
-        assert [content[0] for _, content in reader.read()] == list(range(65))
-        channel.send_each(pipes.LOAD, iter([b"last"]))
-        assert [content[0] for _, content in reader.read()] == [*range(65, 100), ord("l")]
-        assert not channel.has_unsent
 
 
 def test_marks_outlive_their_writer() -> None:
