@@ -246,6 +246,9 @@ def locked(path: Path) -> Iterator[sqlite3.Connection]:
 def test_waits_for_another_writer(path: Path) -> None:
     defaults = [inspect.signature(kind).parameters["patience"].default for kind in (gp.SQLiteStore, gp.PostgresStore)]
     assert defaults == [30.0, 30.0]
+    for patience in (0.25, 30, 999):
+        with gp.SQLiteStore(path, patience=patience) as store:
+            assert store._database.query("PRAGMA busy_timeout", ()) == [(1000 * patience,)]
     with gp.SQLiteStore(path) as store:
         claim = begin_durable(store)
         with locked(path) as other:
