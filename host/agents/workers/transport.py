@@ -292,6 +292,8 @@ class InProcessTransport:
         return outcomes
 
     def _close_loop(self) -> None:
+        if self._async_attempts is not None:
+            self._async_attempts.stop()
         loop, self._own_loop, self._async_attempts = self._own_loop, None, None
         if loop is not None:
             loop.close()
