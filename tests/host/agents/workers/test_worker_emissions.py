@@ -105,10 +105,11 @@ def test_workers_killed_at_random_leave_whole_emissions_in_order(kind: str, seed
             assert number in (0, seen.get(place, 0))  # 0 again after a death
             assert event.facts["payload"] == payload(*place, number)
             seen[place] = number + 1
-            if kills and draw.random() < 0.05:
+            processes = run._policy._transport._processes  # type: ignore[attr-defined]
+            busy = [one for one in processes if not one.is_finished and one.running()]
+            if kills and busy and draw.random() < 0.05:
                 kills -= 1
-                processes = run._policy._transport._processes  # type: ignore[attr-defined]
-                draw.choice([one for one in processes if not one.is_finished] or processes).end_group()
+                draw.choice(busy).end_group()
         elif event.kind == "attempt" and event.facts["status"] == "completed":
             assert seen[place] == 8
             completed.append(place)
@@ -236,6 +237,34 @@ def test_the_mark_of_an_attempt_does_not_count_the_time_of_its_emissions() -> No
     assert 0 < left_out <= elapsed
 
 
+def execute(compute: Any, emitter: Emitter, on_outcome: Any) -> None:
+    """Compute a vertex once."""
+    executor = Executor(partition_options(compute))
+    executor.emit_by(emitter)
+    executor.load({encode("a"): VertexData(encode(None), ())})
+    executor.execute(Batch(0, 1, "compute", {}, [(encode("a"), 1, (), ())]), on_outcome)
+
+
+@pytest.mark.parametrize("end", ["completed", "failed"])
+def test_an_attempt_ends_after_the_emission_that_has_to_be_sent(end: str) -> None:
+    sending = threading.Event()
+    log: list[Any] = []
+
+    def send(emission: Emission) -> None:
+        sending.set()
+        time.sleep(0.1)
+        log.append(emission.sequence)
+
+    def compute(ctx: Any) -> None:
+        threading.Thread(target=ctx.emit, args=("last",)).start()
+        sending.wait()
+        if end == "failed":
+            raise ValueError
+
+    execute(compute, Emitter(send), lambda outcome: log.append(outcome.status))
+    assert log == [0, end]
+
+
 def test_an_emission_that_waits_when_its_attempt_ends_is_refused() -> None:
     waits, room = threading.Event(), threading.Event()
     sent: list[Emission] = []
@@ -257,11 +286,8 @@ def test_an_emission_that_waits_when_its_attempt_ends_is_refused() -> None:
         waits.wait()
 
     threads: list[threading.Thread] = []
-    executor = Executor(partition_options(compute))
-    executor.emit_by(Emitter(sent.append, wait))
-    executor.load({encode("a"): VertexData(encode(None), ())})
     outcomes: list[Outcome] = []
-    executor.execute(Batch(0, 1, "compute", {}, [(encode("a"), 1, (), ())]), outcomes.append)
+    execute(compute, Emitter(sent.append, wait), outcomes.append)
     room.set()
     threads[0].join()
     assert [outcome.status for outcome in outcomes] == ["completed"]
