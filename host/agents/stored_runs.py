@@ -171,11 +171,32 @@ def start_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, 
     return finish(_start_or_reopen(vertices, make_options("start_or_resume", compute, options)))
 
 
+@takes_options(RunOptions)
+async def astart_or_resume(vertices: Iterable[Vertex], compute: Compute | None = None, **options: Any) -> AgentResult:
+    """Start or resume like :func:`start_or_resume`, without blocking the event loop; see :func:`arun`.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> import gpu_pregel as gp
+    >>> async def count(ctx):
+    ...     ctx.value += 1
+    ...     ctx.vote_to_halt()
+    >>> store, vertices = gp.MemoryStore(), [gp.agents.Vertex("a", 0)]
+    >>> for _ in range(2):
+    ...     asyncio.run(gp.agents.astart_or_resume(vertices, count, store=store, run_id="tuesday")).values
+    {'a': 1}
+    {'a': 1}
+    """
+    checked = make_options("astart_or_resume", compute, options)
+    return await finish_on_loop(checked, lambda: _start_or_reopen(vertices, checked))
+
+
 def _start_or_reopen(vertices: Iterable[Vertex], options: RunOptions) -> AgentRun:
     """Start the run that ``options`` name or, if the store has it, reopen it; one that was cancelled has ended."""
     store, run_id = options.store, options.run_id
     if store is None or run_id is None:
-        raise ArgumentError("start_or_resume finds its run by store= and run_id=: pass both")
+        raise ArgumentError("the run is found by store= and run_id=: pass both")
     try:
         store.run(run_id)
     except UnknownRunError:

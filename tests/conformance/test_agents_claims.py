@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -14,6 +15,8 @@ import pytest
 import gpu_pregel as gp
 from gpu_pregel.agents import Vertex
 from gpu_pregel.errors import ArgumentError, ArgumentTypeError, ClaimedError, FencedError
+from gpu_pregel.host.stores import leases
+from gpu_pregel.host.stores.leases import Lease
 from gpu_pregel.host.stores.store import Store
 from tests.agents import ONCE
 from tests.conformance.agent_programs import COUNTING, counting
@@ -145,6 +148,35 @@ def test_a_run_that_nobody_refers_to_is_released(opened: Open, workers: int) -> 
         pytest.fail(f"{left} threads and files are left of {threads, files}")
     assert gp.agents.resume(opened(), "run", **COUNTING).values == {1: 10}
     assert not any(map(is_alive, pids))
+
+
+@pytest.mark.usefixtures("young_heap")
+def test_a_run_that_nobody_refers_to_is_resumed_at_once(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that releases it does so only after the next owner was refused."""
+    refused, release = threading.Event(), Lease._release
+
+    def release_late(lease: Lease) -> None:
+        assert refused.wait(200)
+        release(lease)
+
+    def claim_noted(*arguments: Any, **options: Any) -> Any:
+        try:
+            return claim(*arguments, **options)
+        except ClaimedError:
+            refused.set()
+            raise
+
+    agents = gp.agents.start([Vertex(1, 0)], **COUNTING, store=opened(), run_id="run")
+    agents.step()
+    monkeypatch.setattr(Lease, "_release", release_late)
+    del agents
+    gc.collect()
+    store = opened()
+    claim = store.claim
+    monkeypatch.setattr(store, "claim", claim_noted)
+    assert gp.agents.resume(store, "run", **COUNTING).values == {1: 10}
+    assert refused.is_set()
+    assert not leases._dropped
 
 
 def resources() -> tuple[int, int]:

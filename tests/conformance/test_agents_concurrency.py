@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import gpu_pregel.agents as agents
 from gpu_pregel.agents import Vertex
+from gpu_pregel.host.agents.workers import event_loops
 from tests.agents import ONCE, ONE_WORKER, PROCESSES, WORKERS, one_per_partition, values
 
 
@@ -38,7 +44,6 @@ def test_ordinary_functions_run_concurrently_in_their_workers(workers: int, tmp_
 
     def compute(ctx: Any) -> None:
         import os
-        import time
 
         os.close(os.open(f"{folder}/{ctx.vertex_id}", os.O_CREAT))
         until = time.monotonic() + 200
@@ -137,3 +142,28 @@ def test_a_thread_that_survives_a_timeout_does_not_block_the_run() -> None:
     finally:
         release.set()
     assert result.failed["a"].kind == "timeout"
+
+
+@pytest.mark.parametrize("end", ["exits", "never ends"])
+def test_a_generator_that_was_left_open_does_not_end_or_block_a_run(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def generate() -> Any:
+        try:
+            yield 1
+        finally:
+            ended.append(end)
+            if end == "exits":
+                raise SystemExit(3)
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(3600)
+
+    async def compute(ctx: Any) -> None:
+        generators.append(generate())
+        ctx.value = await anext(generators[-1])
+        ctx.vote_to_halt()
+
+    generators: list[Any] = []
+    ended: list[str] = []
+    monkeypatch.setattr(event_loops, "GRACE", 0.05)
+    values(agents.run([Vertex("a"), Vertex("b")], compute, retry=ONCE), {"a": 1, "b": 1})
+    assert ended == [end] * 2

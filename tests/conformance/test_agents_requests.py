@@ -96,6 +96,27 @@ def test_a_request_that_is_inserted_after_one_with_a_higher_number_is_not_lost(
         assert agents.result().values == {"a": 111}
 
 
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_a_message_to_a_held_run_arrives_in_the_superstep_after_the_held_one(opened: Open, is_reopened: bool) -> None:
+    def compute(ctx: Any) -> None:
+        if ctx.superstep == 0:
+            ctx.interrupt()
+        ctx.value = [*ctx.value, (ctx.superstep, ctx.messages)]
+        ctx.vote_to_halt()
+
+    agents = gp.agents.start([Vertex("a", [])], compute, store=opened(), run_id="run")
+    agents.step()
+    gp.agents.send(opened(), "run", "a", "while held")
+    if is_reopened:
+        agents.stop()
+        agents = gp.agents.reopen(opened(), "run", compute)
+    with agents:
+        agents.answer("a", None)
+        while agents.step():
+            pass
+        assert agents.result().values == {"a": [(0, []), (1, ["while held"])]}
+
+
 def test_a_message_to_an_unknown_vertex_is_dropped_and_observed(store: Store) -> None:
     seen: list[Event] = []
     gp.agents.run([Vertex("a", 1)], adding, store=store, run_id="run")
@@ -263,6 +284,24 @@ def test_the_owner_ends_a_cancelled_run_after_its_superstep(opened: Open) -> Non
     assert gp.agents.resume(opened(), "run", count).values == {"a": 5}
     with pytest.raises(ArgumentError, match=r"run 'run' has ended \(completed\): there is nothing to cancel"):
         gp.agents.cancel(opened(), "run")
+
+
+def test_a_request_to_cancel_that_came_too_late_has_no_effect(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run ends between the check of :func:`cancel` and its request."""
+    read, late = requests.RequestReader.read, iter([True])
+
+    def read_just_before(reader: Any) -> Any:
+        found = read(reader)
+        if opened().run("run").status == "completed" and next(late, False):
+            assert gp.agents.cancel(opened(), "run") is True
+        return found
+
+    monkeypatch.setattr(requests.RequestReader, "read", read_just_before)
+    assert gp.agents.run([Vertex("a", 1)], adding, store=opened(), run_id="run").status == "completed"
+    assert len(opened().requests.list("run")) == 1
+    gp.agents.send(opened(), "run", "a", 5)
+    result = gp.agents.resume(opened(), "run", adding)
+    assert (result.status, result.values, opened().requests.list("run")) == ("completed", {"a": 6}, [])
 
 
 def test_a_message_beside_a_cancellation_is_kept(opened: Open) -> None:

@@ -108,7 +108,12 @@ def test_the_exception_can_be_pickled() -> None:
 # Start or resume
 
 
-def test_a_run_is_computed_once_however_often_it_is_started(opened: Open) -> None:
+def in_a_loop(vertices: Any, **options: Any) -> Any:
+    return asyncio.run(gp.agents.astart_or_resume(vertices, **options))
+
+
+@pytest.mark.parametrize("begin", [gp.agents.start_or_resume, in_a_loop])
+def test_a_run_is_computed_once_however_often_it_is_started(opened: Open, begin: Any) -> None:
     def vertices() -> Iterator[Vertex]:
         read.append(1)
         yield Vertex("a", 0)
@@ -118,12 +123,12 @@ def test_a_run_is_computed_once_however_often_it_is_started(opened: Open) -> Non
     with gp.agents.start(vertices(), **options, store=opened()) as agents:
         agents.step()
         with pytest.raises(ClaimedError):
-            gp.agents.start_or_resume(vertices(), **options, store=opened())
+            begin(vertices(), **options, store=opened())
     for _ in range(2):
-        result = gp.agents.start_or_resume(vertices(), **options, store=opened())
+        result = begin(vertices(), **options, store=opened())
         assert (result.status, result.values, result.superstep) == ("completed", {"a": 10}, 10)
     assert len(read) == 1
-    assert gp.agents.start_or_resume(vertices(), **{**options, "run_id": "new"}, store=opened()).values == {"a": 10}
+    assert begin(vertices(), **{**options, "run_id": "new"}, store=opened()).values == {"a": 10}
 
 
 def test_a_run_that_another_program_begins_meanwhile_is_resumed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,3 +183,5 @@ def test_start_or_resume_needs_a_store_and_an_id(store: Store) -> None:
     for options in ({"store": store}, {"run_id": "run"}):
         with pytest.raises(ArgumentError, match="store= and run_id=: pass both"):
             gp.agents.start_or_resume([Vertex("a")], **COUNTING, **options)
+        with pytest.raises(ArgumentError, match="store= and run_id=: pass both"):
+            in_a_loop([Vertex("a")], **COUNTING, **options)

@@ -6,7 +6,6 @@ stopped, or inside a long C call, could not kill its own subprocesses.
 """
 
 import os
-import select
 import signal
 import sys
 import time
@@ -176,6 +175,8 @@ def _kill_all(pids: set[int]) -> None:
 
 def main() -> None:
     """Watch until the master ends or closes its end."""
+    import select  # not needed by workers, which import this module
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     master, name = int(sys.argv[1]), sys.argv[2]
     groups: set[int] = set()
