@@ -57,12 +57,12 @@ def claim_run(store: Store, run_id: str, *, lease_seconds: float, durability: st
             run_id, owner=owner(), lease_seconds=lease_seconds, durability=durability, takeover=takeover, gone=gone
         )
 
-    dropped = [lease for lease in list(_dropped) if lease.claim.run_id == run_id]
+    dropped = [lease for lease in list(_dropped) if lease.claim.run_id == run_id]  # now, as they may be released soon
     try:
         return claim(None)
     except ClaimedError as error:
         gone = error.owner if is_gone(error.owner) else None
-        if gone is None and not dropped:
+        if gone is None and not (error.owner == owner() and dropped):
             raise
     for lease in dropped:
         lease.join()

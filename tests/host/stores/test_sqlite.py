@@ -303,9 +303,9 @@ def test_full_store_keeps_committed_data(path: Path) -> None:
 def test_unfinished_runs_are_found_without_reading_all_runs(tmp_path: Path) -> None:
     with gp.SQLiteStore(tmp_path / "runs.db") as store:
         statement = store._database.statements.unfinished
-        plan = [step[3] for step in store._database.query(f"EXPLAIN QUERY PLAN {statement}", ("agents",))]
+        plan = [step[3] for step in store._database.query(f"EXPLAIN QUERY PLAN {statement}", ("agents",) * 3)]
     assert any("runs_by_status" in step for step in plan)
-    assert [step.split()[1] for step in plan if step.startswith("SCAN")] == ["requests"]
+    assert {step.split()[1] for step in plan if step.startswith("SCAN")} == {"requests", "asked"}
 
 
 def test_a_commit_does_not_write_the_index_of_statuses(tmp_path: Path) -> None:
