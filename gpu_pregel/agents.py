@@ -10,7 +10,7 @@ from gpu_pregel.host.agents.context import Context
 from gpu_pregel.host.agents.master_context import MasterContext
 from gpu_pregel.host.agents.observers.events import Event, LogObserver, ProgressObserver
 from gpu_pregel.host.agents.observers.telemetry import OpenTelemetryObserver
-from gpu_pregel.host.agents.requests import answer, cancel, send
+from gpu_pregel.host.agents.requests import answer, cancel, retry, send
 from gpu_pregel.host.agents.results import AgentResult, VertexFailure
 from gpu_pregel.host.agents.retry import RetryPolicy
 from gpu_pregel.host.agents.run import arun, run, start
@@ -51,6 +51,7 @@ __all__ = [
     "register",
     "reopen",
     "resume",
+    "retry",
     "run",
     "send",
     "serve",

@@ -1,4 +1,4 @@
-"""``gpu-pregel runs``: list, show, fork, cancel, prune, delete and expire the runs in a store."""
+"""``gpu-pregel runs``: list, show, fork, retry, cancel, prune, delete and expire the runs in a store."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def add_parser(commands: Any) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "runs",
-        help="list, show, fork, cancel, prune, delete and expire runs in a store",
-        description="List, show, fork, cancel, prune, delete and expire the runs in a store.",
+        help="list, show, fork, retry, cancel, prune, delete and expire runs in a store",
+        description="List, show, fork, retry, cancel, prune, delete and expire the runs in a store.",
         epilog=f"Without an action, list the runs. {_common.example('runs runs.db show tuesday --values')}",
     )
     parser.add_argument("store", help="path of a SQLite file, or postgresql://…")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, action=_list, writes=False)
-    actions = parser.add_subparsers(metavar="{list,show,fork,cancel,prune,delete,expire}")
+    actions = parser.add_subparsers(metavar="{list,show,fork,retry,cancel,prune,delete,expire}")
     _add(actions, "list --json", _list, "list the runs")
     text = "show the history of a run, and its vertices with --values"
     show = _add(actions, "show tuesday --at 7 --values", _show, text, "run_id")
@@ -50,6 +50,8 @@ def add_parser(commands: Any) -> None:
         metavar="ID=JSON",
         help="new value of a vertex, which is active in the first superstep of the new run; may be repeated",
     )
+    text = "give the failed vertices of a held run new attempts, which resuming or serving it computes"
+    _add(actions, "retry tuesday", _retry, text, "run_id", writes=True)
     text = "end a run, after the current superstep if a program is computing one"
     _add(actions, "cancel tuesday", _cancel, text, "run_id", writes=True)
     text = "remove old supersteps of a run"
@@ -67,7 +69,7 @@ def add_parser(commands: Any) -> None:
         metavar="TIME",
         help="time since the last change: 90s, 15m, 12h, 30d",
     )
-    expire.add_argument("--status", action="append", help="delete only runs with this status; may be repeated")
+    expire.add_argument("--status", action="append", help="their status (default: all of ended runs); may be repeated")
     expire.add_argument("--dry-run", action="store_true", help="only list the runs that would be deleted")
     delete.add_argument("--force", action="store_true", help="delete the run even while a program has claimed it")
 
@@ -221,6 +223,16 @@ def _new_values(store: Store, row: RunRow, superstep: int, given: list[tuple[str
             raise ArgumentError(f"--set was given twice for vertex {vertex!r}")
         values[vertex] = value
     return values
+
+
+def _retry(store: Store, options: argparse.Namespace) -> None:
+    from gpu_pregel import agents
+
+    vertices = [repr(vertex) for vertex in agents.retry(store, options.run_id)]
+    if options.json:
+        _common.print_json({"run": options.run_id, "vertices": vertices})
+    else:
+        print(f"run {options.run_id!r} retries {', '.join(map(_common.printable, vertices))}")
 
 
 def _cancel(store: Store, options: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from gpu_pregel.errors import ArgumentError, ArgumentTypeError
+from gpu_pregel.errors import ArgumentError
 from gpu_pregel.host.agents.codec import decode, encode, id_key
 from gpu_pregel.host.agents.ledger import Entry
 from gpu_pregel.host.agents.options import RunOptions
@@ -18,7 +18,7 @@ from gpu_pregel.host.agents.parts import EarlyMessage, LaterMessage, Retry, Wake
 from gpu_pregel.host.agents.policy import AgentPolicy
 from gpu_pregel.host.agents.records import Id
 from gpu_pregel.host.agents.recovery import RecoveredRun
-from gpu_pregel.host.agents.requests import POLL_SECONDS, RequestReader, Requests
+from gpu_pregel.host.agents.requests import POLL_SECONDS, RequestReader, Requests, chosen_failures
 from gpu_pregel.host.agents.results import (
     AgentResult,
     VertexMapping,
@@ -133,7 +133,7 @@ class AgentRun:
         if reader is None or status in ENDED - {"completed", "partial", "waiting"}:
             return False
         requests = reader.read()
-        if requests.is_cancelled:
+        if requests.is_cancelled and not self._master.is_over:  # it may have ended before the request was stored
             self._master.end("cancelled")
         if requests.numbers:
             self._deliver(requests)
@@ -180,18 +180,7 @@ class AgentRun:
 
     def retry(self, vertices: Iterable[Any] | None = None) -> None:
         """Give failed vertices of the held superstep, by default all, new attempts with the same input."""
-        ledger = self._policy.ledger
-        failed = [] if ledger is None else ledger.with_status("failed")
-        if vertices is not None and (isinstance(vertices, (str, bytes)) or not isinstance(vertices, Iterable)):
-            raise ArgumentTypeError(f"retry takes a list of ids, not {vertices!r}")
-        chosen = failed if vertices is None else [id_key(vertex) for vertex in vertices]
-        for vertex in chosen:
-            if vertex not in failed:
-                known = list(map(decode, failed))
-                raise ArgumentError(
-                    f"vertex {decode(vertex)!r} has not failed in a held superstep; failed vertices: {known}"
-                )
-        self._master.receive(*map(Retry, chosen))
+        self._master.receive(*map(Retry, chosen_failures(self._policy.ledger, vertices)))
 
     def answer(self, vertex: Any, answer: Any) -> None:
         """Answer a vertex's interrupt; the next :meth:`step` runs the vertex again from its start.

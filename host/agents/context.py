@@ -257,8 +257,8 @@ class Context:
         attempt that is repeated emits again, and ``facts["sequence"]`` starts again from 0.
 
         Any thread of the attempt may call this. It waits while observers are slow, which does not count towards the
-        timeout. On the event loop of :func:`arun` it never waits, and raises an error once 64 MiB are pending; ``await
-        asyncio.to_thread(ctx.emit, payload)`` waits.
+        timeout. An ``async`` function in this process must not wait so: it receives an error once 64 MiB are pending,
+        and ``await asyncio.to_thread(ctx.emit, payload)`` waits.
 
         Examples
         --------

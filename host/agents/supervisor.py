@@ -282,11 +282,13 @@ class Supervisor:
 
     def _continue(self, run: UnfinishedRun) -> str | None:
         """Claim a run and compute it; return its status, or None if it changed before it was claimed."""
+        if self._store.run(run.id).epoch != run.epoch:
+            return None
         options = self._make_options(run.id, self._finder.limits(run.id))
         recovered = begin_from_store(self._store, run.id, options, takeover=False)
         journal = recovered.journal
         assert journal is not None
-        if self._store.run(run.id).epoch != run.epoch + 1:  # it may have been cancelled
+        if self._store.run(run.id).epoch != run.epoch + 1:  # another program was faster, and may have cancelled it
             journal.close()
             return None
         self._active[run.id] = journal

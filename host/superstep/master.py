@@ -188,6 +188,14 @@ class Master(Generic[Order, Reports, PolicyChange]):
         """Whether the run is to end at its next commit."""
         return self._stopping
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to compute or to wait for."""
+        return self.order is None and self._find_end(self._active, self._halted, may_stop=False) not in (
+            None,
+            "waiting",
+        )
+
     def receive(self, *parts: Any, taken: Sequence[int] = ()) -> None:
         """Accept answers, retries or messages from outside, between two calls of :meth:`step`.
 

@@ -166,7 +166,11 @@ def check_end(
     ``sent`` are the messages that the store has accepted, and ``uncertain`` those whose senders were killed.
     """
     wanted, places = expected(steps)
-    counts = recorded(store, RUN)
+    try:
+        counts = recorded(store, RUN)
+    except UnknownRunError:
+        found.lost.append("the run does not exist")
+        return
     result = gp.agents.state_at(store, RUN)
     if result.status != "completed":
         found.lost.append(f"the run is {result.status}")

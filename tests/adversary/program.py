@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gpu_pregel as gp
+from gpu_pregel.errors import StoreError
 
 RUN = "run"
 STEPS = 6
@@ -158,6 +159,17 @@ def program(settings: Settings) -> dict[str, Any]:
 
 
 def open_store(where: str) -> Any:
-    """The store at a path, or at ``dsn|schema``."""
+    """The store at a path, or at ``dsn|schema``; opening one fails at once while the server is restarted."""
+    import time
+
     dsn, _, schema = where.partition("|")
-    return gp.PostgresStore(dsn, schema=schema, patience=60) if schema else gp.SQLiteStore(where, patience=60)
+    if not schema:
+        return gp.SQLiteStore(where, patience=60)
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return gp.PostgresStore(dsn, schema=schema, patience=60)
+        except StoreError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

@@ -190,7 +190,8 @@ def test_runs_expire_by_age_and_status(opened: Open) -> None:
         assert store.expire(500, dry_run=True) == ["old", "gone"]
         assert store.expire(500, statuses=["interrupted"], dry_run=True) == ["held"]
         assert store.expire(500) == list(claimed)
-    assert [row.id for row in opened().runs()] == ["held", "new", "claimed"]
+        assert store.expire(0) == ["new"]  # the claimed run is as old
+    assert [row.id for row in opened().runs()] == ["held", "claimed"]
     for wrong in ("completed", None):
         with pytest.raises(ArgumentTypeError, match="statuses must be a list"):
             store.expire(1, statuses=wrong)  # type: ignore[arg-type]

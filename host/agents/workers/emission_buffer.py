@@ -1,8 +1,8 @@
-"""A bounded buffer of emissions of attempts that run on the event loop of a program."""
+"""A bounded buffer of emissions of attempts that run on an event loop in this process."""
 
 from __future__ import annotations
 
-from _thread import get_ident
+import asyncio
 from threading import Condition
 
 from gpu_pregel.errors import AgentError
@@ -15,29 +15,33 @@ _OVERHEAD = 200
 
 
 class EmissionBuffer:
-    """Emissions of attempts on the event loop of a program, until the master takes them.
+    """Emissions of attempts on an event loop, until the master takes them.
 
-    Must be created on the thread of the loop, which cannot wait for the master: the master needs the loop.
+    Code on the loop cannot wait for the master, which needs the loop, or its thread.
+
+    Parameters
+    ----------
+    loop : asyncio.AbstractEventLoop
 
     Attributes
     ----------
     pending : list of Emission
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.pending: list[Emission] = []
         self._size = 0
         self._is_closed = False
-        self._loop_thread = get_ident()
+        self._loop = loop
         self._changed = Condition()
 
     @property
     def is_on_loop(self) -> bool:
-        """Whether the caller is on the thread of the loop."""
-        return get_ident() == self._loop_thread
+        """Whether the caller runs on the loop, and not on another thread."""
+        return asyncio._get_running_loop() is self._loop
 
     def wait_for_room(self) -> None:
-        """Wait while the buffer is full; on the thread of the loop, raise instead."""
+        """Wait while the buffer is full; on the loop, raise instead."""
         with self._changed:
             if self._size > _MAX_PENDING and self.is_on_loop:
                 raise AgentError(

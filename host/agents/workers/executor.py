@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ _MAX_TEXT, _MAX_NAME = 1 << 16, 200
 """Maximum numbers of characters of an exception's text or traceback, and of the name of its type."""
 _SHORT = 0.001
 """Seconds of waiting for observers that timeouts may count."""
+_NO_LIMIT = nullcontext()
 CANCELLED = "the attempt's task was cancelled"
 Emit = Callable[[Outcome], None]
 Begin = Callable[[int], object]
@@ -152,12 +154,14 @@ class Executor:
 
         vertex = self._vertices(batch)[task.id]
         context = self._make_context(vertex, task, batch, self._options, self._kept_values)
-        postponed = PostponedTimeout(self._options.timeout)
-        context.on_heartbeat(postponed.beat)
+        postponed = None
+        if self._options.timeout is not None:
+            postponed = PostponedTimeout(self._options.timeout)
+            context.on_heartbeat(postponed.beat)
         if beat is not None:
             context.on_heartbeat(beat)
         call = self._call(self._options.functions[batch.function], context, postponed)
-        if abandon_after is None:
+        if postponed is None or abandon_after is None:
             error = await call
         else:
             attempt = AttemptTask(call, asyncio.get_running_loop(), task)
@@ -176,7 +180,9 @@ class Executor:
                 text = f"took more than {seconds} s, continued after it was cancelled, and was abandoned"
                 return self._outcome(task, context, TimeoutError(text), late=True)
             error = attempt.result()
-        return self._outcome(task, context, error, late=error is not None and postponed.limit.expired())
+        return self._outcome(
+            task, context, error, late=error is not None and postponed is not None and postponed.limit.expired()
+        )
 
     def _vertices(self, batch: Batch) -> Mapping[Id, VertexData]:
         """Return the vertices of a batch, and others."""
@@ -191,30 +197,32 @@ class Executor:
         return self._outcome(task, None, error)
 
     async def _call(
-        self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout
+        self, compute: Callable[[Context], Any], context: Context, timeout: PostponedTimeout | None
     ) -> BaseException | None:
         """Call a compute function and return the exception that it raises, if any."""
-        from asyncio import CancelledError, current_task, sleep
+        import asyncio
 
         forks = len(_forks)
-        self._timeouts.add(timeout)
+        if timeout is not None:
+            self._timeouts.add(timeout)
         try:
-            async with timeout.limit:
+            async with _NO_LIMIT if timeout is None else timeout.limit:
                 result = await compute(context)
-                if current_task().cancelling():  # type: ignore[union-attr]
-                    await sleep(0)  # raises a cancellation that the function has requested and not seen
+                if asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                    await asyncio.sleep(0)  # raises a cancellation that the function has requested and not seen
                 if result is not None:
                     _refuse_result(result)
         except self._fatal:
             raise
-        except CancelledError as raised:
-            return raised if raised.args else CancelledError(CANCELLED).with_traceback(raised.__traceback__)
+        except asyncio.CancelledError as raised:
+            return raised if raised.args else asyncio.CancelledError(CANCELLED).with_traceback(raised.__traceback__)
         except BaseException as raised:
             return raised
         finally:
             if len(_forks) > forks:
                 os._exit(0)
-            self._timeouts.discard(timeout)
+            if timeout is not None:
+                self._timeouts.discard(timeout)
         return None
 
     def excuse(self, begun: float) -> None:

@@ -146,6 +146,9 @@ class InProcessTransport:
         self._async_tasks: dict[Id, tuple[Batch, TaskFields]] = {}
         self._batches: list[Batch] = []
         self._outcomes: list[Outcome] = []
+        self._emissions: list[Emission] = []
+        self._paused = 0.0
+        """When the own event loop was last stopped."""
 
     def place(self, vertices: Collection[Id]) -> Sequence[int]:
         """Return 0 for each vertex."""
@@ -203,12 +206,14 @@ class InProcessTransport:
     def take(self) -> list[Arrival]:
         """Return the outcomes since the last call."""
         outcomes, self._outcomes = self._outcomes, []
-        if self._async_attempts is None:
-            return [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
-        outcomes += self._take_async_outcomes(self._async_attempts)
+        if self._async_attempts is not None:
+            outcomes += self._take_async_outcomes(self._async_attempts)
+            if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
+                self._emissions += self._async_attempts.emissions.take()
         arrivals: list[Arrival] = [_new_outcome_batch((0, 0, outcomes))] if outcomes else []
-        if self._async_attempts.emissions.pending:  # those of these outcomes, and perhaps later ones
-            arrivals[:0] = self._async_attempts.emissions.take()
+        if self._emissions:
+            arrivals[:0] = self._emissions
+            self._emissions.clear()
         return arrivals
 
     def finished(self) -> list[Outcome] | None:
@@ -221,25 +226,19 @@ class InProcessTransport:
         return [outcome for outcome in outcomes if outcome.status == "completed"]
 
     def _emit(self, emission: Emission) -> None:
-        """Tell the observers about an emission, or let the master do so if the attempt runs on the program's loop."""
+        """Tell the observers about an emission of an ordinary function; keep one of an ``async`` function."""
         if self._is_closed:
             raise run_ended_error()
-        if (attempts := self._attempts_on_loop()) is not None:
-            attempts.emit(emission)
-            return
-        begun = time.monotonic()
-        self._tell_observers(emission)
-        self._executor.excuse(begun)
+        if self._async_attempts is not None and self._async_tasks:
+            self._async_attempts.emit(emission)
+        else:
+            self._tell_observers(emission)
 
     def _wait_for_room(self) -> None:
-        if (attempts := self._attempts_on_loop()) is not None:
+        if self._async_attempts is not None and self._async_tasks:
             begun = time.monotonic()
-            attempts.emissions.wait_for_room()
+            self._async_attempts.emissions.wait_for_room()
             self._executor.excuse(begun)
-
-    def _attempts_on_loop(self) -> AsyncAttempts | None:
-        """The attempts that run on the event loop of the program, if any."""
-        return self._async_attempts if self._async_tasks and self._own_loop is None else None
 
     def _compute(self) -> None:
         """Compute batches of an ordinary function, in slices for a few milliseconds."""
@@ -272,15 +271,19 @@ class InProcessTransport:
             from gpu_pregel.host.agents.workers.event_loops import OwnEventLoop
 
             self._own_loop = OwnEventLoop()
+        self._executor.excuse(self._paused)
         try:
             self._own_loop.run(self.ready(until))
         except BaseException:  # unfinished tasks are computed again if the run continues
             if self._async_attempts is not None:
                 self._outcomes += self._take_async_outcomes(self._async_attempts)
+                self._emissions += self._async_attempts.emissions.take()
             self._batches += [replace(batch, tasks=[task]) for batch, task in self._async_tasks.values()]
             self._async_tasks.clear()
             self._close_loop()
             raise
+        finally:
+            self._paused = time.monotonic()
 
     def _take_async_outcomes(self, attempts: AsyncAttempts) -> list[Outcome]:
         outcomes = attempts.take_outcomes()
@@ -289,6 +292,8 @@ class InProcessTransport:
         return outcomes
 
     def _close_loop(self) -> None:
+        if self._async_attempts is not None:
+            self._async_attempts.stop()
         loop, self._own_loop, self._async_attempts = self._own_loop, None, None
         if loop is not None:
             loop.close()

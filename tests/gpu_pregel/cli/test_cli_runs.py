@@ -105,6 +105,10 @@ def test_show_failures_and_interrupts_of_a_held_run(tmp_path: Path, capsys: pyte
         "'fails' failed: OSError: no such place",
         "'asks' waits for an answer to {'which': 2}",
     ]
+    assert call(capsys, path, "retry", "held") == "run 'held' retries 'fails'\n"
+    assert call(capsys, path, "show", "held", "--values").splitlines()[-1].startswith("'asks'")
+    assert main(["runs", path, "retry", "held"]) == 2
+    assert "run 'held' has no failed vertices in a held superstep" in capsys.readouterr().err
 
 
 def test_values_of_types_that_the_command_does_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

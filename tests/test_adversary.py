@@ -1,0 +1,153 @@
+"""A small part of ``python -m tests.adversary``, and that it finds what it looks for."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import gpu_pregel as gp
+from tests.adversary import system_calls
+from tests.adversary.__main__ import main, table
+from tests.adversary.askers import AskerTrial
+from tests.adversary.campaigns import CAMPAIGNS, Report
+from tests.adversary.evidence import Findings, Kill, Line, check_end, check_kills, check_repeats
+from tests.adversary.owners import Fight
+from tests.adversary.program import RUN, VERTICES, Settings, program
+from tests.adversary.trials import Calibration, Trial, Way
+from tests.crashes import run_to_end
+from tests.devices import LONG
+from tests.postgres import Cluster
+
+CALLS = pytest.mark.skipif(system_calls.why_unavailable() is not None, reason=str(system_calls.why_unavailable()))
+
+
+def trial(way: Way, where: str, folder: Path, cluster: Cluster | None = None) -> Trial:
+    """Prepare a run that is disturbed soon; whether records are durable in time is not checked on a busy machine."""
+    calls = Counter({("fdatasync", True): 12, ("pwrite64", True): 60, ("sendto", True): 30, ("write", False): 20})
+    kind = AskerTrial if way.target == "asker" else Trial
+    return kind(way, where, folder, random.Random(1), Calibration(0.3, calls), cluster, math.inf)
+
+
+# Disturbed runs
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        Way(0, False, kills=2),
+        pytest.param(Way(0, True, at_calls=True, kills=2), marks=CALLS),
+        Way(2, False, "worker", kills=2, steps=8),
+        pytest.param(Way(0, target="asker", at_calls=True, kills=1), marks=CALLS),
+        pytest.param(Way(2, True, kills=2), marks=LONG),
+        pytest.param(Way(2, False, at_calls=True, kills=2), marks=[CALLS, LONG]),
+        pytest.param(Way(2, True, "worker", at_calls=True, kills=2, steps=8), marks=[CALLS, LONG]),
+        pytest.param(Way(0, target="asker", kills=2), marks=LONG),
+    ],
+    ids=lambda way: f"{way.target}-{way.workers}-{'async' if way.is_async else 'sync'}-{'calls' * way.at_calls}",
+)
+def test_a_run_is_killed_repeatedly(way: Way, tmp_path: Path) -> None:
+    disturbed = trial(way, str(tmp_path / "runs.db"), tmp_path)
+    disturbed.run(way.kills)
+    assert disturbed.found.problems == []
+    assert disturbed.count >= 1
+
+
+@pytest.mark.parametrize(
+    "way", [Way(0, target="server", kills=1), pytest.param(Way(2, True, "server", kills=2), marks=LONG)]
+)
+def test_a_server_is_restarted_during_a_run(way: Way, tmp_path: Path, cluster: Cluster) -> None:
+    disturbed = trial(way, f"{cluster.dsn}|restarted_{way.workers}", tmp_path, cluster)
+    disturbed.run(way.kills)
+    assert disturbed.found.problems == []
+
+
+def test_programs_take_a_run_over_from_each_other(tmp_path: Path) -> None:
+    fight = Fight(str(tmp_path / "runs.db"), tmp_path, random.Random(1))
+    fight.run(owners=2)
+    assert fight.found.problems == []
+    assert fight.outcomes.total() > 2
+
+
+# What is found
+
+
+def line(kind: str, incarnation: str, place: tuple[int, str], time: float) -> Line:
+    return Line(kind, incarnation, place, 1, "key", time)
+
+
+def test_an_effect_that_is_repeated_though_its_record_was_durable_is_found() -> None:
+    a, b, found = (1, "a"), (1, "b"), Findings()
+    lines = [line("effect", "i0", a, 0.0), line("effect", "i0", b, 0.1), line("effect", "i1", b, 0.5)]
+    kill = Kill("i0", 0.2, frozenset([a]), "here")
+    check_kills(lines, [kill], 0.0, found)
+    check_repeats(lines, [], 0.0, found)
+    assert found.problems == []
+    check_kills([*lines, line("effect", "i1", a, 0.6)], [kill], 0.0, found)
+    assert found.problems == ["twice: (1, 'a') had been durable when i0 was killed here"]
+
+
+def test_a_finished_record_that_is_not_durable_in_time_is_found() -> None:
+    found = Findings()
+    lines = [line("finish", "i0", (1, vertex), time) for vertex, time in [("a", 0.0), ("b", 0.95), ("c", 0.99)]]
+    check_kills(lines, [Kill("i0", 1.0, frozenset([(1, "a")]), "here")], 0.01, found)
+    assert found.problems == ["forgotten: (1, 'b'), finished 50.0 ms before a kill here"]
+    assert found.ages == pytest.approx([0.05, 0.01])
+
+
+def test_an_effect_that_is_repeated_without_a_reason_is_found() -> None:
+    a, found = (1, "a"), Findings()
+    lines = [line("effect", "i0", a, 0.0), line("finish", "i0", a, 0.1), line("effect", "i0", a, 0.5)]
+    check_repeats(lines, [0.1005], 0.0, found)
+    assert (found.problems, found.repeated) == ([], 1)
+    check_repeats(lines, [0.2], 0.0, found)
+    check_repeats(lines, [0.7], 0.0, found)
+    assert found.problems == [
+        "twice: (1, 'a') in i0, where no worker had died",
+        "forgotten: (1, 'a'), finished 100.0 ms before its worker was killed",
+    ]
+
+
+def test_differences_of_a_run_that_has_ended_are_found(tmp_path: Path) -> None:
+    with gp.MemoryStore() as store:
+        options = program(Settings(str(tmp_path / "log"), "i0", steps=5, pause=0.0))
+        with gp.agents.start(VERTICES, **options, store=store, run_id=RUN) as agents:
+            for message in (1, 1, 3):
+                agents.send("till", message)
+            run_to_end(agents)
+        found = Findings()
+        check_end(store, [line("effect", "i0", (0, "x"), 0.0)], 6, [1, 2], [], found)
+    assert {"the result is another one; the timer came 1 times", "message 2 was not received"} <= {*found.lost}
+    assert {"(5, 'a') has no record", "(0, 'x') has an effect and no record"} <= {*found.lost}
+    assert found.twice == ["message 1 was received 2 times", "message 3 was not sent"]
+
+
+# The command
+
+
+def test_the_command_runs_a_campaign_and_writes_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "report.json"
+    assert main(["--only", "programs", "--count", "1", "--seed", "3", "--minutes", "0", "--json", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split()[:3] == ["programs", "0", "programs"]
+    assert '"seed": 3' in file.read_text()
+
+
+def test_the_table_shows_what_was_found_and_what_was_skipped() -> None:
+    reports = [
+        Report("a", "kills", 2, 1, Findings(lost=["x"], ages=[0.5])),
+        Report("b", "kills", skipped="there is no server"),
+    ]
+    text = table(reports).splitlines()
+    assert text[1].split() == ["a", "2", "kills", "1", "1", "0", "0", "0", "0", "500", "ms", "of", "1", "0"]
+    assert "b was skipped: there is no server" in text
+
+
+def test_the_whole_table_has_the_numbers_of_its_documentation() -> None:
+    counts: Counter[str] = Counter()
+    for campaign in CAMPAIGNS:
+        target = campaign.ways[0].target if campaign.ways else campaign.unit
+        counts["asker" if campaign.kind is AskerTrial else target] += campaign.count
+    assert counts == {"master": 1000, "worker": 500, "asker": 160, "server": 100, "fights": 50, "programs": 300}
