@@ -21,17 +21,17 @@ _WORKERS, _STEPS, _BASE_EVERY = 2, 9, 4
 _TRIALS = 1
 """Trials after one that is not counted."""
 _STORES = ("memory", "SQLite")
-_FIGURES: dict[str, tuple[str, str, float | None]] = {
+_FIGURES: dict[str, tuple[str, str, float]] = {
     "start": ("start, per vertex", "s", 4.25e-6),
     "master_cpu": ("… processor time of the master, per vertex", "s", 3.75e-6),
     "worker_cpu": ("… processor time of all workers, per vertex", "s", 1.5e-6),
-    "master": ("memory of the master, per vertex", "B", 290.0),
-    "peak": ("… at its peak, per vertex", "B", 480.0),
-    "workers": ("memory of all workers, per vertex", "B", 325.0),
+    "master": ("memory of the master", "B", 290.0),
+    "peak": ("… at its peak", "B", 480.0),
+    "workers": ("memory of all workers", "B", 325.0),
     "past": ("state_at, per record", "s", 5.5e-6),
     "pause": ("supersteps with a base, longer than the others by, per vertex", "s", 0.47e-6),
 }
-"""Text, unit, and half of what a run of a million vertices in SQLite took before states were encoded in slices."""
+"""Text, unit, and half of what each of a million vertices in SQLite took before states were encoded in slices."""
 
 
 def measure_many_vertices(arguments: argparse.Namespace, peer: object, errors: list[str]) -> list[Figure]:  # noqa: ARG001
@@ -45,14 +45,14 @@ def measure_many_vertices(arguments: argparse.Namespace, peer: object, errors: l
             command = [sys.executable, "-m", "benchmarks._many_vertices", str(n), store, str(arguments.folder or "")]
             found = json.loads(run_program(command).splitlines()[-1])
             for name, figure in found.items():
-                trials.setdefault(name, []).append(figure / n)
+                trials.setdefault(name, []).append(figure if _FIGURES[name][1] == "B" else figure / n)
             return float(found["start"])
 
         title = f"{n:,} vertices, {_WORKERS} workers, {store}"
         run_trials(title, {"ours": ours}, _TRIALS, errors)
         for name, measured in trials.items():
             text, unit, asked = _FIGURES[name]
-            target = asked if store == "SQLite" else None
+            target = asked * (n if unit == "B" else 1) if store == "SQLite" else None
             figures.append(Figure.of(f"{title}: {text}", unit, target, "ours", measured[1:]))
     return figures
 
