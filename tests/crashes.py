@@ -207,7 +207,8 @@ class Crash:
         self.store._database._connection = _Watched(self.store._database._connection, self._sends)
 
     def _sends(self, statement: str) -> None:
-        if self._armed and statement.replace('"', "").startswith(self._armed):
+        plain = statement.replace(self.store._database.dialect.prefix, "").replace('"', "")
+        if self._armed and plain.startswith(self._armed):
             self.strike()
 
 

@@ -67,7 +67,7 @@ class Findings:
     ages : list of float
         Seconds between the end of an attempt and a kill, where the record was not durable or not sent.
     repeated : int
-        Effects that were repeated, as they may be.
+        Effects that were repeated, as they may be where no record was durable.
     """
 
     lost: list[str] = field(default_factory=list)
@@ -136,6 +136,8 @@ def check_kills(lines: list[Line], kills: list[Kill], margin: float, found: Find
 
 def check_repeats(lines: list[Line], deaths: list[float], margin: float, found: Findings) -> None:
     """Check that within an incarnation an effect is repeated only if a worker died before it could send the record."""
+    effects = [line.place for line in lines if line.kind == "effect"]
+    found.repeated += len(effects) - len(set(effects))
     last: dict[tuple[str, Place], Line] = {}
     finished: dict[tuple[str, Place], Line] = {}
     for line in lines:
@@ -145,7 +147,6 @@ def check_repeats(lines: list[Line], deaths: list[float], margin: float, found: 
         elif which not in last:
             last[which] = line
         else:
-            found.repeated += 1
             first, end = last[which], finished.pop(which, None)
             between = [death for death in deaths if first.time < death < line.time]
             last[which] = line
